@@ -73,7 +73,7 @@ int kiln__child_end(kiln__child *child)
         return child->place->end(child->place->self, child);
     close(child->socket);
     child->socket = -1;
-    /* In a host that ignores SIGCHLD the pid may belong to another process by now; the pidfd never does. */
+    /* In a host that ignores SIGCHLD, the pid may belong to another process by now; the pidfd never does. */
     if (child->pidfd < 0 || pidfd_send_signal(child->pidfd, SIGKILL, NULL, 0) != 0)
         if (child->pidfd < 0)
             kill(child->pid, SIGKILL);

@@ -229,8 +229,8 @@ kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, ki
 
 /* ---- logs ---- */
 
-/* Adds a log of NVRTC to `text` for a person: without statistics of ptxas and control characters, and with at most
- * 200 lines. After a message of ptxas that only has a line number it shows that line of PTX. `ptx` may be NULL. */
+/* Adds a log of NVRTC to `text` for a person: without statistics of ptxas and control characters, and with at most 200
+ * lines. After a message of ptxas that only has a line number, it shows that line of PTX. `ptx` may be NULL. */
 void kiln__compile_log_format(kiln__text *text, const char *log, const char *ptx);
 /* ptxas tells in the messages C7509 to C7520 that it serialises wgmma instructions. The function returns the next such
  * message after *at, in `arena`, such as "C7510: ...", or NULL after the last message. Before the first call *at is the

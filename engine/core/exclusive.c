@@ -40,7 +40,7 @@ static bool set_lock(int fd, short type, off_t byte)
 static bool is_held(void) { return errno == EAGAIN || errno == EACCES; }
 
 /* Opens the lock file. All users of the machine share the file, so its mode allows everybody to write. In a
- * world-writable folder the kernel may refuse to open another user's file with O_CREAT (fs.protected_regular), so an
+ * world-writable folder, the kernel may refuse to open another user's file with O_CREAT (fs.protected_regular), so an
  * existing file is opened without O_CREAT. Links are not followed. */
 int kiln__exclusive_open(const char *folder, const char *name)
 {

@@ -75,7 +75,7 @@ void kiln__huge_pages(const kiln_allocator *mem, void *block, uint64_t bytes)
 
 /* Returns a NaN for floats, and bytes 0xA5 for integers and booleans. f64 repeats a 32-bit word so that a device's
  * memset can write it; the word is a quiet NaN of f32 as well. The arithmetic of kernels does not make these NaNs. For
- * a float of 8 bits the pattern is the negative NaN. For a float of fewer bits the pattern is a byte that is not the
+ * a float of 8 bits the pattern is the negative NaN. For a float of fewer bits, the pattern is a byte that is not the
  * code of a number. For ue8m0 the pattern is its only NaN. */
 uint32_t kiln__poison_pattern(kiln_type type, size_t *width)
 {

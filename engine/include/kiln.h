@@ -1108,9 +1108,9 @@ typedef int (*kiln_draft_fn)(void *user, const char *spec, size_t length);
 /* Reads and compiles the CUDA source `path`, and drafts a spec for one of its kernels. It calls `show` once with the
  * text.
  *
- * The spec has sizes, params, buffers and a launch, as far as they follow from the source. Comments mark the parts
- * that were guessed. On a simulated device the function also runs the kernel to find these parts. If that run fails,
- * a comment in the spec tells it. KILN_ERROR_NOT_FOUND: the source has no such kernel, or several launches of it that
+ * The spec has sizes, params, buffers and a launch, as far as they follow from the source. Comments mark the parts that
+ * were guessed. On a simulated device, the function also runs the kernel to find these parts. If that run fails, a
+ * comment in the spec tells it. KILN_ERROR_NOT_FOUND: the source has no such kernel, or several launches of it that
  * differ; the message lists them. KILN_ERROR_UNSUPPORTED: no spec can launch this kernel. */
 KILN_API kiln_status kiln_draft(kiln_engine *engine, const char *path, const kiln_draft_options *options,
                                 kiln_draft_fn show, void *user, kiln_error **error);

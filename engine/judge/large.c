@@ -76,7 +76,7 @@ static bool stays_on_device(const kiln__judge *judge)
 bool kiln__judge_large_sizes(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial, bool *larger)
 {
     /* The products of the sizes with a range, in the order in which they are tried. All are larger than the 2^17 of
-     * other trials. The first two products for the host are above 2^24 and 2^23. At such sizes a block that adds the
+     * other trials. The first two products for the host are above 2^24 and 2^23. At such sizes, a block that adds the
      * sums of all blocks needs several turns. The last five products for the host divide 10^6 elements among 1, 2, 3, 4
      * or 6 equal buffers. On a GPU the largest product that fits matters most, so each product is tried in all ways to
      * divide it among the sizes before the next smaller product. */

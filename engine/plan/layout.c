@@ -47,8 +47,8 @@ kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named
 
 /* ---- shapes ---- */
 
-/* Finds the array that the buffer's `from: A.csr.values` names. Sets *array to it and *input to its input `A`, and
- * makes the input if it has not been made. */
+/* Finds the array that the buffer's `from: A.csr.values` names. Sets *array to this array and *input to the input `A`.
+ * Makes the input if it has not been made. */
 static kiln_status exported_array(kiln_plan *plan, const kiln__buffer *buffer, const kiln_array **array,
                                   kiln__plan_input **input, kiln_error **error)
 {

@@ -226,8 +226,8 @@ static kiln_status read_cache(reading *in, json_t *cache)
 
 /* ---- T4 ---- */
 
-/* Returns the measurement that is the time: the measurement named "time". If there is none, the measurement that the
- * first objective names. */
+/* Returns the measurement that is the time: the measurement named "time". If this name is missing, returns the
+ * measurement that the first objective names. */
 static const json_t *time_of(const json_t *result)
 {
     const json_t *objective = json_array_get(json_object_get(result, "objectives"), 0), *measurement, *named = NULL;

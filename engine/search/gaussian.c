@@ -351,7 +351,7 @@ static void set_goals(const kiln__search *s, kiln__gaussian *g)
 }
 
 /* Fits the trust in hints: the coefficient of the prior in the mean function, by generalised least squares with a
- * normal prior on it. The median of that prior is the rank correlation of hints and answers. After DOUBT_AFTER answers
+ * normal prior on it. The median of that prior is the rank correlation of hints and answers. After DOUBT_AFTER answers,
  * the coefficient is reduced by the part that chance would explain. Then subtracts the mean function from the goals. */
 static void fit_trust(const kiln__search *s, kiln__gaussian *g)
 {

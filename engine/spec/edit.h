@@ -18,7 +18,7 @@ void kiln__edit_free(kiln__edit *edit); /* NULL is allowed */
 void kiln__edit_sizes(kiln__edit *edit, const char *set, kiln__settings sizes);
 /* Makes `value` the default of the param. If `only` is true, it also becomes the only value of the param. */
 void kiln__edit_param(kiln__edit *edit, const char *variant, const char *name, kiln_value value, bool only);
-/* In the following functions a NULL `variant` means the part of the spec that all variants share. */
+/* In the following functions, a NULL `variant` means the part of the spec that all variants share. */
 void kiln__edit_source(kiln__edit *edit, const char *variant, const char *source);
 /* Removes the folders of headers from the spec and from all variants. */
 void kiln__edit_no_include(kiln__edit *edit);

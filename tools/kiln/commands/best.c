@@ -197,8 +197,8 @@ static bool is_of_these_sizes(const kiln_best *best)
     return best->from == KILN_BEST_EXACT || best->from == KILN_BEST_TUNED;
 }
 
-/* Looks for a configuration that is known at the small sizes, and replaces *best by it. `tune` takes the small sizes if
- * it cannot estimate the kernel at the large sizes. */
+/* Looks for a configuration that is known at the small sizes. If there is one, *best becomes this configuration. `tune`
+ * takes the small sizes if it cannot estimate the kernel at the large sizes. */
 static void take_small_sizes(cli *c, kiln_choice *choice, kiln_best_options *options, const char *set, kiln_best **best)
 {
     kiln_best *other = NULL;

@@ -242,7 +242,7 @@ static void write_back(jit_emitter *e, uint32_t at)
 
 /* ---- the end of a region ---- */
 
-/* Returns the value to add to a counter. e->lanes counts VM_LANES lanes per instruction. In a function for paths this
+/* Returns the value to add to a counter. e->lanes counts VM_LANES lanes per instruction. In a function for paths, this
  * function scales the number to the lanes of the path. */
 static unsigned scale_count(jit_emitter *e, kiln__text *text, bool lanes, unsigned more)
 {

@@ -651,7 +651,7 @@ static bool take_word(jit_emitter *e, const access *a, const jit_group *g)
     return true;
 }
 
-/* Writes a load or store: opens a group for its addresses if there is none, then loads or stores by its pattern. */
+/* Writes a load or store. If no group has its addresses, opens a group. Then loads or stores by its pattern. */
 void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
 {
     const access a = get_access(e, e->at);

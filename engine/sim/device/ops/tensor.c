@@ -165,7 +165,7 @@ static bool is_whole_row(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *bo
 
 /* Reads the tensor map and computes the box. Every use checks the map again, because a kernel can write any bytes to
  * its address. The number of rows of a tiled box is the product of box[k] / step[k], rounded up, over the dimensions
- * after the first. A box of im2col has one row for each pixel. In shared memory a swizzled row takes as many bytes as
+ * after the first. A box of im2col has one row for each pixel. In shared memory, a swizzled row takes as many bytes as
  * the swizzle is wide, even if the row is shorter. Packed elements are counted in units. */
 bool ops_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
 {

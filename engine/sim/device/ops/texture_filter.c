@@ -186,7 +186,7 @@ static void split(double u, int64_t *low, unsigned *weight)
 }
 
 /* Returns the weight of a corner. If bit k of `corner` is set, the corner has the next texel along side k. In two
- * dimensions only the product of the two weights is rounded to 8 bits, and the other three weights are derived from
+ * dimensions, only the product of the two weights is rounded to 8 bits, and the other three weights are derived from
  * this product, as on an H200. */
 static double share_of(unsigned corner, const unsigned weight[3], unsigned sides)
 {

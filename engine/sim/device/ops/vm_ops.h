@@ -48,7 +48,7 @@ void ops_istypep(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_surface_load(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_surface_store(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_surface_reduce(vm_warp *w, const vm_code *i, uint32_t m);
-/* Returns the texture or surface of a lane's handle. If there is none, records a fault and returns NULL. */
+/* Returns the texture or surface of a lane's handle. If the handle has no object, records a fault and returns NULL. */
 const vm_texture *ops_texture_of(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t handle, bool surface);
 /* Returns true if the instruction's geometry fits the image. Otherwise records a fault. */
 bool ops_texture_fits(vm_warp *w, const vm_code *i, uint32_t lane, const vm_image *image);

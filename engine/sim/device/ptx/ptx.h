@@ -685,7 +685,7 @@ typedef struct ptx_module {
     const char *const *files; /* indexed by the number of a .file directive */
 } ptx_module;
 
-/* Parses a text into *module. On failure sets *module to NULL and appends lines in the form of a driver's JIT log to
+/* Parses a text into *module. On failure, sets *module to NULL and appends lines in the form of a driver's JIT log to
  * `log`: "ptxas application ptx input, line 12; error   : Unknown instruction 'foo' (kernel 'k')". All errors up to a
  * limit are reported, not only the first error; the text after the last reported error is not read. The text need not
  * be NUL-terminated. It may be any bytes, because it is untrusted input.

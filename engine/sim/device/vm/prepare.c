@@ -35,7 +35,7 @@ static vm_fault_kind prepare_clusters(vm_run_state *run, vm_fault *fault)
             return vm_launch_refuse(
                 fault, VM_FAULT_INSTRUCTION,
                 "kernel '%.80s' cannot run with a grid of %ux%ux%u blocks in clusters of %ux%ux%u: a cluster "
-                "has at most %u blocks, and the grid is a multiple of it",
+                "has at most %u blocks, and the grid must be a multiple of the cluster",
                 f->name, grid[0], grid[1], grid[2], cluster[0], cluster[1], cluster[2], VM_CLUSTER_MOST);
     }
     return VM_OK;

@@ -46,10 +46,10 @@ static uint64_t run_whole_warps(vm_block *block, uint64_t quantum, uint64_t *spe
 }
 
 /* Runs the warps of a block in turn, for about `quantum` operations. Returns when the quantum is used up, the block has
- * ended, all its warps wait in vain, or the block needs another block of its cluster. In a cluster it also returns when
- * a warp has completed a phase of an mbarrier, so that the other blocks see the phase. If neither a warp of this block
- * nor another block of the cluster can continue, the function releases lanes at reconvergence points. If no lanes wait
- * there, the launch ends as a deadlock. */
+ * ended, all its warps wait in vain, or the block needs another block of its cluster. In a cluster, it also returns
+ * when a warp has completed a phase of an mbarrier, so that the other blocks see the phase. If neither a warp of this
+ * block nor another block of the cluster can continue, the function releases lanes at reconvergence points. If no lanes
+ * wait there, the launch ends as a deadlock. */
 vm_turn vm_block_run(vm_block *block, uint64_t quantum)
 {
     vm_runner *runner = block->runner;

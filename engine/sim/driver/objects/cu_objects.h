@@ -425,7 +425,7 @@ bool sim_jit_asked(uint32_t *threshold);
 /* Checks $KILN_SIM_ISA and $KILN_SIM_TARGET. If one of these variables has an unknown value, prints a line on stderr
  * and returns false. */
 bool sim_right_words(void);
-/* On Linux no process has memory at an address between VM_GLOBAL_BASE and this address. So such an address outside all
+/* On Linux, no process has memory at an address between VM_GLOBAL_BASE and this address. So such an address outside all
  * allocations is a wrong device address. */
 #define SIM_DEVICE_ONLY_END 0x400000000000ull
 /* One side of a copy: a host pointer, an address of `context`, or either of them (CU_MEMORYTYPE_UNIFIED). */

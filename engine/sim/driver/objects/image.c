@@ -1,6 +1,6 @@
 /* image.c - finds the PTX in images that are passed to the driver.
  *
- * The layout of fat binaries is not documented. In the output of nvcc 11 to 13 a fat binary consists of a header of 16
+ * The layout of fat binaries is not documented. In the output of nvcc 11 to 13, a fat binary consists of a header of 16
  * bytes and entries. An entry has a header of 64 bytes or more, and data padded to a multiple of 8 bytes. */
 #include <elf.h>
 #include <inttypes.h>
@@ -467,7 +467,7 @@ size_t sim_image_extent(const void *image)
 /* Reads all parts of a program, or one image. */
 static sim_image_result load_any(sim_texts *texts, const void *image, int cc, kiln__text *log)
 {
-    /* The wrapper that nvcc writes. In version 2 the array `parts` has the parts of a program that are not linked yet,
+    /* The wrapper that nvcc writes. In version 2, the array `parts` has the parts of a program that are not linked yet,
      * and ends with NULL. */
     typedef struct wrapper {
         uint32_t magic, version;

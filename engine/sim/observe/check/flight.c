@@ -1,6 +1,6 @@
 /* flight.c - asynchronous operations in flight, and accesses to the memory that they use.
  *
- * The simulator executes each operation completely when it is issued. For the checks the operation stays in flight
+ * The simulator executes each operation completely when it is issued. For the checks, the operation stays in flight
  * until a thread has waited for it by the rules of PTX. So the checks find an access that comes too early, although in
  * the simulator it reads the right value. ASYNCHRONOUS.md has the rules. */
 #include <inttypes.h>

@@ -52,8 +52,8 @@ static bool has_lane(const vm_row *row, unsigned cell, uint32_t lane)
     return check_row_lane(row->lane, row->step, cell) == (int)lane;
 }
 
-/* Finds a formula that gives the lanes of all cells of `row`, and `lane` for one more cell. Returns false if there is
- * none; the row is then unchanged. */
+/* Finds a formula that gives the lanes of all cells of `row`, and `lane` for one more cell. If no formula fits, leaves
+ * the row unchanged and returns false. */
 static bool fit_row(vm_row *row, unsigned cell, uint32_t lane)
 {
     const uint32_t all = row->in[0] | row->in[1] | row->in[2] | row->in[3];

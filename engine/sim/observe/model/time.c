@@ -737,7 +737,7 @@ static void close_replay(replay *r)
     model_footprint_free(r->footprint);
 }
 
-/* Returns the size of the L1: the part that is left after shared memory. For shared memory the driver reserves the
+/* Returns the size of the L1: the part that is left after shared memory. For shared memory, the driver reserves the
  * smallest possible size that the blocks need. */
 static double l1_size(const vm_time_launch *launch, uint32_t places)
 {
