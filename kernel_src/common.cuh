@@ -161,8 +161,9 @@ __device__ __forceinline__ void prefetch_l2(const void *at)
 
 // ---- warps: all 32 lanes must call together ----
 
-// Return the value of the lane `distance` before or after this one. A lane without this neighbour gets its own value.
-// An item of more than one word has its own overloads of these functions, beside its type.
+// Return the value of the lane that is `distance` lanes before or after the calling lane. If no such lane exists, they
+// return the caller's own value. An item of more than one word has its own overloads of these functions, beside its
+// type.
 template <class T> __device__ __forceinline__ T shuffle_up(T mine, unsigned distance)
 {
     return __shfl_up_sync(ALL_LANES, mine, distance);
@@ -231,7 +232,8 @@ template <unsigned bytes> __device__ __forceinline__ void copy_async(void *to, c
 #endif
 }
 
-// Does the same, but writes zeros if not `inside`. `from` must always be a valid address. It needs sm_80.
+// Does the same as copy_async() above, but writes zeros if `inside` is false. `from` must always be a valid address. It
+// needs sm_80.
 template <unsigned bytes> __device__ __forceinline__ void copy_async(void *to, const void *from, bool inside)
 {
     unsigned shared = (unsigned)__cvta_generic_to_shared(to), read = inside ? bytes : 0;

@@ -686,9 +686,9 @@ template <unsigned TILE_FLOATS> struct Rows {
 // Compared with unrolled_gemm: x and y are read and written once, and nearly all issued instructions are multiply-adds.
 // A step is TILE_K channels of one tap of the filter, so one test tells a thread whether a point is in the image for
 // all these channels. The steps of all taps of the same channels follow each other, so they find these channels in the
-// L1. A separate kernel (convnet_pack) brings the filters into that order, one row of a tile after the other, with
-// zeros after the last channel and the last filter. Without PACK, threads read the filters in their original order,
-// through registers.
+// L1. A separate kernel (convnet_pack) brings the filters into the order of these steps. It stores a tile row by row,
+// and adds zeros after the last channel and the last filter. Without PACK, threads read the filters in their original
+// order, through registers.
 //
 // If a layer has few points, SPLITS > 1 cuts the sum into parts. Separate blocks compute each part, and a last kernel
 // adds the parts in order.
@@ -790,7 +790,8 @@ struct Filters {
 };
 #else
 struct Filters {
-    static constexpr unsigned ACROSS = TILE_K / 4, DOWN = THREADS / ACROSS; // threads along the channels and the filters
+    static constexpr unsigned ACROSS = TILE_K / 4, DOWN = THREADS / ACROSS; // threads along the channels and the
+                                                                            // filters
     static constexpr unsigned LOADS = TILE_M / DOWN;
     static_assert((NHWC || TAPS == 1) && LOADS * DOWN == TILE_M, "the channels of a tap must be neighbours");
     const float *from;
@@ -1156,8 +1157,9 @@ __device__ __forceinline__ void store_points(float *y, float (&v)[PAIRS], unsign
 #endif
 
 #if defined(CONVNET_WINOGRAD) || !defined(CONVNET_ONE)
-// Transformed filters: for each of PAIRS and each group, CHUNKS * TILE_K rows of PACKED_FILTERS. There is one row per
-// channel, with zeros after the last channel and filter. Neighbouring threads have neighbouring filters.
+// Computes the transformed filters. The array has CHUNKS * TILE_K rows of PACKED_FILTERS for each of PAIRS and each
+// group. There is one row per channel, with zeros after the last channel and filter. Neighbouring threads have
+// neighbouring filters.
 extern "C" __global__ void convnet_winograd_filters(const float *__restrict__ w, float *__restrict__ transformed)
 {
     constexpr unsigned ROWS = CHUNKS * TILE_K, ROWS_1 = at_least_one(ROWS), WIDE = at_least_one(PACKED_FILTERS);

@@ -5,13 +5,13 @@
 // / radius^2)^2 / r. So a point needs few of the atoms, and the kernels differ in how few others they examine: atoms
 // are sorted into bins, and a region of neighbouring points examines the bins near it.
 //
-// The answer: sums in single precision. If an atom is exactly at a point, the potential there is an infinity with the
-// charge's sign. It is NaN if the charge is 0, or if two infinities of different sign are added. A distance below about
-// 1e-19 counts as 0. An atom with a charge that is not finite goes to the overflow list instead of a bin, so that it
-// affects only the points within its radius. An atom is left out if its position is not finite, or if no point is
-// within its radius. Atoms outside the lattice go to the nearest bin. If kernels make the bins, the order of atoms in a
-// bin depends on timing, and the last bits of sums differ from run to run. If the host makes the bins, the bits are the
-// same in every run. A radius of 0 gives 0.
+// The answer: sums in single precision. If an atom is exactly at a point, the potential at this point is an infinity
+// with the charge's sign. The potential is NaN if the charge is 0, or if two infinities of different sign are added. A
+// distance below about 1e-19 counts as 0. An atom with a charge that is not finite goes to the overflow list instead of
+// a bin, so that it affects only the points within its radius. An atom is left out if its position is not finite, or if
+// no point is within its radius. Atoms outside the lattice go to the nearest bin. If kernels make the bins, the order
+// of atoms in a bin depends on timing, and the last bits of sums differ from run to run. If the host makes the bins,
+// the bits are the same in every run. A radius of 0 gives 0.
 //
 // The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
 // definitions. A kernel is compiled if its own macro CUTOFF_<NAME> is set, or if CUTOFF_ONE is not set.
@@ -252,8 +252,9 @@ __device__ __forceinline__ int points_near(float at, int points, float spacing, 
     return (int)fminf(floorf((at + radius) / spacing) + 2, (float)points) - first;
 }
 
-// One block per atom of the overflow list. It adds to all points within the radius by atomics, which treat denormal
-// numbers as 0. The test of the distance is exact, so an infinite charge affects only points within the radius.
+// Each block processes one atom of the overflow list. It adds to all points within the radius by atomics, which treat
+// denormal numbers as 0. The test of the distance is exact, so an infinite charge affects only points within the
+// radius.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     cutoff_overflow(const float4 *overflow, const u32 *taken, float *energy, int nx, int ny, int nz, float spacing,
                     float radius)
@@ -356,7 +357,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #endif
 
 #if defined CUTOFF_WALKING || !defined CUTOFF_ONE
-// As many blocks as the multiprocessors hold. Each of them processes one region after the other.
+// The grid has as many blocks as the multiprocessors hold at a time. Each of them processes one region after the other.
 extern "C" __global__ void __launch_bounds__(THREADS)
     cutoff_walking(const float4 *bins, const u32 *counts, u32 offset_count, float *energy, int nx, int ny, int nz,
                    float spacing, float radius)

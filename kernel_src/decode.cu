@@ -464,8 +464,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined(DECODE_BULK) || (!defined(DECODE_ONE) && __CUDA_ARCH__ >= 900)
-// The same rings, filled by tensor maps: one lane asks for a tile, two or four copies, and its bytes are counted on a
-// barrier of the stage.
+// Has the same rings as decode_async, but tensor maps fill them. One lane begins the two or four copies of a tile, and
+// a barrier of the stage counts the bytes of the tile.
 //
 // Compared with decode_async: the warp computes no addresses and needs no instruction for each 16 bytes. It is slower
 // nevertheless: on an H200 copies of boxes reach 4.2 TB/s, and cp.async reaches 4.6. The last tile may contain rows

@@ -24,7 +24,7 @@
 // their order. So there is only one answer, the same bits in every run. N is below 2^32 - 2^16 and may be 0.
 //
 // Between the passes the items are in two arrays in turn. A pair is one word of 8 bytes. The two arrays begin at
-// multiples of 16 bytes; keys, values and results need not.
+// multiples of 16 bytes. Keys, values and results may begin at any element.
 //
 // The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
 // definitions. A kernel is compiled if its own macro MERGESORT_<NAME> is set, or if MERGESORT_ONE is not set.
@@ -259,9 +259,10 @@ __device__ __forceinline__ void merge_items(item (&out)[count], At at, u32 i, u3
 
 // ---- merging two runs in shared memory ----
 //
-// The same with addresses in bytes of shared memory. A step is written in PTX, because compilers select between
-// addresses and items, although a predicate before the addition and the load is enough. A step has two comparisons with
-// the ends, one comparison of keys, a selection, and an addition and a load for the run that gave the item.
+// The functions below merge like the functions above, but their addresses are in bytes of shared memory. A step is
+// written in PTX, because compilers select between addresses and items, although a predicate before the addition and
+// the load is enough. A step has two comparisons with the ends, one comparison of keys, a selection, and an addition
+// and a load for the run that gave the item.
 
 #if !NETWORK
 __device__ __forceinline__ u32 load_key(u32 at)
@@ -521,7 +522,7 @@ template <u32 count> __device__ __forceinline__ void sort_thread(u32 (&r)[count]
     }
 }
 
-// Sorts pairs by odd-even transposition. It only swaps neighbours, so it is stable.
+// Sorts pairs by odd-even transposition. This method only swaps neighbours, so the sort is stable.
 template <u32 count> __device__ __forceinline__ void sort_thread(pair (&r)[count])
 {
 #pragma unroll

@@ -10,11 +10,11 @@
 // cosine for evenly spaced samples, and mri_factored needs few for any samples.
 //
 // The answer: sums in single precision. The error is stated in units of sqrt(sum |w|^2). If the samples are far apart,
-// this unit is the root mean square of the image. The error comes from the angle: in single precision, its error is
-// 2^-24 times the angle. Any k with |k| < 2^20 is allowed. mri_fast_trig and mri_factored split a coordinate into two
-// parts and round each. So at sizes other than powers of two they add an error of 2^-25 |k| cycles. An infinite or NaN
-// sample makes all voxels infinite or NaN, and an infinite or NaN k makes all voxels NaN. All kernels except
-// mri_scatter_atomic give the same bits in every run.
+// this unit is the root mean square of the image. The error comes from the angle: in single precision, the angle has an
+// error of 2^-24 times its value. Any k with |k| < 2^20 is allowed. mri_fast_trig and mri_factored split a coordinate
+// into two parts and round each. So at sizes other than powers of two they add an error of 2^-25 |k| cycles. An
+// infinite or NaN sample makes all voxels infinite or NaN, and an infinite or NaN k makes all voxels NaN. All kernels
+// except mri_scatter_atomic give the same bits in every run.
 //
 // The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
 // definitions. A kernel is compiled if its own macro MRI_<NAME> is set, or if MRI_ONE is not set.
@@ -117,8 +117,9 @@ __device__ __forceinline__ float cycles_of(float kx, float ky, float kz, const V
 }
 
 #if defined MRI_SCATTER_ATOMIC || !defined MRI_ONE
-// One thread per sample and slice. It computes its weight, then adds to every voxel of the slice. All lanes add to the
-// same voxel at once, and the order of the additions differs from run to run. Atomics treat denormal numbers as 0.
+// Each thread processes one sample and one slice. It computes its weight, then adds to every voxel of the slice. All
+// lanes add to the same voxel at once, and the order of the additions differs from run to run. Atomics treat denormal
+// numbers as 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_scatter_atomic(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d,
                        unsigned samples, float *re, float *im, int nx, int ny, int nz)
@@ -190,8 +191,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined MRI_READONLY || !defined MRI_ONE
-// The same with __restrict__, which tells the compiler that the outputs do not overlap with the inputs. So it uses the
-// path for read-only data and loads the next samples early.
+// Does the same as the kernel above, with __restrict__, which tells the compiler that the outputs do not overlap with
+// the inputs. So the compiler uses the path for read-only data and loads the next samples early.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_readonly(const float *__restrict__ kx, const float *__restrict__ ky, const float *__restrict__ kz,
                  const float2 *__restrict__ weights, unsigned samples, float *__restrict__ re, float *__restrict__ im,

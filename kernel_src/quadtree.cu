@@ -19,8 +19,8 @@
 // belongs to the upper one. Coordinates are cut to DEPTH bits, not rounded. N is at most 2^30 - 1. Points outside the
 // box have to be scaled to it first.
 //
-// The method level by level is here. The kernels of the other methods, child grids and a sort of codes, are in
-// quadtree.cuh, because barneshut.cu builds its trees with them.
+// This file has the kernels of the method that works level by level. The kernels of the other methods, child grids and
+// a sort of codes, are in quadtree.cuh, because barneshut.cu builds its trees with them.
 //
 // The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
 // definitions. A kernel is compiled if its own macro QUADTREE_<NAME> is set, or if QUADTREE_ONE is not set.
@@ -154,8 +154,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) quadtree_add(offset *values,
             values[first + k] += before;
 }
 
-// One thread per child, whose points are known now. `marks` gets the number of pieces of the child, and whether it has
-// children. The element after the last child is 0.
+// Each thread has one child, whose points are known now. `marks` gets the number of pieces of the child, and whether it
+// has children. The element after the last child is 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     quadtree_children(uint4 *nodes, const Split *list, const offset *sums, offset *marks, u32 splits, u32 depth)
 {

@@ -413,7 +413,7 @@ extern "C" __global__ void __launch_bounds__(256)
         found[chunk] = noted;
 }
 
-// One block per depth: an exclusive scan of the depth's counts. The total goes to totals[depth].
+// Each block computes the exclusive scan of the counts of one depth. The total goes to totals[depth].
 extern "C" __global__ void __launch_bounds__(SCAN_BLOCK) quadtree_number(u32 *counts, u32 *totals, u32 chunks)
 {
     __shared__ u32 warps[2][WARP];
@@ -446,8 +446,8 @@ extern "C" __global__ void __launch_bounds__(SCAN_BLOCK) quadtree_number(u32 *co
         totals[blockIdx.x] = before;
 }
 
-// Returns the number of nodes with children of all depths before lane_id(). Lane DEPTH gets the number of all nodes
-// with children.
+// Returns the number of nodes with children at all depths below the number of the lane. Lane DEPTH gets the number of
+// all nodes with children.
 __device__ __forceinline__ u32 splits_before(const u32 *totals)
 {
     const u32 mine = lane_id() < DEPTH ? totals[lane_id()] : 0;
@@ -551,10 +551,10 @@ extern "C" __global__ void __launch_bounds__(256)
 // does not depend on the density of the points, nor on the number and depth of the nodes. A pass reads and writes each
 // point once. The first pass makes the codes, and the last pass separates codes and numbers.
 //
-// A pass must know the places for a tile's points of each digit. They come after all points of lower digits, which are
-// counted at the start for all passes, and after the points of the same digit in earlier tiles. Decoupled look-back
-// (see scan.cu) finds the latter number, one thread per digit. A note is a single word of two state bits and the count,
-// so it needs no fence.
+// A pass must know the places for a tile's points of each digit. These places come after all points of lower digits,
+// which are counted at the start for all passes, and after the points of the same digit in earlier tiles. Decoupled
+// look-back (see scan.cu) counts the points in earlier tiles, one thread per digit. A note is a single word of two
+// state bits and the count, so it needs no fence.
 
 enum : u32 {
     BINS = 256,

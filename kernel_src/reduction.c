@@ -1,6 +1,6 @@
 /* reduction_f64: the reference of reductions. With OP 0, y is the sum of x. With OP 1, y is the maximum of x. With OP
- * 2, y is the maximum, and `at` is its index. Floats are summed in double, and integers modulo 2^64. y keeps the lower
- * bits.
+ * 2, y is the maximum, and `at` is its index. Floats are summed in double, and integers modulo 2^64. If y has fewer
+ * bits than the sum, y keeps the lower bits of the sum.
  *
  * The maximum follows IEEE 754-2019: it is NaN if any element is NaN, and 0 is above -0. Its index is the first index
  * of the maximum. Threads reduce parts of x, and the results of parts are combined in order. So the result does not

@@ -128,11 +128,11 @@ __device__ __noinline__ void make_plain(const float *A, float *C, unsigned N, un
     }
 }
 
-// Six products of bf16 parts by wgmma, for the tiles on and below the diagonal.
+// Computes six products of bf16 parts by wgmma for the tiles on and below the diagonal.
 //
-// Compared with coarsened: both kernels compute half of the tiles. This kernel does so at a sixth of the rate of the
-// tensor cores. One warp of the first group copies. The groups that multiply take that group's registers for their two
-// sets of sums: one step's sums in the tensor core, and their total, rounded to nearest.
+// Compared with coarsened: both kernels compute half of the tiles. This kernel computes them at a sixth of the rate of
+// the tensor cores. One warp of the first group copies. The groups that multiply take that group's registers for their
+// two sets of sums: one step's sums in the tensor core, and their total, rounded to nearest.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     syrk_tensor_bf16x6(const __grid_constant__ tensor_map map_rows, const __grid_constant__ tensor_map map_cols,
                        const float *__restrict__ A, float *__restrict__ C, unsigned N, unsigned K, unsigned walk)

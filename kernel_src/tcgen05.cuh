@@ -122,8 +122,8 @@ __device__ __forceinline__ void tensor_load_pair(void *to, const tensor_map &map
                  : "memory");
 }
 
-// Does the same for each block of the cluster whose bit is set in `blocks`. If `full` is in a block of even rank, the
-// bytes are counted in the block of even rank of each of these blocks' pairs.
+// Does the same as tensor_load_pair() for each block of the cluster whose bit is set in `blocks`. If `full` is in a
+// block of even rank, the bytes are counted in the block of even rank of each of these blocks' pairs.
 __device__ __forceinline__ void tensor_multicast_pair(void *to, const tensor_map &map, int x, int y, unsigned full,
                                                       unsigned blocks)
 {
@@ -203,8 +203,8 @@ TCGEN05_MULTIPLY(f8e4m3, "f8f6f4")
 TCGEN05_MULTIPLY(tf32, "tf32")
 #undef TCGEN05_MULTIPLY
 
-// Does the same with 16-bit elements, and with `a` in tensor memory: `a` is an address there. The elements of a row
-// along K are in neighbouring columns, two in each column.
+// Multiplies like the functions above, but the elements have 16 bits, and `a` is an address in tensor memory. The
+// elements of a row along K are in neighbouring columns, two in each column.
 __device__ __forceinline__ void tcgen05_multiply_tensor(unsigned d, unsigned a, offset b, unsigned shape, unsigned add)
 {
     asm volatile("{.reg .pred add; setp.ne.b32 add, %4, 0;\n"
@@ -270,7 +270,8 @@ __device__ __forceinline__ void tensor_load(float (&to)[32], unsigned address)
                  : "r"(address));
 }
 
-// Waits until all loads of this thread are complete. Because `to` is an argument, the compiler cannot read it earlier.
+// Waits until all loads of this thread are complete. Because `to` is an argument of the call, the compiler cannot move
+// a read of `to` before the call.
 template <unsigned count> __device__ __forceinline__ void tensor_load_wait(float (&to)[count])
 {
     asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");

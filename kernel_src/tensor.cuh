@@ -28,7 +28,8 @@ struct tf32 {
 
 // ---- results ----
 
-// Converts two sums to the type of the result, rounded to nearest even. The first one is in the lower half of the word.
+// Converts two sums to the type of the result, rounded to nearest even. The lower half of the word has the first
+// number.
 __device__ __forceinline__ unsigned pack_pair(f16, float first, float second)
 {
     unsigned pair;
@@ -142,7 +143,7 @@ __device__ __forceinline__ void store_fragments(unsigned address, unsigned a, un
                  : "memory");
 }
 
-// Does the same, but transposes each square: a fragment's columns become rows in shared memory.
+// Does the same as store_fragments(), but transposes each square: a fragment's columns become rows in shared memory.
 __device__ __forceinline__ void store_fragments_turned(unsigned address, unsigned a, unsigned b, unsigned c, unsigned d)
 {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a), "r"(b),

@@ -30,7 +30,7 @@
 
 #define KILN__COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* ---- memory: every allocation goes through a kiln_allocator; NULL means malloc ---- */
+/* ---- memory: every allocation goes through a kiln_allocator; NULL means malloc() ---- */
 
 void *kiln__alloc(const kiln_allocator *mem, size_t size); /* NULL if memory runs out. Size 0 gives a valid pointer */
 void *kiln__calloc(const kiln_allocator *mem, size_t count, size_t size); /* zeroed; NULL on overflow too */
@@ -209,7 +209,7 @@ typedef struct kiln__source {
 } kiln__source;
 
 typedef struct kiln__pos {
-    const kiln__source *source; /* NULL: this struct names no position */
+    const kiln__source *source; /* NULL means that this struct names no position */
     unsigned line, column;      /* both from 1; the column counts bytes */
 } kiln__pos;
 
@@ -282,7 +282,8 @@ bool kiln__file_exists(const char *path);
 char *kiln__arena_folder(kiln__arena *arena, const char *path);
 /* Returns true if `path`, which must exist, lies in or below `folder` after links in both are resolved. */
 bool kiln__path_within(const kiln_allocator *mem, const char *path, const char *folder);
-bool kiln__path_below(const char *path, const char *folder); /* The same for two resolved paths. */
+bool kiln__path_below(const char *path, const char *folder); /* Does the same as the function above for two resolved
+                                                              * paths. */
 
 /* ---- architectures by name (target.c) ---- */
 
@@ -304,8 +305,8 @@ bool kiln__target_runs(kiln__target target, int cc);
  * writes the same bytes in every locale. tests/style/locale.py forbids the functions of the C library that obey the
  * locale. */
 
-/* Between these two calls the calling thread is in the C locale. Use them around calls of a library that reads or
- * writes numbers. A callback of the caller must not run between them. */
+/* Between these two calls the calling thread is in the C locale. Use these two calls around calls of a library that
+ * reads or writes numbers. A callback of the caller must not run between the two calls. */
 locale_t kiln__locale_enter(void);
 void kiln__locale_leave(locale_t before);
 /* These functions replace strerror() and strsignal(). A text is valid until the next call in this thread. Messages
@@ -376,7 +377,7 @@ uint64_t kiln__host_memory_free(void); /* bytes of memory that are available now
 /* ---- logging ---- */
 
 typedef struct kiln__log {
-    kiln_log_fn fn; /* NULL: no log */
+    kiln_log_fn fn; /* NULL means no log */
     void *user;
 } kiln__log;
 /* Logs a message of at most 2047 bytes; the rest is cut off. `log` may be NULL. */

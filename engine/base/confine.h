@@ -8,7 +8,7 @@
 typedef struct kiln__confinement {
     const char *const *readable; /* files, and folders with everything in them */
     size_t count;
-    const char *writable; /* a folder; NULL: no folder */
+    const char *writable; /* a folder; NULL means no folder */
     /* true: the process runs kernels of the simulated device, so only the system calls of a short list are allowed.
      * false: the process compiles, so it may not start programs, open connections or reach other processes. */
     bool kernels;

@@ -61,10 +61,11 @@ typedef struct kiln__place {
 
 struct kiln__child {
     pid_t pid;
-    int socket; /* -1: there is no process */
+    int socket; /* -1 means that there is no process */
     int pidfd;
-    int wake;                 /* a wait stops when this descriptor becomes readable; -1: there is no such descriptor */
-    const kiln__place *place; /* NULL: this machine. The caller sets it; the functions below only read it */
+    int wake;                 /* a wait stops when this descriptor becomes readable; -1 means that there is no such
+                               * descriptor */
+    const kiln__place *place; /* NULL means this machine. The caller sets it; the functions below only read it */
     /* true: the child's standard output goes to the standard output of this process; false: it is discarded */
     bool shows;
 };
@@ -111,11 +112,11 @@ kiln__io kiln__child_receive_some(const kiln__child *child, const kiln_allocator
 
 /* ---- another program, run to its end (process.c) ---- */
 typedef struct kiln__process {
-    const char *const *arguments; /* ends with NULL; the first argument is the program, which is searched in PATH. No
-                                   * shell is used */
+    const char *const *arguments; /* ends with NULL. The first argument is the name of the program, which the function
+                                   * searches in PATH. No shell is used */
     const char *folder;           /* folder in which the child runs */
     const char *output;           /* a new file for its standard output and error; the file must not exist */
-    double seconds;               /* 0: no limit */
+    double seconds;               /* 0 means no limit */
     const volatile int *stop;     /* NULL, or a flag that the caller sets to a nonzero value to end the program */
 } kiln__process;
 typedef enum kiln__ended { KILN__ENDED_ITSELF, KILN__ENDED_LATE, KILN__ENDED_STOPPED } kiln__ended;

@@ -303,7 +303,8 @@ static kiln_status make_answer(const kiln__best_search *s, const kiln__config *c
     return KILN_OK;
 }
 
-/* Makes the candidate's configuration in the current spec. *config stays NULL if it is not valid here. */
+/* Makes the candidate's configuration in the current spec. *config stays NULL if the configuration is not valid in the
+ * current spec. */
 static kiln_status validate_candidate(const kiln__best_search *s, const char *variant, kiln__settings params,
                                       kiln__config **config, kiln_error **error)
 {

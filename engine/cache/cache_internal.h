@@ -20,7 +20,7 @@ struct kiln__cache {
     const kiln_allocator *mem;
     kiln__log log;
     char *folder;
-    int fd;    /* descriptor of FOLDER/v1; -1: the cache is off */
+    int fd;    /* descriptor of FOLDER/v1; -1 means that the cache is off */
     bool fast; /* entries are not synced */
     atomic_bool writable;
     atomic_bool warned;

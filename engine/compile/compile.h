@@ -73,7 +73,8 @@ bool kiln__nvrtc_has_arch(kiln__nvrtc *nvrtc, int arch); /* loads the library on
 /* A header for the compiler. */
 typedef struct kiln__include {
     const char *name, *text; /* `name` is the text after #include */
-    const char *path;        /* path of the header; NULL: Kiln provides this header instead of a host header */
+    const char *path;        /* path of the header; NULL means that Kiln provides this header instead of a host
+                              * header */
 } kiln__include;
 
 /* The places where headers may lie. */
@@ -124,15 +125,15 @@ kiln_status kiln__prelude_write(kiln__nvrtc *nvrtc, const char *const *headers, 
 typedef struct kiln__compile_request {
     const char *name;   /* name of the source, for messages */
     const char *source; /* the text, with all macros defined */
-    /* The number of bytes at the start of the source that are CUDA headers and may be precompiled; 0: none. `headers`
-     * is the digest of the prelude's headers and all other CUDA headers of the source. `header_names` are the names
-     * of all these headers. */
+    /* The number of bytes at the start of the source that are CUDA headers and may be precompiled; 0 means none.
+     * `headers` is the digest of the prelude's headers and all other CUDA headers of the source. `header_names` are the
+     * names of all these headers. */
     size_t prelude;
     const char *headers;
     const char *const *header_names;
     size_t header_name_count;
     bool again;      /* the caller compiles this prelude several times, so the first request precompiles it */
-    const char *pch; /* file of precompiled headers for the prelude; NULL: no file */
+    const char *pch; /* file of precompiled headers for the prelude; NULL means no file */
     bool pch_make;   /* make that file instead of using it */
     bool *pch_done;  /* set to whether the file was used or made; may be NULL */
     const kiln__include *includes;
@@ -160,7 +161,7 @@ kiln_status kiln__compile_here(const kiln_allocator *mem, kiln__nvrtc *nvrtc, co
                                kiln_error **error);
 /* The main loop of kiln-worker: answers requests from the socket `fd` until it closes, and returns the exit status.
  * With `confine` the process can open only the CUDA headers once NVRTC is loaded, if the system supports that. `pch`:
- * the folder of precompiled headers that it may read or, with `pch_makes`, write; NULL: none. */
+ * the folder of precompiled headers that it may read or, with `pch_makes`, write; NULL means none. */
 int kiln__worker_run(int fd, const char *nvrtc, const char *include, const char *pch, bool pch_makes, bool confine);
 /* Removes the oldest precompiled headers until fewer than 64 files are left and these take at most `most` bytes. */
 void kiln__pch_collect(const char *folder, uint64_t most);
@@ -178,11 +179,11 @@ typedef struct kiln__compile_place { /* another machine that compiles for this p
 typedef struct kiln__compiler_options {
     /* path of kiln-worker. If it is NULL or cannot be executed, compiles run in this process, one at a time */
     const char *worker;
-    const char *nvrtc; /* path of the library for workers; NULL: kiln__nvrtc_path() of the pool's NVRTC */
-    const char *pch;   /* folder of precompiled headers, which is created if its parent exists; NULL: no folder */
-    unsigned jobs;     /* number of workers; 0: one for each core. Little memory means fewer workers */
+    const char *nvrtc; /* path of the library for workers; NULL means kiln__nvrtc_path() of the pool's NVRTC */
+    const char *pch;   /* folder of precompiled headers, which is created if its parent exists; NULL means no folder */
+    unsigned jobs;     /* number of workers; 0 means one for each core. Little memory means fewer workers */
     double timeout;    /* seconds for one compile; <= 0: no limit */
-    uint64_t memory;   /* bytes of address space that all workers share; 0: three quarters of the free memory */
+    uint64_t memory;   /* bytes of address space that all workers share; 0 means three quarters of the free memory */
     const kiln__log *log;
     const kiln__compile_place *places; /* machines in addition to this one; not used without a worker */
     size_t place_count;
@@ -246,7 +247,7 @@ typedef struct kiln__cubin_kernel {
     uint64_t local_bytes;         /* per thread: stack, including called functions, and spills */
     uint64_t constant_bytes;      /* bank 0 (parameters and launch data) and the compiler's own constants */
     uint64_t user_constant_bytes; /* __constant__ of the whole module */
-    int max_threads;              /* maximum of __launch_bounds__; 0: the kernel has no launch bounds */
+    int max_threads;              /* maximum of __launch_bounds__; 0 means that the kernel has no launch bounds */
     int barriers;                 /* per block */
     int tensor_columns; /* columns of tensor memory per block; 0 or less: none, or not known, because a cubin does not
                          * tell */

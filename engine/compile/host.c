@@ -17,7 +17,7 @@ typedef struct reader {
     const char *log;
     const char *name; /* the name of the text */
     const kiln_allocator *mem;
-    const kiln__host_list *known; /* declarations that are blanked without an error; NULL: there are none */
+    const kiln__host_list *known; /* declarations that are blanked without an error; NULL means that there are none */
     kiln__host_list *list;        /* gets the blanked declarations; may be NULL */
     long shift;                   /* add it to the line of a word to get the line in the log */
     size_t removed;
@@ -244,7 +244,7 @@ static void follow_line(reader *r, size_t at)
 
 /* The parts of the current declaration that were seen so far. */
 typedef struct declaration {
-    size_t first; /* first word of the declaration; 0: no declaration has begun */
+    size_t first; /* first word of the declaration; 0 means that no declaration has begun */
     bool scope;   /* a namespace, or extern "C" */
     bool type;    /* a class, struct, union or enum */
     bool value;   /* the '=' of the declaration was read */

@@ -437,12 +437,13 @@ static kiln_status include_name(collector *all, const edited *file, const char *
 
 /* The use of a macro after #include. */
 typedef struct macro {
-    char name[64], argument[128]; /* "": it has no argument */
+    char name[64], argument[128]; /* "" means that it has no argument */
 } macro;
 
 static bool ends_line(const char *at) { return *at == '\n' || *at == '\0' || (*at == '/' && *advance(at) == '/'); }
 
-/* Reads "NAME" or "NAME(WORD)" at the end of a line. Returns its end, or NULL if it is something else. */
+/* Reads "NAME" or "NAME(WORD)" at the end of a line. Returns the end of this text, or NULL if the line has something
+ * else. */
 static const char *read_macro(const char *at, macro *out)
 {
     size_t length = 0;

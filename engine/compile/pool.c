@@ -53,10 +53,10 @@ struct kiln__compile_job {
     size_t names;                          /* place of the names in the message */
     bool together;                         /* the request allows a group, and no group with this request has failed */
     bool member;                           /* the request follows a group that was made for it */
-    size_t group;                          /* number of jobs that a group was made for; 0: this is no group */
+    size_t group;                          /* number of jobs that a group was made for; 0 means that this is no group */
     bool prelude;                          /* the request has a prelude */
     bool again;                            /* as in the request */
-    size_t hold;                           /* number of the hold during which the job was requested; 0: no hold */
+    size_t hold;                           /* number of the hold during which the job was requested; 0 means no hold */
     kiln__outcome outcome;
 };
 
@@ -93,7 +93,7 @@ struct kiln__compiler {
     size_t last_hold; /* number of the newest hold; the first is 1 */
     size_t idle;
     size_t running;    /* number of running compiles */
-    kiln__pch *pch;    /* NULL: there are no precompiled headers */
+    kiln__pch *pch;    /* NULL means that there are no precompiled headers */
     size_t group_most; /* largest number of jobs of a group: more after each good one, half after a failed one */
     uint64_t longest_together; /* longest compile of one job that allows groups, in nanoseconds */
     bool lone;                 /* a slot retries a job alone, or waits for that; no other compile starts */
@@ -385,8 +385,8 @@ static void move_to_front(queue *from, queue *into)
 }
 
 /* Puts the followers of a group back to the front of their queues, in the order of their requests, and frees the group.
- * Each is compiled alone next, except after the loss of a machine (`gone`), which is no fault of the group. The caller
- * holds the lock. */
+ * The pool compiles each of these jobs alone next, except after the loss of a machine (`gone`), which is no fault of
+ * the group. The caller holds the lock. */
 static void split_group(slot *self, kiln__compile_job *group, bool gone)
 {
     kiln__compiler *compiler = self->compiler;

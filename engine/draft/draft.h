@@ -25,15 +25,15 @@ typedef struct kiln__template_param {
     const char *name;
     bool type;      /* typename T */
     bool flag;      /* bool F */
-    size_t initial; /* the word of its default; 0: no default */
+    size_t initial; /* the word of its default; 0 means no default */
 } kiln__template_param;
 
 typedef struct kiln__kernel {
     const char *name, *plain;      /* name with namespaces; name without namespaces */
     size_t params_from, params_to; /* words between the parentheses */
     size_t body_from, body_to;     /* words between the braces */
-    size_t bounds;                 /* the word in its __launch_bounds__; 0: no word, or more than one */
-    const char *header;            /* the header that has the kernel; NULL: the source has it */
+    size_t bounds;                 /* the word in its __launch_bounds__; 0 means no word, or more than one */
+    const char *header;            /* the header that has the kernel; NULL means that the source has it */
     unsigned line;                 /* the line of the kernel in its own file */
     kiln__template_param *templates;
     size_t template_count;
@@ -50,8 +50,8 @@ typedef enum kiln__branch_kind {
 typedef struct kiln__branch {
     kiln__branch_kind kind;
     size_t from, to; /* the words of the condition */
-    size_t up;       /* the branch around this #if; 0: no branch */
-    size_t before;   /* the branch before this one of the same #if; 0: this is the first */
+    size_t up;       /* the branch around this #if; 0 means no branch */
+    size_t before;   /* the branch before this one of the same #if; 0 means that this is the first */
     size_t first;    /* the first branch of the same #if */
 } kiln__branch;
 
@@ -65,9 +65,9 @@ typedef struct kiln__scan {
     size_t count;
     /* Number of words of the source itself. The words of its headers and of the file with the launch follow. */
     size_t own;
-    size_t launch;          /* the first word of the file with the launch; 0: the source has the launch */
+    size_t launch;          /* the first word of the file with the launch; 0 means that the source has the launch */
     unsigned launch_lines;  /* the number of lines before that file */
-    uint16_t *inside;       /* for each word: the branch of #if in which the word stands; 0: no branch */
+    uint16_t *inside;       /* for each word: the branch of #if in which the word stands; 0 means no branch */
     kiln__branch *branches; /* from 1 */
     size_t branch_count;
     kiln__macro *macros;
@@ -88,7 +88,7 @@ char *kiln__word_copy(const kiln__scan *scan, size_t word);
 size_t kiln__word_close(const kiln__scan *scan, size_t open);
 /* Returns true if the words from..to contain that word outside of directives. */
 bool kiln__words_have(const kiln__scan *scan, size_t from, size_t to, const char *text);
-const kiln__macro *kiln__macro_find(const kiln__scan *scan, const char *name); /* NULL: not found */
+const kiln__macro *kiln__macro_find(const kiln__scan *scan, const char *name); /* NULL means not found */
 /* Reads a decimal whole number, perhaps with a suffix such as `u`. Returns false if the word is something else. */
 bool kiln__word_whole(const kiln__scan *scan, size_t word, int64_t *value);
 
@@ -103,12 +103,12 @@ typedef enum kiln__tunable_kind {
 typedef struct kiln__tunable {
     kiln__tunable_kind kind;
     const char *name;            /* name in the spec */
-    const char *source;          /* name in the source; NULL: not in the source */
+    const char *source;          /* name in the source; NULL means not in the source */
     const char *values, *chosen; /* texts for the spec: a list such as "64, 128, 256", and the default, such as "128" */
-    int64_t number;              /* the default as a number; 0: a type, or a switch that is off */
+    int64_t number;              /* the default as a number; 0 means a type, or a switch that is off */
     const char *why;             /* a comment for the spec */
-    const char *left_out;        /* values with which a trial failed, one per line: "2: misaligned"; NULL: no value
-                                  * failed */
+    const char *left_out;        /* values with which a trial failed, one per line: "2: misaligned"; NULL means that no
+                                  * value failed */
     bool launched;               /* the source launches the kernel with each of the values */
     bool unknown;                /* the source does not show a value, so the user must give one */
     bool any_type;               /* the param is a type, and the source does not show which */
@@ -147,7 +147,8 @@ typedef struct kiln__draft_argument { /* a parameter of the kernel */
     bool partly;     /* the run wrote only some of its elements */
     bool same;       /* the run wrote one value everywhere */
     const char *shape;
-    const char *symbol; /* the variable of the source to which the buffer is copied; NULL: it is an argument */
+    const char *symbol; /* the variable of the source to which the buffer is copied; NULL means that it is an
+                         * argument */
     const char *given;  /* the value that the launch passes, as an expression of the spec; NULL if it is not known */
 } kiln__draft_argument;
 
@@ -165,7 +166,7 @@ typedef struct kiln__size {
     bool bake;
     bool any;        /* a trial run has shown that the size need not be a multiple of a tile */
     bool odd;        /* `tiny` is one more than such a multiple */
-    const char *why; /* the reason why the size must be a multiple; NULL: no trial has shown a reason */
+    const char *why; /* the reason why the size must be a multiple; NULL means that no trial has shown a reason */
 } kiln__size;
 
 /* ---- the launch by host code (host.c, launched.c) ---- */
@@ -200,13 +201,14 @@ typedef struct kiln__host_launch {
     kiln__range scope; /* the function or the macro around it */
     kiln__range grid, block, shared;
     kiln__range templates[KILN__MOST_LIST], arguments[KILN__MOST_LIST];
-    kiln__tree *trees[KILN__MOST_LIST]; /* the template's arguments that are numbers; NULL: not read */
+    kiln__tree *trees[KILN__MOST_LIST]; /* the template's arguments that are numbers; NULL means not read */
     size_t template_count, argument_count;
-    /* the use of the macro, the call of the template or the case of the switch in which this launch stands; NULL: the
-     launch stands in none of these
+    /* the use of the macro, the call of the template or the case of the switch in which this launch stands; NULL means
+     that the launch stands in none of these
      */
     const kiln__frame *frame;
-    /* All values that launches give to a parameter of the template; NULL: the launches give only one value. */
+    /* All values that launches give to a parameter of the template; NULL means that the launches give only one
+     * value. */
     const char *values[KILN__MOST_LIST];
 } kiln__host_launch;
 
@@ -214,7 +216,7 @@ typedef struct kiln__axis { /* one axis of the launch */
     bool used;
     const char *grid, *block; /* expressions */
     int64_t blocks, threads;  /* the values of both expressions at the tiny sizes and the chosen values of params */
-    const char *doubt;        /* the reason why the grid is not certain; NULL: the source shows it */
+    const char *doubt;        /* the reason why the grid is not certain; NULL means that the source shows it */
     /* the size over which the grid runs, if a block is a row of another size; NULL if it is not known */
     const char *rows;
 } kiln__axis;
@@ -244,20 +246,21 @@ typedef struct kiln__draft {
     /* All launches of the kernel. kiln__host_choose() keeps only the launches in different branches of one #if. */
     kiln__host_launch *launches;
     size_t launch_count;
-    /* A file near the source that has the launch; NULL: the source has it, or the user named a file. */
+    /* A file near the source that has the launch; NULL means that the source has it, or the user named a file. */
     const char *nearby;
     bool one_place;    /* all launches that count stand at the same place, so the tests around it hold */
     size_t conditions; /* how deep conditions are being read inside each other; there is a limit */
     /* counters with limits: names that were looked up, dim3 inside dim3, nodes of trees that were made, words that were
      * compared */
     size_t looked, nested, nodes, compared;
-    /* the reason why the launch in the source could not be used; NULL: it was used, or the source has no launch */
+    /* the reason why the launch in the source could not be used; NULL means that it was used, or the source has no
+     * launch */
     const char *unread;
     const char *shared;         /* the launch's bytes of shared memory; NULL if it is not known */
     const char *wheres[16];     /* constraints of static_assert, and of the launches */
     const char *where_from[16]; /* their reasons */
     size_t where_count;
-    unsigned shared_each; /* bytes of the extern __shared__ array for each thread; 0: the first guess */
+    unsigned shared_each; /* bytes of the extern __shared__ array for each thread; 0 means the first guess */
 } kiln__draft;
 
 /* Returns the file and the line of the kernel for a message: "sum.cu:12". */
@@ -319,7 +322,7 @@ const char *kiln__add_threads(kiln__draft *draft, int axis, bool flat, int64_t c
  */
 bool kiln__element_named(const char *name, size_t length, const char **type, int *lanes);
 bool kiln__is_floating(const char *type);          /* a type of a spec */
-uint64_t kiln__type_bytes_named(const char *name); /* size of a type of C or CUDA; 0: unknown type */
+uint64_t kiln__type_bytes_named(const char *name); /* size of a type of C or CUDA; 0 means unknown type */
 
 /* Reads an argument of a template that is a type: an alias, or a parameter of the template around the launch, is
  * replaced. Returns the name of the type in sources, such as "float", or NULL if no spec has the type. */

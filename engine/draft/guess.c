@@ -881,7 +881,7 @@ const char *kiln__guess_size_of(kiln__draft *draft, size_t argument)
 typedef struct candidate {
     const char *text;
     uint64_t value;
-    size_t tunable; /* the number, from 1, of the param that is a factor; 0: no param is a factor */
+    size_t tunable; /* the number, from 1, of the param that is a factor; 0 means that no param is a factor */
     bool square;    /* the extent is a size times itself */
 } candidate;
 

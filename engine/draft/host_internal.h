@@ -47,10 +47,10 @@ struct kiln__frame {
     size_t at;
 };
 
-kiln__tree *kiln__tree_make(kiln__draft *draft, char op, kiln__tree *a, kiln__tree *b); /* NULL: no room */
+kiln__tree *kiln__tree_make(kiln__draft *draft, char op, kiln__tree *a, kiln__tree *b); /* NULL means no room */
 kiln__tree *kiln__tree_not(kiln__draft *draft, kiln__tree *tree);
 
-kiln__tree *kiln__tree_copy(kiln__draft *draft, const kiln__tree *tree); /* NULL: no room, or no tree */
+kiln__tree *kiln__tree_copy(kiln__draft *draft, const kiln__tree *tree); /* NULL means no room, or no tree */
 /* Replaces each axes[i] by `axes[i] if CONDITION else otherwise[i]`, where NULL counts as 1. Returns false if there is
  * no room. */
 bool kiln__axes_choose(kiln__draft *draft, const kiln__tree *condition, kiln__tree *const *otherwise,

@@ -12,14 +12,14 @@ static const char *const axis_names[] = {"x", "y", "z"};
 
 typedef struct factors { /* factors of a block's share of an axis: blockDim.x * ITEMS */
     size_t count, steps;
-    const char *texts[MOST_FACTORS]; /* NULL: blockDim */
+    const char *texts[MOST_FACTORS]; /* NULL means blockDim */
     int64_t values[MOST_FACTORS];
     bool blocky[MOST_FACTORS]; /* a param whose name means a number of threads */
     bool lost;                 /* a factor of the product is not known */
 } factors;
 
 typedef struct limit { /* the limit with which an index is compared */
-    const char *text;  /* a size or a product of sizes; NULL: no limit */
+    const char *text;  /* a size or a product of sizes; NULL means no limit */
     int64_t tiny;
     bool odd; /* the word is a part of another expression */
 } limit;
@@ -45,7 +45,8 @@ static bool is_member(const kiln__draft *draft, size_t at, const char *object, i
            kiln__word_is(draft->scan, at + 2, axis_names[axis]);
 }
 
-/* Returns true if the kernel uses `object`.x. If the kernel uses neither blockIdx nor threadIdx, the whole file counts.
+/* Returns true if the kernel uses `object`.x. If the kernel uses neither blockIdx nor threadIdx, the function searches
+ the whole file instead.
  */
 static bool uses(const kiln__draft *draft, const char *object, int axis)
 {
@@ -545,7 +546,7 @@ static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
         }
 }
 
-/* Returns true if a block's number is divided, so that one axis counts several things. */
+/* Returns true if the kernel divides the number of its block, so that one axis of the grid counts several things. */
 static bool is_divided(const kiln__draft *draft, const place *places, size_t count)
 {
     for (size_t i = 0; i < count; i++)

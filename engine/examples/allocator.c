@@ -2,8 +2,8 @@
  *
  * Usage: allocator specs/examples/first.yaml
  *
- * Two functions of a program plug into an engine. The allocator gets all of the engine's host memory, but not the memory
- * of NVRTC, SQLite or the driver. The log gets what a command would print: the library prints nothing. */
+ * Two functions of a program plug into an engine. The allocator gets all of the engine's host memory, but not the
+ * memory of NVRTC, SQLite or the driver. The log gets what a command would print: the library prints nothing. */
 #include <kiln.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static void *resize(void *user, void *pointer, size_t size)
     void *made = realloc(pointer, size);
     if (made && !pointer)
         atomic_fetch_add(&counts->live, 1);
-    return made; /* NULL: the function that was called returns KILN_ERROR_MEMORY */
+    return made; /* NULL means that the function that was called returns KILN_ERROR_MEMORY */
 }
 
 static void write_log(void *user, kiln_log_level level, const char *message)

@@ -175,9 +175,9 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 /* Run kernels in the same sandbox. If the system offers no sandbox, the call fails with KILN_ERROR_UNSUPPORTED. */
 #define KILN_SANDBOX_REQUIRED 32u
 
-/* Tells the application how long kernels may still run, so that it can end the process if the library's own time
- * limit does not work. A positive `seconds`: kernels of this engine begin to run in this process, and have this much
- * time to end. Infinity: kernels begin to run without a time limit. 0: the kernels have ended, or the library has
+/* Tells the application how long kernels may still run, so that it can end the process if the library's own time limit
+ * does not work. A positive `seconds`: kernels of this engine begin to run in this process, and have this much time to
+ * end. Infinity: kernels begin to run without a time limit. 0 means that the kernels have ended, or the library has
  * given them up. See `limit` of kiln_options. */
 typedef void (*kiln_limit_fn)(void *user, double seconds);
 
@@ -198,28 +198,30 @@ typedef struct kiln_options {
      * context must live until the engine is closed. With a context, `device` only tells which driver made it: the
      * simulated driver ("sim") or libcuda. */
     CUcontext context;
-    /* The folder of the disk cache. NULL: $KILN_CACHE_DIR, otherwise $XDG_CACHE_HOME/kiln, otherwise ~/.cache/kiln. */
+    /* The folder of the disk cache. NULL means $KILN_CACHE_DIR. Without this variable the folder is
+     * $XDG_CACHE_HOME/kiln. Without both variables the folder is ~/.cache/kiln. */
     const char *cache_dir;
     /* Folders of specs, sources and headers, separated by ':'. The library searches them first, then the folders of
      * $KILN_PATH, then the installed folders. It also searches the folders of $KILN_INCLUDE for headers. */
     const char *search_path;
-    /* The path of the compile worker program. NULL: $KILN_WORKER, otherwise the installed program. */
+    /* The path of the compile worker program. If the member is NULL, the engine uses $KILN_WORKER, and without this
+     * variable the installed program. */
     const char *worker;
-    unsigned jobs;          /* the largest number of concurrent compile workers; 0: one per core */
+    unsigned jobs;          /* the largest number of concurrent compile workers; 0 means one per core */
     unsigned flags;         /* KILN_NO_CACHE and the other flags above */
-    double compile_timeout; /* time limit of one compile, in seconds; 0: 120 */
+    double compile_timeout; /* time limit of one compile, in seconds; 0 means 120 */
     /* The most bytes that the buffers of one plan may take on the host, and the most that they may take on the
-     * device. 0: no limit beyond the memory that exists. */
+     * device. 0 means no limit beyond the memory that exists. */
     uint64_t memory_limit;
-    const kiln_allocator *allocator; /* copied; NULL: malloc() and free() */
-    kiln_log_fn log;                 /* NULL: the library logs nothing */
+    const kiln_allocator *allocator; /* copied; NULL means malloc() and free() */
+    kiln_log_fn log;                 /* NULL means that the library logs nothing */
     void *log_user;
     /* The address of an int, or NULL. A signal handler or another thread sets the int to nonzero to end work on a
      * store. Then waiting for the lock of another process, and an import, end with KILN_ERROR_INTERRUPTED. The int
      * must live until the engine is closed. To end a run, use `stop` of kiln_run_options. */
     const volatile int *stop;
     /* The object of kiln_ranks_open() on rank 0, or NULL. With it, the other ranks of the job also compile and
-     * measure for this engine. NULL: only this process works. Close the ranks after the engine. */
+     * measure for this engine. NULL means that only this process works. Close the ranks after the engine. */
     kiln_ranks *ranks;
     /* NULL, or a function that the library calls when kernels begin to run and when they have ended. With it the
      * application can end its process if the time limit of the library fails to end a kernel
@@ -227,9 +229,9 @@ typedef struct kiln_options {
      * during the call. */
     kiln_limit_fn limit;
     void *limit_user;
-    /* The name of the size set that every choice without a set takes. NULL: "tiny" on a simulated device, and the
-     * first set of the spec on a GPU. "": the first set on every device. A spec without a set of this name takes its
-     * first set. kiln_plan_size_set(), kiln_tuning_size_set() and kiln_best tell which set was taken. */
+    /* The name of the size set that every choice without a set takes. NULL means "tiny" on a simulated device, and the
+     * first set of the spec on a GPU. "" means the first set on every device. A spec without a set of this name takes
+     * its first set. kiln_plan_size_set(), kiln_tuning_size_set() and kiln_best tell which set was taken. */
     const char *size_set;
 } kiln_options;
 
@@ -251,15 +253,15 @@ KILN_API void kiln_engine_close(kiln_engine *engine);
 
 typedef struct kiln_ranks_options {
     size_t size; /* sizeof(kiln_ranks_options) */
-    /* The path of the plug-in that passes messages between the processes. NULL: $KILN_MPI, otherwise the installed
+    /* The path of the plug-in that passes messages between the processes. NULL means $KILN_MPI, otherwise the installed
      * libkiln-mpi.so. */
     const char *plugin;
-    int required; /* 1: open the plug-in even if no launcher is recognised */
+    int required; /* 1 means that the plug-in is opened even if no launcher is recognised */
     /* The lease, in seconds. If a rank sends no message for so long, rank 0 gives it up, and other ranks repeat its
-     * unfinished work. 0: 30 seconds. */
+     * unfinished work. 0 means 30 seconds. */
     double lease;
-    const kiln_allocator *allocator; /* copied; NULL: malloc() and free() */
-    kiln_log_fn log;                 /* NULL: nothing is logged. A thread of the library may call it too */
+    const kiln_allocator *allocator; /* copied; NULL means malloc() and free() */
+    kiln_log_fn log;                 /* NULL means that nothing is logged. A thread of the library may call it too */
     void *log_user;
 } kiln_ranks_options;
 
@@ -318,7 +320,7 @@ enum {
 typedef struct kiln_device_info {
     char name[128];
     char id[32];            /* "cuda:0", "sim:generic" */
-    int simulated;          /* 1: this is a simulated device */
+    int simulated;          /* 1 means that this is a simulated device */
     int cc_major, cc_minor; /* compute capability */
     int sm_count, warp_size, max_threads_per_block, max_threads_per_sm;
     int registers_per_block, registers_per_sm;
@@ -332,8 +334,8 @@ typedef struct kiln_device_info {
     int driver_version;    /* 13000 means 13.0; 0 for the simulated device */
     unsigned features;     /* a set of KILN_FEATURE_... bits */
     double
-        /* The peak rate of each unit, by KILN_UNIT_..., in operations a second for dense matrices. It follows from
-         * the number of units and the clock. A fused multiply-add counts 2. 0: the device has no such unit. */
+        /* The peak rate of each unit, by KILN_UNIT_..., in operations a second for dense matrices. It follows from the
+         * number of units and the clock. A fused multiply-add counts 2. 0 means that the device has no such unit. */
         unit_flops[16];
 } kiln_device_info;
 
@@ -347,8 +349,8 @@ KILN_API kiln_status kiln_devices(kiln_engine *engine, kiln_device_fn each, void
 /* One finding of kiln_doctor() about this machine, such as the driver, NVRTC or the cache. */
 typedef struct kiln_finding {
     const char *topic;  /* "driver", "nvrtc", "cache", ... */
-    int ok;             /* 1: usable; 0: missing or broken */
-    int needed;         /* 1: nothing works without it; 0: Kiln works without it, but can do less */
+    int ok;             /* 1 means usable; 0 means missing or broken */
+    int needed;         /* 1 means that Kiln cannot work without the thing; 0 means that Kiln can do less without it */
     const char *found;  /* "libnvrtc.so.13, version 13.0" */
     const char *remedy; /* remedy for the user; "" if ok is 1 */
 } kiln_finding;
@@ -468,10 +470,10 @@ KILN_API kiln_status kiln_call_fail_as(kiln_call *call, kiln_status status, cons
     __attribute__((format(printf, 3, 4)))
 #endif
     ;
-/* Returns the allocator of the engine, which the host function may use for its own work. NULL: use malloc(). */
+/* Returns the allocator of the engine, which the host function may use for its own work. NULL means malloc(). */
 KILN_API const kiln_allocator *kiln_call_allocator(const kiln_call *call);
-/* Returns the address of a flag that becomes nonzero when the caller wants the call to end. A host function that
- * works for seconds should read the flag from time to time, and then fail with KILN_ERROR_INTERRUPTED. NULL: nobody
+/* Returns the address of a flag that becomes nonzero when the caller wants the call to end. A host function that works
+ * for seconds should read the flag from time to time, and then fail with KILN_ERROR_INTERRUPTED. NULL means that nobody
  * can end the call. */
 KILN_API const volatile int *kiln_call_stop(const kiln_call *call);
 
@@ -481,7 +483,7 @@ typedef struct kiln_csr {
     uint32_t rows, columns, nonzeros;
     uint32_t *offsets; /* rows + 1 */
     uint32_t *index;   /* the column of each entry */
-    float *values;     /* NULL: a pattern */
+    float *values;     /* NULL means a pattern */
 } kiln_csr;
 /* Reads a Matrix Market file or a list of edges (`from to [weight]`), gzipped or not, with all cores. A Matrix
  * Market file may have the formats coordinate and array, the fields real, integer and pattern, and each symmetry
@@ -519,12 +521,13 @@ typedef struct kiln_host_info {
     const char *takes; /* the names of its arguments; an argument in brackets has a default */
     const char *gives; /* the outputs that it writes, or the names that it exports */
 } kiln_host_info;
-/* Tells the engine which arguments the registered function `name` takes, in the form of `takes` of kiln_host_info.
- * With this information, the engine checks a spec that uses the function as a reference when the spec is loaded: each
- * argument without a default must have a buffer, a size or another name in the spec. Otherwise the spec is refused.
- * Call it before you load the specs. Both texts are copied. KILN_ERROR_NOT_FOUND: the function is not registered. */
+/* Tells the engine which arguments the registered function `name` takes, in the form of `takes` of kiln_host_info. If a
+ * spec uses the function as a reference, the engine then checks the arguments when it loads the spec. Each argument
+ * without a default must have a buffer, a size or another name in the spec, and otherwise the engine refuses the spec.
+ * Call this function before you load the specs. Both texts are copied. KILN_ERROR_NOT_FOUND: the function is not
+ * registered. */
 KILN_API kiln_status kiln_describe_host(kiln_engine *engine, const char *name, const char *takes, kiln_error **error);
-/* Returns one of the host functions that every engine has, by its number from 0. Returns NULL past the last function.
+/* Returns a host function that every engine has, by its number from 0. Returns NULL past the last function.
  * */
 KILN_API const kiln_host_info *kiln_host(size_t number);
 
@@ -590,7 +593,7 @@ typedef struct kiln_buffer_info {
     /* The shape as the text in the spec, such as "[M, N]". If the shape comes with the data, the text is "made by
      * FUNCTION" or "as in the file". */
     const char *shape;
-    int output; /* 1: an output (`out: true`) */
+    int output; /* 1 means an output (`out: true`) */
     /* NULL, or the text in the spec that chooses the type: an expression or "from NAME". In the second case `type`
      * has no meaning. */
     const char *type_text;
@@ -710,12 +713,12 @@ typedef struct kiln_kernel_info {
     CUfunction function;        /* belongs to the plan */
     unsigned grid[3], block[3]; /* grid and block of the first launch of this kernel in the plan */
     unsigned dynamic_shared;    /* bytes of a block */
-    int from_cache;             /* 1: the code came from the disk cache */
+    int from_cache;             /* 1 means that the code came from the disk cache */
     /* The attributes of the first launch. The keys of the spec have the same names. */
-    unsigned cluster[3]; /* blocks in a cluster; 0: no clusters */
+    unsigned cluster[3]; /* blocks in a cluster; 0 means no clusters */
     int cooperative, overlap;
     int priority;
-    int carveout;                   /* percent of the shared memory; -1: the spec does not set it */
+    int carveout;                   /* percent of the shared memory; -1 means that the spec does not set it */
     const char *cluster_scheduling; /* "" if the spec does not set it */
 } kiln_kernel_info;
 KILN_API size_t kiln_plan_kernel_count(const kiln_plan *plan);
@@ -750,14 +753,14 @@ KILN_API kiln_status kiln_plan_metric(kiln_plan *plan, size_t metric, const char
 
 typedef struct kiln_capture_options {
     size_t size; /* sizeof(kiln_capture_options); every zero member means its default */
-    /* The name of a kernel or a spec. The name of a template may be given without its arguments. NULL or "*":
+    /* The name of a kernel or a spec. The name of a template may be given without its arguments. NULL or "*" means
      * every launch. */
     const char *what;
-    /* The folder that gets the captured launches. It is made if it does not exist. NULL: $KILN_CAPTURE_DIR, otherwise
-     * "kiln-capture". */
+    /* The folder that gets the captured launches. If the folder does not exist, the library makes it. NULL means
+     * $KILN_CAPTURE_DIR, and "kiln-capture" without this variable. */
     const char *folder;
-    unsigned count; /* the number of launches; 0: 1 */
-    /* The most bytes of buffer contents in one capture. 0: $KILN_CAPTURE_LIMIT, otherwise 4 GiB. */
+    unsigned count; /* the number of launches; 0 means 1 */
+    /* The most bytes of buffer contents in one capture. 0 means $KILN_CAPTURE_LIMIT, otherwise 4 GiB. */
     uint64_t limit;
 } kiln_capture_options;
 
@@ -806,10 +809,11 @@ typedef int (*kiln_write_fn)(void *user, const char *path, const void *data, siz
 typedef struct kiln_run_options {
     size_t size;    /* sizeof(kiln_run_options); every zero member means its default */
     unsigned flags; /* KILN_RUN_... */
-    /* The longest time to measure, in seconds. 0: one second on a GPU, one repetition on the simulated device. */
+    /* The longest time to measure, in seconds. 0 means one second on a GPU, and one repetition on the simulated
+     * device. */
     double budget;
     /* The precision at which measuring ends: half the width of the 95 % confidence interval of the median, relative
-     * to the median. 0: 0.01. */
+     * to the median. 0 means 0.01. */
     double precision;
     /* The least and the greatest number of repetitions, at most 1,000,000. A zero minimum means 7 on a GPU and 1 on
      * the simulated device. A zero maximum means 1000. */
@@ -824,7 +828,7 @@ typedef struct kiln_run_options {
      * finding, in the order of discovery. The strings of a finding live until the callback returns. */
     kiln_check_fn check;
     void *check_user;
-    /* Seconds; 0: never. Measuring ends early if the configuration certainly takes longer than this time
+    /* A time in seconds; 0 means never. Measuring ends early if the configuration certainly takes longer than this time
      * (engine/plan/measure/README.md). The answer is verified nevertheless. The result then has `stopped_early`. */
     double stop_early_above;
     /* The time limit of the configuration, in seconds of wall time from its first launch on. After that the run ends
@@ -839,22 +843,22 @@ typedef struct kiln_run_options {
      * KILN_ERROR_INTERRUPTED. A kernel on the simulated device ends at once, and its context stays usable. For a
      * kernel on a GPU the library waits for at most one second. The int is read only during the call. */
     const volatile int *stop;
-    /* Gets the files of `outputs`, because a process in a sandbox cannot write files. NULL: the library writes the
-     * files. */
+    /* Gets the files of `outputs`, because a process in a sandbox cannot write files. NULL means that the library
+     * writes the files. */
     kiln_write_fn write;
     void *write_user;
-    /* Seconds; 0: never. If the first run takes longer than this time, the library checks the answer but does not
-     * repeat the run. The result then has the wall time of this run, one repetition, and `stopped_early`. */
+    /* A time in seconds; 0 means never. If the first run takes longer than this time, the library checks the answer but
+     * does not repeat the run. The result then has the wall time of this run, one repetition, and `stopped_early`. */
     double cut_above;
-    /* The longest time for checking and measuring, in seconds from the first launch on. 0: no limit. After this time
-     * the run starts no further repetition. If it then has fewer than min_repetitions, the result has
+    /* The longest time for checking and measuring, in seconds from the first launch on. 0 means no limit. After this
+     * time the run starts no further repetition. If it then has fewer than min_repetitions, the result has
      * `stopped_early`. The result always has the time of at least one run. */
     double most_seconds;
-    /* The number of runs whose answers are compared, each from the initial contents of the buffers. 0: one. Several
-     * runs find kernels that are right in most runs only. The result has the number of compared answers. If the
+    /* The number of runs whose answers are compared, each from the initial contents of the buffers. 0 means one.
+     * Several runs find kernels that are right in most runs only. The result has the number of compared answers. If the
      * caller has written or bound an output, only one run is compared. */
     unsigned verify_runs;
-    /* No further run of `verify_runs` begins after this number of seconds. 0: no limit. */
+    /* No further run of `verify_runs` begins after this number of seconds. 0 means no limit. */
     double verify_seconds;
 } kiln_run_options;
 
@@ -1019,7 +1023,7 @@ typedef struct kiln_inspected_kernel {
     uint64_t static_shared, dynamic_shared; /* bytes of a block */
     uint64_t local_bytes;                   /* bytes of a thread */
     uint64_t constant_bytes;
-    /* Bytes of a thread that the compiler spilled, as ptxas counts them. -1: ptxas did not print them. */
+    /* Bytes of a thread that the compiler spilled, as ptxas counts them. -1 means that ptxas did not print them. */
     int64_t spill_store_bytes, spill_load_bytes;
     unsigned block[3];
     int blocks_per_sm;
@@ -1074,14 +1078,14 @@ KILN_API const kiln_inspected_kernel *kiln_inspection_kernel(const kiln_inspecti
 
 typedef struct kiln_draft_options {
     size_t size;        /* sizeof(kiln_draft_options); every zero member means its default */
-    const char *kernel; /* the name of a kernel; NULL: the first kernel of the file */
+    const char *kernel; /* the name of a kernel; NULL means the first kernel of the file */
     /* The path by which the spec names the source. NULL means the name of the file without its folder. The spec must
      * then be in the folder of the source. */
     const char *source;
     /* Known values of params. A name occurs once for each of its values. */
     const kiln_setting *values;
     size_t value_count;
-    const char *launch; /* the path of a file whose host code launches the kernel; NULL: the source itself */
+    const char *launch; /* the path of a file whose host code launches the kernel; NULL means that the source itself */
     /* The folders of headers, the compile options and the macros that the spec is to have (`include`, `options`,
      * `define`). A folder is a path below the folder of the spec. */
     const char *const *includes;
@@ -1090,7 +1094,7 @@ typedef struct kiln_draft_options {
     size_t option_count;
     const kiln_setting *defines;
     size_t define_count;
-    /* The folder in which the spec will lie. `source` and `includes` lead from there. NULL: the folder from which
+    /* The folder in which the spec will lie. `source` and `includes` lead from there. NULL means the folder from which
      * `source` leads to the file. */
     const char *folder;
     /* The number, from 1, of the line with the launch that the spec shall have. The line is in the file `launch`, or in
@@ -1122,7 +1126,7 @@ typedef struct kiln_cache_entry {
     const char *options;  /* the compiler's options, separated by spaces; for a reference the sizes */
     uint64_t bytes;
     int64_t used; /* time of the last use, in seconds since 1970 */
-    int intact;   /* set only by kiln_cache_verify(); 1: the checksum and the key are right */
+    int intact;   /* set only by kiln_cache_verify(); 1 means that the checksum and the key are right */
 } kiln_cache_entry;
 /* Receives one entry. If it returns nonzero, it is not called again. */
 typedef int (*kiln_cache_fn)(void *user, const kiln_cache_entry *entry);

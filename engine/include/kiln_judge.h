@@ -38,7 +38,7 @@ KILN_API const char *kiln_judged_text(kiln_judged kind);
 
 typedef struct kiln_judge_options {
     size_t size;                /* sizeof(kiln_judge_options); every zero member means its default */
-    const char *variant;        /* the variant whose launch the candidate takes; NULL: the first contender */
+    const char *variant;        /* the variant whose launch the candidate takes; NULL means the first contender */
     const kiln_setting *params; /* any subset of the variant's params, by name */
     size_t param_count;
     /* Sizes, contents and orders follow from the seed. The same seed gives the same verdict, with one exception: on a
@@ -48,11 +48,11 @@ typedef struct kiln_judge_options {
     double launch_limit; /* the time limit of one trial's kernels, in seconds; 0 means 20 */
     /* A candidate that passes is compared with this variant: times on a GPU, estimates and counters on a simulated
      * device. If both members are NULL, there is no comparison. */
-    const char *against;                /* a variant of against_spec; NULL: its first contender */
-    const kiln_spec *against_spec;      /* it must have all sizes of the judged spec; NULL: the judged spec */
+    const char *against;                /* a variant of against_spec; NULL means its first contender */
+    const kiln_spec *against_spec;      /* it must have all sizes of the judged spec; NULL means the judged spec */
     const kiln_setting *against_params; /* any subset of the variant's params, by name */
     size_t against_param_count;
-    const char *against_origin; /* a text for the verdict: why this configuration was chosen; NULL: no text */
+    const char *against_origin; /* a text for the verdict: why this configuration was chosen; NULL means no text */
 } kiln_judge_options;
 
 typedef struct kiln_judgement kiln_judgement;

@@ -48,22 +48,22 @@ KILN_API const char *kiln_check_text(kiln_check_kind kind);
 
 /* One side of a finding: an access, a call or a barrier. */
 typedef struct kiln_check_side {
-    const char *what;        /* text such as "write of 4 bytes"; NULL: the finding does not have this side */
+    const char *what;        /* text such as "write of 4 bytes"; NULL means that the finding does not have this side */
     const char *file;        /* "" if the code has no line numbers */
     unsigned line, ptx_line; /* 0 if the line is not known */
     const char *text;        /* the text of the line; "" if the source is not available */
     /* The functions that the compiler inlined at this place, such as "in f, called at a.cu:12". The innermost call is
-     * the first. "": the code was not inlined. */
+     * the first. "" means that the code was not inlined. */
     const char *inlined;
     unsigned block[3], thread[3];
-    /* 0: `block` or `thread` has no meaning, because it is not known or because several took part. */
+    /* 0 means that `block` or `thread` has no meaning, because it is not known or because several took part. */
     int has_block, has_thread;
 } kiln_check_side;
 
 /* A finding. The finding and its texts live until the callback returns. */
 struct kiln_check_finding {
     kiln_check_kind kind;
-    /* 1: the program may intend the behaviour, for example that two threads write the same value. */
+    /* 1 means that the program may intend the behaviour, for example that two threads write the same value. */
     int note;
     const char *kernel;  /* "" if the host caused the finding */
     const char *message; /* one sentence */
@@ -230,8 +230,8 @@ typedef struct kiln_profiled_kernel {
     unsigned grid[3], block[3]; /* the grid and the block of the first launch, to which dynamic_shared belongs, too */
     uint64_t static_shared, dynamic_shared, local_bytes;
     int registers; /* registers of a thread */
-    /* 1: `registers` comes from machine code for the device's architecture. 0: `registers` is estimated from the
-     * PTX. */
+    /* 1 means that `registers` comes from machine code for the device's architecture. 0 means that `registers` is
+     * estimated from the PTX. */
     int registers_exact;
     int blocks_per_sm;
     /* The warps that are resident on an SM, divided by the greatest number that an SM holds. 0 if it is not known. */
@@ -262,8 +262,8 @@ typedef struct kiln_profiled_insn {
     const char *file, *ptx; /* `ptx` is the text of the instruction */
     unsigned line, ptx_line;
     kiln_class what;
-    /* 1: the instruction is a memory access that the L1 cache may serve. Such an access has no .cg, .volatile or
-     * similar qualifier. */
+    /* 1 means that the instruction is a memory access that the L1 cache may serve. Such an access has no .cg, .volatile
+     * or similar qualifier. */
     int l1;
     const kiln_counters *counters;
 } kiln_profiled_insn;
@@ -296,9 +296,9 @@ typedef struct kiln_traced_access {
     uint64_t step;      /* the number of this access among the accesses of its warp, from 0 */
     const char *space;  /* "global", "shared", "local", "constant" */
     int reads, writes;  /* both are 1 for an atomic operation */
-    const char *buffer; /* the buffer of the spec; NULL: the address is in no buffer */
+    const char *buffer; /* the buffer of the spec; NULL means that the address is in no buffer */
     kiln_type type;     /* the type of the buffer's elements */
-    int dims;           /* number of dimensions of the buffer; 0: the address is in no buffer */
+    int dims;           /* number of dimensions of the buffer; 0 means that the address is in no buffer */
     /* The number of the element in the buffer, and its index in each dimension. */
     uint64_t element, index[KILN_MAX_DIMS];
     /* In a buffer: the distance from the start of the buffer, in bytes. Otherwise: the address in its space. */
@@ -329,7 +329,7 @@ typedef struct kiln_sim_instruction {
     const char *const *forms;
     size_t form_count;
     /* The target that the instruction needs, in the notation of ops.def. "90" means sm_90 and all later targets.
-     * "90a" means sm_90a alone. NULL: the instruction runs on any target, or it is refused. */
+     * "90a" means sm_90a alone. NULL means that the instruction runs on any target, or it is refused. */
     const char *since;
 } kiln_sim_instruction;
 /* A callback that receives one instruction. If the callback returns nonzero, kiln_sim_instructions() ends. */

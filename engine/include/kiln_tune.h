@@ -24,14 +24,15 @@ typedef struct kiln_space_info {
     size_t size;    /* set by the caller: sizeof(kiln_space_info) */
     uint64_t raw;   /* configurations before the constraints are applied; UINT64_MAX: 2^64 - 1 or more */
     uint64_t valid; /* configurations that satisfy the constraints */
-    /* 1: `valid` is exact. 0: `valid` is a lower bound, because the time ended before all configurations were
-     * counted. `counted` is also 0 if there are 2^64 - 1 or more valid configurations; `valid` is then UINT64_MAX. */
+    /* 1 means that `valid` is exact. 0 means that `valid` is a lower bound, because the time ended before all
+     * configurations were counted. `counted` is also 0 if there are 2^64 - 1 or more valid configurations; `valid` is
+     * then UINT64_MAX. */
     int counted;
 } kiln_space_info;
 
 typedef struct kiln_space_options { /* zero-initialise, set `size` */
     size_t size;
-    double max_seconds; /* the time limit in seconds; 0: 5 */
+    double max_seconds; /* the time limit in seconds; 0 means 5 */
     /* NULL, or a function that is called repeatedly while the configurations are counted. If the function returns
      * nonzero, counting ends with KILN_ERROR_INTERRUPTED. */
     int (*stop)(void *user);
@@ -60,20 +61,21 @@ typedef struct kiln_sample {
     /* The result of the run; never NULL. All members of the result are zero if `status` is not KILN_OK. The result
      * lives as long as the sample. */
     const kiln_result *result;
-    int reused; /* 1: the sample comes from the store and was not measured now */
-    /* The device that made the sample, with the text of kiln_device_info.id. "": the configuration failed before it
-     * reached a device. */
+    int reused; /* 1 means that the sample comes from the store and was not measured now */
+    /* The device that made the sample, with the text of kiln_device_info.id. "" means that the configuration failed
+     * before it reached a device. */
     const char *device;
-    /* 1: the configuration is the best, or cannot be distinguished from the best (kiln_tuning_verdict). */
+    /* 1 means that the configuration is the best, or cannot be distinguished from the best (kiln_tuning_verdict). */
     int tied;
     double at; /* seconds from the start of the sweep until the sample was complete */
-    /* The value of each objective of the options. NULL: the configuration failed, or the options have no objectives. */
+    /* The value of each objective of the options. NULL means that the configuration failed, or the options have no
+     * objectives. */
     const double *objectives;
-    /* 1: the sample is on the Pareto front: no other contender is better in one objective and at least as good in all
-     * others. With fewer than two objectives, `front` is 0. */
+    /* 1 means that the sample is on the Pareto front: no other contender is better in one objective and at least as
+     * good in all others. With fewer than two objectives, `front` is 0. */
     int front;
-    /* 0: the variant of the sample is not a contender (kiln_spec_variant_contender). The sample is then ranked after
-     * all contenders. If no variant of a sweep is a contender, all of its variants count as contenders. */
+    /* 0 means that the variant of the sample is not a contender (kiln_spec_variant_contender). The sample is then
+     * ranked after all contenders. If no variant of a sweep is a contender, all of its variants count as contenders. */
     int contender;
 } kiln_sample;
 
@@ -81,7 +83,7 @@ typedef struct kiln_progress {
     uint64_t done, total; /* numbers of configurations; `total` is UINT64_MAX if it is not known */
     uint64_t failed;
     double elapsed, remaining; /* seconds; `remaining` is negative if it is not known yet */
-    const kiln_sample *best;   /* NULL: no sample has succeeded yet */
+    const kiln_sample *best;   /* NULL means that no sample has succeeded yet */
 } kiln_progress;
 
 /* A callback that receives each sample when the sample is complete. Between the samples the sweep calls the callback
@@ -129,7 +131,7 @@ typedef struct kiln_store kiln_store;
 
 typedef struct kiln_tune_options {
     size_t size; /* sizeof(kiln_tune_options) */
-    /* The names of the variants to search. NULL: all variants, with two exceptions. If the sweep has a limit, it
+    /* The names of the variants to search. NULL means all variants, with two exceptions. If the sweep has a limit, it
      * leaves out variants with steps on the host. If `max_seconds` is set, it also leaves out variants that are known
      * to be slow. kiln_tuning_left_out() lists the variants that were left out. */
     const char *const *variants;
@@ -139,48 +141,48 @@ typedef struct kiln_tune_options {
     const char *size_set; /* see kiln_choice */
     const kiln_setting *sizes;
     size_t size_count;
-    /* The options of each run. NULL: the defaults. They are read during the call. */
+    /* The options of each run. NULL means the defaults. They are read during the call. */
     const kiln_run_options *run;
-    /* The most configurations to measure. Samples from the store do not count. 0: no limit. */
+    /* The most configurations to measure. Samples from the store do not count. 0 means no limit. */
     uint64_t max_configurations;
-    /* The time limit of the sweep, in seconds of wall time. 0: no limit. With a limit, a sample takes at most a tenth
-     * of the limit, unless a single run of the steps takes longer. If the sweep has no sample when the time is over,
-     * the sweep still makes one. */
+    /* The time limit of the sweep, in seconds of wall time. 0 means no limit. With a limit, a sample takes at most a
+     * tenth of the limit, unless a single run of the steps takes longer. If the sweep has no sample when the time is
+     * over, the sweep still makes one. */
     double max_seconds;
     kiln_tune_fn callback;
     void *user;
     kiln_isolation isolation;
-    /* The time limit of a sample, in seconds from its first launch on. A negative value means no limit. 0: the limit
-     * of `run` applies. If the limit of `run` is 0 too, an isolated sample may take 60 seconds plus twice the budget.
-     * Once a sample has succeeded, the 60 seconds become 5 seconds plus 50 times the shortest sample, if this sum is
-     * less. */
+    /* The time limit of a sample, in seconds from its first launch on. A negative value means no limit. 0 means that
+     * the limit of `run` applies. If the limit of `run` is 0 too, an isolated sample may take 60 seconds plus twice the
+     * budget. Once a sample has succeeded, the 60 seconds become 5 seconds plus 50 times the shortest sample, if this
+     * sum is less. */
     double sample_timeout;
     /* The store, or NULL. The sweep writes each sample to the store as soon as the sample is made. It takes a sample
      * from the store if everything that determines the sample is unchanged. The store must stay open during the
      * call. */
     kiln_store *store;
     unsigned flags; /* KILN_TUNE_FRESH and the other flags above */
-    /* The name of a strategy (kiln_strategy_name). NULL: kiln_strategy_name(0). Without a budget, or with
+    /* The name of a strategy (kiln_strategy_name). NULL means kiln_strategy_name(0). Without a budget, or with
      * KILN_RUN_CHECK, NULL means "exhaustive", which tries all configurations in order. */
     const char *strategy;
     /* The seed of the strategy's random numbers. See KILN_TUNE_REPEATABLE. */
     uint64_t seed;
     /* Devices that measure at the same time, each in a process of its own whatever `isolation` is. The names are as
      * in kiln_options. All devices must be of the same model as the engine's device. The list may have a GPU once,
-     * and a simulated device several times. NULL: the engine's device measures. */
+     * and a simulated device several times. NULL means that the engine's device measures. */
     const char *const *devices;
     size_t device_count;
     /* The number of the fastest configurations that are measured again after the sweep, at most 16. The first round
      * always measures all of them. More rounds follow until the finals have taken 7 % of the sweep's time, or half a
-     * second if that is more. 0: 5 finalists on a GPU, otherwise no finals. */
+     * second if that is more. 0 means 5 finalists on a GPU, and no finals on a simulated device. */
     unsigned finalists;
-    /* End the sweep when a sample reaches this share of the roofline, from 0 to 1. 0: never. */
+    /* End the sweep when a sample reaches this share of the roofline, from 0 to 1. 0 means never. */
     double max_roofline;
-    /* End the sweep after this number of consecutive samples that were not better. 0: never. */
+    /* End the sweep after this number of consecutive samples that were not better. 0 means never. */
     uint64_t stagnation;
-    /* The least improvement that counts as better, as a share of the best time. 0: 0.01. */
+    /* The least improvement that counts as better, as a share of the best time. 0 means 0.01. */
     double improvement;
-    /* The objectives to optimise. NULL: "time". Each objective is an expression (engine/expr/README.md) over these
+    /* The objectives to optimise. NULL means "time". Each objective is an expression (engine/expr/README.md) over these
      * names:
      *
      * - time and compile, in seconds; gflops, gbs and roofline;
@@ -194,16 +196,16 @@ typedef struct kiln_tune_options {
     const char *const *objectives;
     size_t objective_count;
     /* The command line or another text that tells how the sweep was started. The store keeps the text with each
-     * sample. NULL: no text. */
+     * sample. NULL means no text. */
     const char *command;
-    /* Only for a simulated device in this process. The name of a size set of the spec, usually a small one. The sweep
-     * verifies each configuration at this size set. It estimates the time at the sizes of the sweep, where it runs
-     * only a few blocks of each kernel. NULL: the sweep does both at the sizes of the sweep. A configuration that is
-     * not valid at this size set is not verified. Buffers may be larger than the host's memory, because only the
-     * pages that these blocks use are filled. KILN_ERROR_UNSUPPORTED: the amount of work depends on data (inputs,
-     * `while`), or `run` requests more than verification and an estimate. */
+    /* This member works only for a simulated device in this process. The name of a size set of the spec, usually a
+     * small one. The sweep verifies each configuration at this size set. It estimates the time at the sizes of the
+     * sweep, where it runs only a few blocks of each kernel. NULL means that the sweep does both at the sizes of the
+     * sweep. A configuration that is not valid at this size set is not verified. Buffers may be larger than the host's
+     * memory, because only the pages that these blocks use are filled. KILN_ERROR_UNSUPPORTED: the amount of work
+     * depends on data (inputs, `while`), or `run` requests more than verification and an estimate. */
     const char *verify_size_set;
-    /* A simulated device whose model estimates random configurations before the GPU measures any. NULL: none. The
+    /* A simulated device whose model estimates random configurations before the GPU measures any. NULL means none. The
      * names are as in kiln_options: "sim:PROFILE", or "sim:sm_80"; "sim" means the profile nearest to the GPU.
      *
      * The search must run on a GPU, optimise the time, and use a strategy that learns. The estimates take at most a
@@ -264,9 +266,9 @@ typedef struct kiln_tuning_totals {
     double compile_work_seconds; /* time of all compilations, summed over the workers */
     /* The time for filling, launching, verifying and measuring, summed over the devices. */
     double run_seconds;
-    int uncounted; /* 1: the space is too large to be counted in a short time */
-    /* 1: the sweep therefore drew the configurations at random. Some configurations may have been more probable than
-     * others. */
+    int uncounted; /* 1 means that the space is too large to be counted in a short time */
+    /* 1 means that the sweep therefore drew the configurations at random. Some configurations may have been more
+     * probable than others. */
     int sampled;
 } kiln_tuning_totals;
 /* Returns the totals, which belong to the tuning. */
@@ -291,12 +293,12 @@ KILN_API const kiln_left_out *kiln_tuning_left_out(const kiln_tuning *tuning, si
  * (the finalists) again. Each round of the finals measures every finalist once. The finalists are then ranked before
  * all other samples, by the median of their rounds (engine/tune/FINALS.md). */
 typedef struct kiln_verdict {
-    /* The number of finalists. 1: no other configuration was close. 0: there were no finals. */
+    /* The number of finalists. 1 means that no other configuration was close. 0 means that there were no finals. */
     size_t finalists;
     /* The number of configurations that cannot be distinguished from the best. The best itself counts. 0 if it is not
      * known. */
     size_t tied;
-    unsigned rounds; /* number of rounds; 0: nothing was measured again */
+    unsigned rounds; /* number of rounds; 0 means that nothing was measured again */
     /* A finalist counts as slower only if it differs from the best by more than this share of the best time. */
     double margin;
     /* The bound for finalists: the sweep's time of a finalist exceeds the best time of the sweep by at most this
@@ -304,7 +306,8 @@ typedef struct kiln_verdict {
     double near;
     /* The wall time of the finals. kiln_tuning_totals does not contain it. */
     double seconds;
-    /* 1: the verdict comes from the finals of an earlier sweep, because all samples were taken from the store. */
+    /* 1 means that the verdict comes from the finals of an earlier sweep, because all samples were taken from the
+     * store. */
     int reused;
     /* "" after finals, and if no other configuration was close. Otherwise the reason why there is no verdict of
      * finals, such as "estimates are exactly repeatable". */
@@ -381,7 +384,7 @@ typedef struct kiln_record {
 #undef KILN_X
     kiln_status status;
     const char *message;
-    /* 0: the configuration failed for a reason that may not occur again, so a sweep tries it again. */
+    /* 0 means that the configuration failed for a reason that may not occur again, so a sweep tries it again. */
     int reusable;
     /* The result of the run; never NULL. Its members have a meaning only if `status` is KILN_OK. */
     const kiln_result *result;
@@ -391,11 +394,11 @@ typedef struct kiln_record {
     int64_t made; /* microseconds since 1970 */
     /* Numbers that describe the input, computed by `features` of the spec. */
     const kiln_setting *features;
-    /* 0: the spec has no features, or the inputs were not made. */
+    /* 0 means that the spec has no features, or the inputs were not made. */
     size_t feature_count;
     /* The machine: its name, system and processor. "" if it is not known. */
     const char *host;
-    const char *command; /* `command` of kiln_tune_options; "": no text */
+    const char *command; /* `command` of kiln_tune_options; "" means no text */
     /* The files of the specs that made or reused the sample, one per line. "" if they are not known. */
     const char *paths;
 } kiln_record;
@@ -410,13 +413,13 @@ typedef struct kiln_store_filter {
     /* The id or the uuid of the device, or a part of its name. The comparison with the name ignores upper and lower
      * case. */
     const char *device;
-    int failed;     /* 1: only failed records; -1: only records that did not fail */
+    int failed;     /* 1 means only failed records; -1 means only records that did not fail */
     int64_t before; /* only records made before this time, in microseconds since 1970 */
-    /* Only records that were made at these sizes. Sizes that are not listed may have any value. */
+    /* If not NULL, only records that were made at these sizes match. Sizes that are not listed may have any value. */
     const kiln_setting *sizes;
     size_t size_count;
     /* The file of the spec; used together with `spec`. It distinguishes two specs with the same name
-     * (engine/store/FILES.md). "": only samples whose file is not known. */
+     * (engine/store/FILES.md). "" means only samples whose file is not known. */
     const char *path;
 } kiln_store_filter;
 
@@ -491,9 +494,9 @@ KILN_API const char *kiln_best_text(kiln_best_from from);
 
 typedef struct kiln_best_options {
     size_t size;       /* sizeof(kiln_best_options) */
-    kiln_store *store; /* the store to search; NULL: no store */
-    /* The knowledge to search; NULL: none. If the store and the knowledge both have a configuration, the later sample
-     * counts. */
+    kiln_store *store; /* the store to search; NULL means no store */
+    /* The knowledge to search; NULL means none. If the store and the knowledge both have a configuration, the later
+     * sample counts. */
     const kiln_knowledge *knowledge;
     /* Only kiln_plan_open_best() uses the following members. */
     /* Above 0: if these sizes are not known on this device, kiln_tune() runs first, for at most this number of
@@ -524,15 +527,16 @@ typedef struct kiln_best {
     double seconds;                    /* the time of the sample */
     int measured, estimated, verified; /* see kiln_result */
     int64_t made;                      /* microseconds since 1970 */
-    /* These times come from the members of the same names in the kiln_result of the sample. 0: the sample has no such
-     * time, or it comes from a file, which has no such times. */
+    /* These times come from the members of the same names in the kiln_result of the sample. 0 means that the sample has
+     * no such time, or it comes from a file, which has no such times. */
     double inputs_seconds, copy_seconds;
-    /* The times of the functions that make inputs: "NAME=SECONDS ...". "": no function was called. NULL with
+    /* The times of the functions that make inputs: "NAME=SECONDS ...". "" means that no function was called. NULL with
      * KILN_BEST_DEFAULT. */
     const char *input_functions;
     /* The following members are for a spec with features. The sample above then belongs to the nearest known input for
      * which this configuration has a sample. */
-    /* The number of known, near inputs whose samples chose the configuration. 0: the features did not choose it. */
+    /* The number of known, near inputs whose samples chose the configuration. 0 means that the features did not choose
+     * it. */
     size_t near_inputs;
     /* The mean slowdown of the configuration over these inputs: its time for an input divided by the best time for
      * that input. */
@@ -542,10 +546,10 @@ typedef struct kiln_best {
     const kiln_setting *known_features; /* features of the sample's input; set if `near_inputs` is not 0 */
     size_t known_feature_count;
     const char *size_set; /* the size set that `sizes` come from; the text lives as long as the spec */
-    /* 1: the source, a header, an option or the compiler changed after the sample was made, so the present code may be
-     * slower, or wrong. 0: nothing changed, or the code was not compared. Only kiln_best_find() compares the code, and
-     * only if the sample comes from a store and has the sizes and the device of the problem. The comparison leaves out
-     * references and inputs. */
+    /* 1 means that the source, a header, an option or the compiler changed after the sample was made, so the present
+     * code may be slower, or wrong. 0 means that nothing changed, or the code was not compared. Only kiln_best_find()
+     * compares the code, and only if the sample comes from a store and has the sizes and the device of the problem. The
+     * comparison leaves out references and inputs. */
     int code_changed;
 } kiln_best;
 
@@ -608,14 +612,15 @@ KILN_API kiln_status kiln_recording_convert(kiln_engine *engine, const char *fro
 typedef struct kiln_recording_info {
     const char *path, *format;   /* "Kernel Tuner", "T4" */
     const char *kernel, *device; /* their names; "" if the file does not have them */
-    int cut_off;                 /* 1: the file is truncated, and only its complete part was read */
+    int cut_off;                 /* 1 means that the file is truncated, and only its complete part was read */
     size_t params, configurations, failed;
-    /* The seconds of the fastest, the median and the slowest configuration that did not fail. 0: all failed. */
+    /* The seconds of the fastest, the median and the slowest configuration that did not fail. 0 means that all
+     * configurations failed. */
     double optimum, median, worst;
     /* The mean seconds for trying a configuration: compiling, checking and measuring. */
     double mean_cost;
     /* The seconds that random search needs until its best time lies within the first 5 % of the way from the optimum
-     * to the median. 0: strategies cannot be compared on this recording. */
+     * to the median. 0 means that strategies cannot be compared on this recording. */
     double budget;
     /* The number of configurations that random search tries in `budget` seconds. */
     size_t draws;
@@ -625,20 +630,20 @@ KILN_API const kiln_recording_info *kiln_recording_describe(const kiln_recording
 
 typedef struct kiln_replay_options {
     size_t size;          /* sizeof(kiln_replay_options) */
-    const char *strategy; /* NULL: the default */
+    const char *strategy; /* NULL means the default */
     uint64_t seed;
-    uint64_t max_configurations; /* 0: no limit */
-    double max_seconds;          /* a limit on the clock of the replay; 0: no limit */
+    uint64_t max_configurations; /* 0 means no limit */
+    double max_seconds;          /* a limit on the clock of the replay; 0 means no limit */
 } kiln_replay_options;
 
 typedef struct kiln_replay_step {
     uint64_t number; /* counts from 1 */
     /* The seconds that the search has taken so far, with the cost of this configuration. */
     double clock;
-    double seconds; /* the time of the configuration; 0: the configuration failed */
-    /* The reason of the failure, in the words of the file. NULL: the configuration did not fail. */
+    double seconds; /* the time of the configuration; 0 means that the configuration failed */
+    /* The reason of the failure, in the words of the file. NULL means that the configuration did not fail. */
     const char *failure;
-    int best; /* 1: no earlier configuration was as fast */
+    int best; /* 1 means that no earlier configuration was as fast */
     const kiln_setting *params;
     size_t param_count;
 } kiln_replay_step;
@@ -656,7 +661,7 @@ KILN_API kiln_status kiln_replay(const kiln_recording *recording, const kiln_rep
 #define KILN_SCORE_STEPS 100
 typedef struct kiln_score {
     size_t size;  /* set by the caller: sizeof(kiln_score) */
-    double score; /* 0: as good as random search; 1: finds the optimum at once */
+    double score; /* 0 means as good as random search; 1 means that the strategy finds the optimum at once */
     /* The scores at equally spaced times of the budget. `score` is their mean. */
     double curve[KILN_SCORE_STEPS];
     /* For each of these times: the time of the best configuration until then in seconds, as a mean over the seeds. */

@@ -14,12 +14,12 @@
 /* A variable of the candidate's module in global memory. */
 typedef struct kiln__judge_global {
     const char *name;
-    CUdeviceptr address; /* 0: the driver does not find the variable */
+    CUdeviceptr address; /* 0 means that the driver does not find the variable */
     size_t bytes;
     unsigned char *initial; /* the content after loading; NULL if it could not be read */
     unsigned char *before;  /* the content before a call */
     size_t unit;            /* bytes of an element, at most 4 */
-    unsigned char *changed; /* bits of each byte (state.c): whether a call changed its element; NULL: not compared
+    unsigned char *changed; /* bits of each byte (state.c): whether a call changed its element; NULL means not compared
                              * yet */
     unsigned char *spoilt;  /* the content, with random bytes in some elements, before a spoilt call */
     bool any;               /* a call changed an element */
@@ -30,7 +30,7 @@ typedef struct kiln__judge_code {
     kiln__judge_global *globals;
     size_t global_count, global_capacity;
     CUmodule module;       /* the module whose PTX was read; another size may be compiled to another module */
-    const char *forbidden; /* the reason why no trial may run; NULL: trials may run */
+    const char *forbidden; /* the reason why no trial may run; NULL means that trials may run */
     char digest[33];       /* the digest of the PTX */
 } kiln__judge_code;
 
@@ -87,7 +87,7 @@ typedef struct kiln__judge_trial {
     kiln__judge_class class; /* the class of contents of all inputs */
     uint64_t seed;           /* the seed of contents, guards and poison */
     uint64_t order;          /* the order of blocks, as in kiln__sim_order() */
-    uint64_t shift;          /* decides how far each buffer is moved; 0: no buffer is moved */
+    uint64_t shift;          /* decides how far each buffer is moved; 0 means that no buffer is moved */
     bool few;                /* expressions of the spec see a device with few multiprocessors */
     bool far;                /* buffers begin at multiples of 2 MiB, as the large arrays of programs do */
     bool checked;
@@ -149,8 +149,8 @@ struct kiln__judge_comparison {
     const char *spec, *variant;
     const char *sizes, *timed_sizes; /* size sets: of counters and answers, and of times (NULL: no times) */
     kiln__judge_side candidate, against;
-    double ratio, low, high; /* the other time divided by the candidate's, with its interval; 0: no times */
-    const char *faster;      /* "candidate", "against", "neither"; NULL: no times */
+    double ratio, low, high; /* the other time divided by the candidate's, with its interval; 0 means no times */
+    const char *faster;      /* "candidate", "against", "neither"; NULL means no times */
 };
 
 typedef struct kiln__judge {
@@ -165,7 +165,7 @@ typedef struct kiln__judge {
     uint64_t begun;
     bool simulated;
     kiln_plan *candidate, *original; /* original: the same variant with its own source */
-    kiln_plan *against;              /* the variant of the comparison; NULL: no comparison is wanted */
+    kiln_plan *against;              /* the variant of the comparison; NULL means that no comparison is wanted */
     kiln__judge_plan *references;    /* for each verify entry; plan NULL: a host function or a file is the reference */
     kiln__judge_code code;
     kiln__judge_range *ranges;
@@ -182,7 +182,8 @@ typedef struct kiln__judge {
     kiln__judge_place *second_places; /* the memory of a second call at the same time */
     size_t buffer_count;
     kiln__once_expected *expected; /* one entry for each verify entry */
-    double **allowed; /* for each verify entry the allowed error of each element; NULL: the comparison is exact */
+    double **allowed; /* for each verify entry the allowed error of each element; NULL means that the comparison is
+                       * exact */
     int64_t *sized;   /* the ranged sizes that the plans have now, unless sized_set is SIZE_MAX */
     size_t sized_set;
     bool sized_few;
@@ -190,7 +191,7 @@ typedef struct kiln__judge {
     double flops;
     uint64_t steps;                  /* the most steps of a run of the trial (patience.c) */
     uint64_t trusted_steps;          /* the most steps of a run of a reference */
-    uint64_t steps_given;            /* the limit of steps of a run; 0: the limit follows from the sizes */
+    uint64_t steps_given;            /* the limit of steps of a run; 0 means that the limit follows from the sizes */
     uint64_t steps_most, steps_left; /* the limit of the present run, and the steps that are left */
     /* The most steps for an element, in all trials with many elements, of the candidate or of a reference. */
     double steps_each;

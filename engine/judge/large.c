@@ -22,7 +22,7 @@ enum {
  * buffers. */
 typedef struct place {
     CUdeviceptr base, at;    /* base: the start of the allocation, with guard zones; at: the start of the buffer */
-    CUdeviceptr other;       /* the reference's own buffer; 0: the reference uses the kernel's buffer */
+    CUdeviceptr other;       /* the reference's own buffer; 0 means that the reference uses the kernel's buffer */
     kiln_array pattern;      /* data NULL: the buffer has no content */
     uint64_t period;         /* elements of `pattern` */
     unsigned char spare[16]; /* another value of the element that change_patterns() changes */

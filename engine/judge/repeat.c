@@ -33,7 +33,7 @@ enum {
 /* The contents of one buffer of the spec. */
 typedef struct source {
     kiln_array content; /* a copy of the master on the host; data NULL: the buffer gets poison, or keeps its bytes */
-    CUdeviceptr master; /* 0: no copy is made; see `content` */
+    CUdeviceptr master; /* 0 means that no copy is made; see `content` */
     uint64_t windows;   /* the number of different contents */
     uint64_t step;      /* elements from one window to the next */
 } source;
@@ -52,7 +52,7 @@ struct kiln__judge_repeats {
 
 static const kiln__driver *driver_of(const kiln__judge_repeats *r) { return &r->judge->engine->driver; }
 
-/* Draws a number that belongs to a repetition and one of its buffers or places. */
+/* Returns a random number that the seed, the repetition and `what` determine. */
 static uint64_t draw(const kiln__judge_repeats *r, unsigned repetition, size_t what)
 {
     return kiln__random_mix(kiln__random_mix(r->trial.seed + repetition) + what);

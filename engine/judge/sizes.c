@@ -176,7 +176,7 @@ static void draw_whole(const kiln__judge *judge, kiln__random *random, unsigned 
     static const struct {
         unsigned bits; /* the product of the sizes is at most two to this power */
         int64_t step;  /* each size is this number below or above whole tiles, or has whole tiles */
-        unsigned one;  /* 1 + the number of the size that is 1; 0: there is none */
+        unsigned one;  /* 1 + the number of the size that is 1; 0 means that there is none */
     } kinds[KINDS] = {{20, 0, 0}, {12, 0, 1}, {19, 1, 0}, {17, 0, 0}, {12, 1, 1}, {14, 0, 2}, {15, 4, 0}};
     const int64_t step = kinds[kind % KINDS].step;
     const size_t count = judge->range_count, one = count > 2 ? kinds[kind % KINDS].one : 0;
@@ -336,9 +336,9 @@ kiln_status kiln__judge_allows(kiln__judge *judge, const kiln_spec *spec, const 
     return kiln__fail_memory(error);
 }
 
-/* A size set counts if the constraints allow its own sizes, or the same sizes with small numbers in place of the sizes
- * that have a range. The function compiles nothing. If the constraints allow no set, all sets count, and the trials
- * tell which sizes are excluded. */
+/* Keeps a size set if the constraints allow its own sizes. Keeps it also if the constraints allow the set after each
+ * size with a range has become a small number. The function compiles nothing. If the constraints allow no set, it keeps
+ * all sets, and the trials tell which sizes are excluded. */
 kiln_status kiln__judge_find_sets(kiln__judge *judge, kiln_error **error)
 {
     enum { FROM, SMALL, OWN };

@@ -6,7 +6,7 @@
 #include "plan.h"
 
 typedef struct kiln__answers {
-    CUdeviceptr *copies; /* for each buffer: the first answer; 0: the buffer is not compared */
+    CUdeviceptr *copies; /* for each buffer: the first answer; 0 means that the buffer is not compared */
     bool on_device;      /* false: the device cannot compare, so every later answer counts as different */
 } kiln__answers;
 /* Copies the outputs of the run that has just been compared with the reference. If `on_device` is false, no kernel

@@ -4,7 +4,7 @@
 
 #include "launch_internal.h"
 
-/* A list of pointers in device memory that is never written again. */
+/* A list of pointers in device memory. After the engine has made the list, nothing writes to it. */
 typedef struct kiln__pointers {
     CUdeviceptr device, *items;
     size_t count;

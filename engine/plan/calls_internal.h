@@ -17,7 +17,7 @@ typedef struct kiln__call_args {
     kiln__arena arena;
     kiln__call_arg *args;
     size_t count, capacity;
-    const char *hint; /* hint for the message about a missing argument; NULL: no hint */
+    const char *hint; /* hint for the message about a missing argument; NULL means no hint */
     bool missed;      /* set by kiln__plan_call() if the function asked for a missing argument */
     bool opened;      /* true if the function asked for a file */
 } kiln__call_args;

@@ -20,7 +20,8 @@ typedef struct kiln__plan_kernel {
     const char *name; /* the name after its template was filled */
     CUfunction function;
     kiln__signature signature;
-    uint64_t static_shared, dynamic_limit; /* dynamic_limit: the value set with cuFuncSetAttribute(); 0: never set */
+    uint64_t static_shared, dynamic_limit; /* dynamic_limit: the value set with cuFuncSetAttribute(); 0 means never
+                                            * set */
     int max_threads;
     bool known; /* the geometry below is set */
     unsigned grid[3], block[3], dynamic_shared;

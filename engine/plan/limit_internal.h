@@ -9,9 +9,9 @@ typedef enum kiln__late { KILN__IN_TIME, KILN__LATE, KILN__STOPPED } kiln__late;
 typedef struct kiln__limit {
     bool on, usual;           /* on: between start and end; usual: the caller gave no time */
     bool first;               /* the first run of the steps, in which any step may hang */
-    double seconds;           /* 0: no limit */
-    uint64_t begun, deadline; /* 0: not set */
-    const volatile int *stop; /* the caller's flag; NULL: no flag */
+    double seconds;           /* 0 means no limit */
+    uint64_t begun, deadline; /* 0 means not set */
+    const volatile int *stop; /* the caller's flag; NULL means no flag */
     kiln__late late;          /* the reason why waiting ended */
 } kiln__limit;
 

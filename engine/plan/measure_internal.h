@@ -13,7 +13,7 @@ kiln_status kiln__plan_cut(kiln_plan *plan, double first, kiln_result *result, k
 bool kiln__plan_keep_times(kiln_plan *plan, const double *times, size_t count);
 /* Observations of the device between the repetitions of a measurement (watch.c). One thread at a time. */
 typedef struct kiln__watch {
-    kiln__nvml *nvml;        /* NULL: no observations */
+    kiln__nvml *nvml;        /* NULL means no observations */
     double sm_hz, memory_hz; /* sums over all observations */
     unsigned looks, throttle;
     uint64_t looked;

@@ -81,7 +81,7 @@ void kiln__plan_answer(kiln_plan *plan, kiln__answer_use use);
  * work on the default stream, outside of the timed part, such as new contents of inputs. A failure ends the
  * measurement. The engine's context is current. */
 typedef struct kiln__renewal {
-    kiln_status (*renew)(void *user, kiln_error **error); /* NULL: nothing happens */
+    kiln_status (*renew)(void *user, kiln_error **error); /* NULL means that nothing happens */
     void *user;
 } kiln__renewal;
 void kiln__plan_renew(kiln_plan *plan, kiln__renewal renewal);
@@ -113,7 +113,7 @@ kiln_status kiln__once_fill(kiln_plan *plan, size_t buffer, kiln__fill_values *v
  * memory. *at gets the address of this memory. */
 size_t kiln__once_holder(const kiln_plan *plan, size_t buffer, CUdeviceptr *at);
 /* Gives the names device.* other values from the next kiln_plan_resize() on. `device` has all these names, and lives as
- * long as the plan. NULL: the values of the engine's device. */
+ * long as the plan. NULL means the values of the engine's device. */
 void kiln__once_device(kiln_plan *plan, const kiln__settings *device);
 /* Drops all memory and bindings. */
 void kiln__once_release(kiln_plan *plan);

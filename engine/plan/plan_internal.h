@@ -53,10 +53,11 @@ struct kiln_plan {
     kiln__host_work work; /* work since the last run began */
     kiln__answer_use answer_use;
     kiln__renewal renewal;
-    const kiln__settings *device; /* replaces the names device.*; NULL: the names of the engine's device */
-    unsigned answer_run;          /* number of the last run whose answer is compared; 0: only the first answer is
-                                   * compared */
-    /* the next launch is captured into this folder; NULL: only if the engine's settings request it */
+    const kiln__settings *device; /* replaces the names device.*; NULL means the names of the engine's device */
+    unsigned answer_run;          /* number of the last run whose answer is compared; 0 means that only the first answer
+                                   * is compared */
+    /* the next launch is captured into this folder; NULL means that the launch is captured only if the engine's
+     * settings request it */
     char *capture_folder;
     char *captured; /* the folder of the last capture */
     /* plans of references that are variants, which were opened ahead. The list is NULL if no plan was opened, and an

@@ -15,20 +15,20 @@ typedef struct kiln__plan_entry {
     char *key;
     /* the exports of an input, the content of a buffer (one array), or the outputs of a reference */
     kiln__export *values;
-    CUdeviceptr device; /* a copy of a buffer's content that no kernel accesses; 0: no copy */
+    CUdeviceptr device; /* a copy of a buffer's content that no kernel accesses; 0 means no copy */
     uint64_t device_bytes;
     kiln__unit unit; /* the memory of `values` that are read from disk */
     double seconds;  /* for an input the time of its host function; for a device copy the time of copying */
 } kiln__plan_entry;
 /* For answer.c: the kernels that compare answers, and the word into which they write their result. */
 typedef struct kiln__comparer {
-    CUmodule module; /* NULL: not loaded yet */
+    CUmodule module; /* NULL means not loaded yet */
     CUfunction wide, bytes;
     CUdeviceptr found;
 } kiln__comparer;
 /* For count.c: the kernel that compares elements of one type with a reference. */
 typedef struct kiln__counter {
-    CUmodule module; /* NULL: not loaded yet, or refused */
+    CUmodule module; /* NULL means not loaded yet, or refused */
     CUfunction function;
     bool refused;
 } kiln__counter;
@@ -47,8 +47,8 @@ struct kiln__shared {
     uint64_t flush_bytes;
     kiln__comparer comparer;
     kiln__counter counters[KILN_TYPE_COUNT];
-    CUdeviceptr counted;  /* device memory for the counts of these kernels; 0: not allocated yet */
-    uint64_t count_least; /* bytes of an output that the device compares; 0: the default */
+    CUdeviceptr counted;  /* device memory for the counts of these kernels; 0 means not allocated yet */
+    uint64_t count_least; /* bytes of an output that the device compares; 0 means the default */
     void *staging;        /* host memory for outputs that are read one after the other */
     uint64_t staging_bytes;
     void (*on_launch)(void *user); /* may be NULL */
@@ -70,7 +70,7 @@ void kiln__shared_drop(kiln__shared *shared, const char *prefix);
 kiln_status kiln__shared_alloc(kiln__shared *shared, uint64_t bytes, const char *what, CUdeviceptr *pointer,
                                kiln_error **error);
 void kiln__shared_release(kiln__shared *shared, CUdeviceptr pointer, uint64_t bytes);
-/* Returns host memory for `bytes`, valid until the next call; NULL: out of memory. The memory is kept, because the
+/* Returns host memory for `bytes`, valid until the next call; NULL means out of memory. The memory is kept, because the
  * first access to new pages takes longer than the copy. */
 void *kiln__shared_staging(kiln__shared *shared, uint64_t bytes);
 void kiln__shared_drop_device(kiln__shared *shared); /* copies and spare memory */

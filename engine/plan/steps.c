@@ -26,10 +26,10 @@ enum { PROGRAM_MOST = 1 << 16 };
 typedef struct walk { /* one evaluation of the steps */
     kiln_plan *plan;
     CUstream stream;
-    kiln__program *program; /* the program that gets the operations; NULL: each operation runs at once */
+    kiln__program *program; /* the program that gets the operations; NULL means that each operation runs at once */
     bool too_long;
     unsigned done;         /* number of operations so far, for tests of the time limit */
-    kiln__host_work *work; /* NULL: work of the host is not counted */
+    kiln__host_work *work; /* NULL means that work of the host is not counted */
     kiln_error **error;
 } walk;
 
@@ -135,8 +135,8 @@ static kiln_status op_failed(walk *w, CUresult result, const kiln__plan_op *op)
     return status;
 }
 
-/* Checks the time limit during long programs. After about a thousand launches a GPU's driver blocks without a time
- * limit. Any launch of the first run may hang, so in that run the host waits earlier. */
+/* Checks the time limit in a run of many steps. After about a thousand launches a GPU's driver blocks without a time
+ * limit. Any launch of the first run may hang, so in the first run the host waits earlier. */
 static kiln_status look_at_time(walk *w)
 {
     enum { LOOK_OPS = 256 };

@@ -17,9 +17,9 @@ enum { KILN__TEXTURE_STEPS = 1, KILN__TEXTURE_BEFORE = 2 };
 typedef struct kiln__plan_texture {
     kiln__texture_key key;
     CUtexObject object;
-    CUarray array;   /* NULL: the texture reads the buffer's own memory */
+    CUarray array;   /* NULL means that the texture reads the buffer's own memory */
     bool filled;     /* the array has the buffer's content */
-    unsigned needed; /* users as KILN__TEXTURE_... bits; 0: it can be destroyed */
+    unsigned needed; /* users as KILN__TEXTURE_... bits; 0 means that it can be destroyed */
 } kiln__plan_texture;
 /* Returns the texture object of an argument that begins at `address`. Equal keys share one object. */
 kiln_status kiln__texture_make(kiln_plan *plan, const kiln__argument *arg, const kiln__plan_kernel *kernel,

@@ -45,8 +45,8 @@ void kiln__relay_write_data(kiln__text *out, uint64_t channel, const void *bytes
 void kiln__relay_write_ended(kiln__text *out, uint64_t channel, int how);
 void kiln__relay_write_answer(kiln__text *out, const char *answer);
 void kiln__relay_write_group(kiln__text *out, const uint64_t *ranks, size_t count);
-int kiln__relay_group_rank(const kiln__relayed *message, size_t index); /* -1: no rank */
-/* Parses an untrusted message. Returns false if it is malformed. `info` is filled from HELLO. */
+int kiln__relay_group_rank(const kiln__relayed *message, size_t index); /* -1 means no rank */
+/* Parses an untrusted message. Returns false if the message is malformed. A HELLO message fills `info`. */
 bool kiln__relay_read(const char *bytes, size_t length, kiln__relayed *message, kiln__rank_info *info);
 
 /* ---- both sides ---- */
@@ -117,8 +117,8 @@ struct kiln_ranks {
 bool kiln__ranks_send(kiln_ranks *ranks, int to, kiln__text *text);
 /* Takes the next message. The caller frees *bytes by kiln__free(). Returns false if no message has arrived. */
 bool kiln__ranks_receive(kiln_ranks *ranks, int *from, char **bytes, size_t *length);
-kiln__channel *kiln__ranks_channel(const kiln_ranks *ranks, uint64_t id); /* NULL: the channel has ended */
-kiln__channel *kiln__ranks_add_channel(kiln_ranks *ranks);                /* NULL: memory has run out */
+kiln__channel *kiln__ranks_channel(const kiln_ranks *ranks, uint64_t id); /* NULL means that the channel has ended */
+kiln__channel *kiln__ranks_add_channel(kiln_ranks *ranks);                /* NULL means that memory has run out */
 void kiln__ranks_drop_channel(kiln_ranks *ranks, kiln__channel *channel);
 /* Returns how long to sleep in ns: short after work, then exponential back-off up to 1 ms. */
 uint64_t kiln__ranks_pause(uint64_t *pause, bool worked);

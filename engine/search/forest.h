@@ -12,7 +12,7 @@
 enum { KILN__FOREST_TREES = 24, KILN__FOREST_ROWS = 4096 };
 
 typedef struct kiln__forest kiln__forest;
-kiln__forest *kiln__forest_new(const kiln_allocator *mem, size_t width); /* width of a point; NULL: no memory */
+kiln__forest *kiln__forest_new(const kiln_allocator *mem, size_t width); /* width of a point; NULL means no memory */
 void kiln__forest_free(kiln__forest *forest);                            /* NULL is fine */
 /* Announces `count` rows, at most KILN__FOREST_ROWS, which the caller then sets with kiln__forest_row(). Trees that
  * grow from these rows add `base` to their predictions. Returns false if there is no memory. */
@@ -23,8 +23,8 @@ void kiln__forest_row(kiln__forest *forest, size_t row, const uint32_t *point, c
 void kiln__forest_grow(kiln__forest *forest, kiln__random *random, size_t trees, bool featured);
 uint64_t kiln__forest_grown(const kiln__forest *forest); /* number of trees that have grown, replaced ones included */
 /* Asks the trees that grew after the first `since` about `count` points. means[i] has KILN__FOREST_TREES predictions of
- * point i; the predictions of older trees stay unchanged in it. `features` has the feature of each point; NULL: the
- * rows had none. */
+ * point i; the predictions of older trees stay unchanged in it. `features` has the feature of each point; NULL means
+ * that the rows had none. */
 void kiln__forest_predict(const kiln__forest *forest, uint64_t since, const uint32_t *const *points,
                           const uint32_t *features, size_t count, float *const *means);
 #endif

@@ -11,8 +11,8 @@
  *   here is the square root of 2 times the book's length scale.
  * - Features: the axes, whose positions are scaled to [0, 1], and for some axes whether the value is a power of two.
  *   Sizes that are powers of two fit the units into which a GPU divides its work.
- * - Hyperparameters: the length scales and the noise. A random step changes one of them and is kept if it raises the
- *   posterior density. `scale`, the variance of the goals, has a closed form.
+ * - Hyperparameters: the length scales and the noise. A random step changes one hyperparameter, and the new value stays
+ *   if it raises the posterior density. `scale`, the variance of the goals, has a closed form.
  * - Acquisition function: the lower confidence bound, mean - boldness * deviation. The cost of a sample is added to the
  *   mean.
  * - Failures: heteroscedastic noise. A failure that counts less has more noise.
@@ -538,7 +538,8 @@ static void compute_distances(const kiln__search *s, const kiln__gaussian *g, co
     }
 }
 
-/* Computes the covariances of a point with all rows. Returns the largest, leaving out failures that have doubt. */
+/* Computes the covariances of a point with all rows. Returns the largest covariance, without those of failures that
+ * have doubt. */
 static float compute_covariances(const kiln__gaussian *g, uint32_t part, const row_floats *apart, row_floats *out)
 {
     const float between = (float)between_parts, within = 1 - between;

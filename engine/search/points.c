@@ -11,7 +11,7 @@ struct kiln__union {
     const kiln_allocator *mem;
     kiln__arena arena;
     const kiln__space *const *spaces;
-    kiln__index **indices;    /* one per part; NULL: the points of this part are drawn */
+    kiln__index **indices;    /* one per part; NULL means that the points of this part are drawn */
     kiln__sampler **samplers; /* one per part without an index */
     bool *dry;                /* one flag per part: drawing from it found nothing */
     size_t open;              /* number of parts that are not dry */
@@ -130,8 +130,8 @@ kiln_status kiln__union_none_found(const kiln__union *u, double seconds, kiln_er
     return kiln__space_none_found(u->spaces[most], kiln__sampler_tally(u->samplers[most]), seconds, error);
 }
 
-/* Counts the points of part p and builds its index. If counting takes too long, or if finding a point by number does,
- * opens a sampler in place of the index. */
+/* Counts the points of part p and builds its index. If it takes too long to count the points, or to find a point by its
+ * number, opens a sampler in place of the index. */
 static kiln_status open_index(kiln__union *u, size_t p, kiln_error **error)
 {
     const kiln__bounds *b = &u->bounds;

@@ -13,8 +13,8 @@
 typedef struct kiln__part_axis {
     uint32_t values; /* number of values; 0 only if the set is empty */
     bool ordered;    /* neighbouring values are similar; true for numbers, false for texts */
-    /* For each value: true if it is a power of two. NULL unless the list has at least two powers of two and another
-     * size. */
+    /* For each value, tells whether the value is a power of two. The list is NULL unless it would have at least two
+     * powers of two and another size. */
     const bool *powers;
 } kiln__part_axis;
 
@@ -46,10 +46,12 @@ typedef struct kiln__points {
 /* Limits on the work that opening a union and drawing points may take. A unit of work is defined by kiln__effort
  * (space.h). */
 typedef struct kiln__bounds {
-    uint64_t index_units, index_deadline; /* for counting the points; 0: no bound */
-    uint64_t draw_units;                  /* for drawing one point; 0: DRAW_UNITS of points.c */
-    uint64_t quick_units;                 /* for finding a point by number; above it points are drawn. 0: QUICK_UNITS */
-    uint64_t deadline;                    /* for the whole search, on the clock of kiln__now_ns(); 0: no deadline */
+    uint64_t index_units, index_deadline; /* for counting the points; 0 means no bound */
+    uint64_t draw_units;                  /* for drawing one point; 0 means DRAW_UNITS of points.c */
+    uint64_t quick_units;                 /* for finding a point by number; above it points are drawn. 0 means
+                                           * QUICK_UNITS */
+    uint64_t deadline;                    /* for the whole search, on the clock of kiln__now_ns(); 0 means no
+                                           * deadline */
     bool (*stop)(void *user);             /* returns true to stop with KILN_ERROR_INTERRUPTED; may be NULL */
     void *user;
 } kiln__bounds;

@@ -13,7 +13,7 @@ struct kiln__prior {
     double *values;       /* logarithms of the hints; after kiln__prior_open() relative to the least */
     uint32_t *table;      /* hash table with open addressing: number of a hint + 1; its size is a power of two */
     uint32_t *order;      /* numbers of the hints, the best first; NULL until kiln__prior_open() */
-    kiln__forest *forest; /* NULL: every point has a hint */
+    kiln__forest *forest; /* NULL means that every point has a hint */
 };
 
 void kiln__prior_free(const kiln__search *s, kiln__prior *p)

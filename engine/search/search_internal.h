@@ -10,7 +10,7 @@
 
 typedef struct kiln__search_entry { /* a point that was proposed or answered */
     double value, cost;             /* value: HUGE_VAL if it failed or has no answer. cost: seconds, 0 if unknown */
-    uint32_t tag;                   /* private to the strategy that proposed the point; 0: no strategy did */
+    uint32_t tag;                   /* private to the strategy that proposed the point; 0 means that no strategy did */
     bool told;
 } kiln__search_entry;
 
@@ -36,7 +36,7 @@ struct kiln__search {
     const kiln_allocator *mem;
     const kiln__strategy *strategy;
     size_t width;
-    uint64_t budget; /* points that the caller will ask for; 0: unknown */
+    uint64_t budget; /* points that the caller will ask for; 0 means unknown */
     kiln__random random;
     kiln__shuffle shuffle;
     uint64_t drawn; /* count of numbers that were drawn, in shuffled order or in order */
@@ -48,7 +48,7 @@ struct kiln__search {
     size_t table_size;
     size_t told_count, best; /* best: an entry, or KILN__NO_ENTRY while none has succeeded */
     uint32_t *next;          /* `width` numbers: the point that is being proposed */
-    kiln__prior *prior;      /* NULL: there are no hints */
+    kiln__prior *prior;      /* NULL means that there are no hints */
     void *state;
 };
 

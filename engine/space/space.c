@@ -12,7 +12,7 @@ struct kiln__walk {
     size_t *index;
     kiln_setting *settings;
     size_t depth;         /* the depth at which the walk continues after an effort has ended it */
-    kiln__effort *effort; /* NULL: no limit */
+    kiln__effort *effort; /* NULL means no limit */
     kiln__tally tally;
     bool started, halted, done;
 };

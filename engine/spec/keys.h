@@ -50,7 +50,7 @@
  *
  * X(mapping, name, need, form, effect, description): `need` is one of kiln_spec_key_need, `form` is a row of keys.c. */
 
-/* The keys that a spec has for all variants, and a variant for itself. */
+/* Keys of a spec and keys of a variant. The keys of the spec apply to all its variants. */
 #define KILN__KEYS_section(X, mapping)                                                                                 \
     X(mapping, include, OPTIONAL, TEXTS, CODE, "Folders of headers, below the spec's folder.")                         \
     X(mapping, target, OPTIONAL, TEXTS, CODE,                                                                          \

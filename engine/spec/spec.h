@@ -104,7 +104,7 @@ typedef enum kiln__tensor_at {
 typedef struct kiln__tensor {
     /* NULL means the type of the buffer */
     const char *type;
-    /* 0: the spec does not give this list */
+    /* 0 means that the spec does not give this list */
     size_t shape_count, stride_count, box_count, step_count, lower_count, upper_count;
     kiln__expr *shape[KILN__TENSOR_MOST], *strides[KILN__TENSOR_MOST], *box[KILN__TENSOR_MOST];
     kiln__expr *steps[KILN__TENSOR_MOST], *lower[KILN__TENSOR_MOST], *upper[KILN__TENSOR_MOST];
@@ -122,10 +122,10 @@ typedef enum kiln__address {
 enum { KILN__TEXTURE_MOST = 3 };
 /* A texture object as in the spec. Its lists begin with the outermost dimension. */
 typedef struct kiln__texture {
-    size_t shape_count, address_count; /* 0: the spec does not give this list */
+    size_t shape_count, address_count; /* 0 means that the spec does not give this list */
     kiln__expr *shape[KILN__TEXTURE_MOST];
     kiln__address address[KILN__TEXTURE_MOST];
-    kiln__expr *channels, *pitch; /* NULL: not given */
+    kiln__expr *channels, *pitch; /* NULL means not given */
     bool array, layered, as_float, linear, normalised;
     /* places of the keys in the file; a key that is missing has the place of the whole texture */
     kiln__pos shape_at, pitch_at, read_at, filter_at, address_at, normalised_at;
@@ -152,7 +152,7 @@ struct kiln__field {
     const char *name;
     kiln__pos pos;
     uint64_t offset;
-    kiln__argument *argument; /* a pointer or a structure within the structure; NULL: the field has values */
+    kiln__argument *argument; /* a pointer or a structure within the structure; NULL means that the field has values */
     kiln_type type;           /* type of the values; a complex number has two */
     size_t value_count;
     kiln__expr **values;
@@ -202,7 +202,7 @@ struct kiln__step {
             kiln__expr *grid[3], *block[3];  /* never NULL; 1 if the spec does not give the extent */
             kiln__expr *cluster[3];          /* NULL if the launch has no clusters */
             kiln__expr *shared;              /* dynamic shared memory in bytes; NULL means 0 */
-            kiln__expr *priority, *carveout; /* NULL: not given */
+            kiln__expr *priority, *carveout; /* NULL means not given */
             kiln__scheduling scheduling;
             bool cooperative, overlap;
             size_t arg_count;
@@ -388,7 +388,7 @@ struct kiln_spec {
     const char *path;   /* the path of the file, or the name if it was parsed from memory */
     const char *folder; /* the first folder in which sources and files are searched */
     const char *source; /* "matmul.cu", as in the spec */
-    const char *prefix; /* a prefix of all names of macros; "": no prefix */
+    const char *prefix; /* a prefix of all names of macros; "" means no prefix */
     size_t size_set_count;
     kiln__sizes *size_sets; /* at least 1; the first is the default */
     size_t buffer_count;    /* the first buffer_count buffers of every variant belong to the spec */

@@ -73,7 +73,8 @@ static int check_lists(kiln_store *store, looking *l, const char *spec)
     if (code == SQLITE_OK)
         code = sqlite3_bind_text(statement, 1, spec, -1, SQLITE_STATIC);
     while (code == SQLITE_OK && (code = kiln__scan_step(store, statement)) == SQLITE_ROW) {
-        const char *files = (const char *)sqlite3_column_text(statement, 0); /* NULL: reading the row will report it */
+        const char *files = (const char *)sqlite3_column_text(statement, 0); /* NULL means that reading the row will
+                                                                              * report it */
         code = check_list(store, l, files ? files : "") ? SQLITE_OK : SQLITE_NOMEM;
     }
     sqlite3_finalize(statement);

@@ -27,7 +27,7 @@ typedef struct objective {
     kiln__source source; /* the expression, for messages */
     const kiln__expr *expr;
     bool maximise;
-    const field *plain; /* the objective is exactly this field; NULL: an expression */
+    const field *plain; /* the objective is exactly this field; NULL means an expression */
 } objective;
 
 struct kiln__goals {
@@ -35,7 +35,7 @@ struct kiln__goals {
     const kiln_spec *spec;
     const kiln_tune_options *options;
     kiln__arena arena;
-    size_t count; /* 0: time */
+    size_t count; /* 0 means time */
     objective *objectives;
     bool needs_config; /* an objective uses names that are not fields of a result */
     bool needs_energy;

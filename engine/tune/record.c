@@ -30,7 +30,7 @@ struct kiln__recorder {
     bool told_read, told_write; /* the log has a message that the store cannot be read, or written */
     uint64_t lost;              /* samples that could not be stored */
     const char *run;            /* the options of the runs, as a text */
-    const char *path;           /* path of the spec; "": no file */
+    const char *path;           /* path of the spec; "" means no file */
     recorder_device *devices;
     size_t device_count;
     const char *sizes;      /* text of the sizes; "" until a configuration is seen */
@@ -133,7 +133,7 @@ kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, cons
     describe_run(kiln__tune_run(options), &run);
     kiln__split_print(spec, options, &run);
     r->run = keep_text(&r->arena, &run);
-    char *path = realpath(spec->path, NULL); /* NULL: it was parsed from memory */
+    char *path = realpath(spec->path, NULL); /* NULL means that it was parsed from memory */
     r->path = path && !strchr(path, '\n') ? kiln__arena_strdup(&r->arena, path) : "";
     free(path);
     r->variants = kiln__arena_alloc(&r->arena, (spec->variant_count + 1) * sizeof *r->variants);
@@ -215,7 +215,7 @@ kiln_status kiln__recorder_identify(kiln__recorder *r, const kiln_sample *sample
     return status;
 }
 
-/* "": no memory. */
+/* "" means no memory. */
 static void make_key(const kiln__recorder *r, const kiln__identity *identity, size_t at, char key[33])
 {
     kiln__text all = {.mem = r->engine->mem};

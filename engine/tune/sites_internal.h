@@ -5,11 +5,11 @@
 #include "engine.h"
 
 typedef struct kiln__site {
-    const kiln__place *place; /* place of its processes; NULL: this machine */
+    const kiln__place *place; /* place of its processes; NULL means this machine */
     const char *device;       /* name of the device at this place, as in kiln_options */
     const char *label;        /* for messages, and for samples: "cuda:0", "rank 3 (node7, cuda:0)" */
     const char *host;         /* name of its machine */
-    char uuid[64];            /* "": no uuid */
+    char uuid[64];            /* "" means no uuid */
     kiln_device_info info;
 } kiln__site;
 typedef struct kiln__sites {

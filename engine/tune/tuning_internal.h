@@ -6,12 +6,12 @@
 
 struct kiln_tuning {
     kiln_allocator mem_copy;
-    const kiln_allocator *mem; /* NULL: malloc */
+    const kiln_allocator *mem; /* NULL means malloc */
     kiln__arena arena;         /* samples and everything they point to: callers keep them */
     kiln_sample **samples;     /* in the order of their completion, until kiln__tuning_rank() sorts them */
     size_t count, capacity;
     uint64_t drawn;          /* number of samples that were made */
-    const kiln_sample *best; /* NULL: no sample yet */
+    const kiln_sample *best; /* NULL means no sample yet */
     kiln_tuning_totals totals;
     kiln_verdict verdict;
     kiln_left_out *left_out; /* variants, in the arena */
@@ -20,7 +20,7 @@ struct kiln_tuning {
     kiln__settings sizes;
 };
 
-kiln_tuning *kiln__tuning_new(const kiln_allocator *mem); /* NULL: no memory */
+kiln_tuning *kiln__tuning_new(const kiln_allocator *mem); /* NULL means no memory */
 /* Copies the list of variants that were left out. Returns false if memory runs out. */
 bool kiln__tuning_leave_out(kiln_tuning *tuning, const kiln_left_out *list, size_t count);
 /* Copies the sizes of the sweep. */

@@ -1,6 +1,7 @@
 /* sim_speed.c - the speed of the simulated device beside plain C on one core. It runs the kernels of sim_speed.cu
  * interpreted and compiled (engine/sim/device/jit), and the same work as scalar loops, and compares their results. It
- * prints a row for each: processor seconds, the median of RUNS, and how many times as long as scalar C.
+ * prints a row for each: processor seconds, the median of RUNS, and how many times as long as scalar C. The last column
+ * tells how many times as large as the touched memory the shadow memory of the checks is.
  *
  * If the user gives a number of threads, the program measures wall time with more blocks. It prints how much sooner a
  * launch ends on that many threads than on one. The peer is that many devices with one thread each, which run at the
@@ -17,7 +18,8 @@
 
 #include "jit.h"
 #include "vm.h"
-#include "vm_checks.h"
+#include "vm_checks_internal.h"
+#include "vm_memory.h"
 
 #ifdef __clang__ /* clang has no attribute for that, so its figures are not comparable */
 #define SCALAR __attribute__((noinline))
@@ -490,6 +492,18 @@ static int scale(const char *text, size_t length, unsigned threads)
     return ok ? 0 : 1;
 }
 
+/* Returns how many times as large as the memory that the kernels of a machine have touched its shadow memory is. */
+static double shadow_size(const machine *m)
+{
+    uint64_t touched = 0;
+    for (size_t k = 0; k < m->device->live_count; k++) {
+        const vm_allocation *a = m->device->live[k];
+        for (uint64_t at = 0; a->shadow && at < a->bytes; at += VM_SHADOW_PAGE)
+            touched += a->shadow->pages[at / VM_SHADOW_PAGE] ? VM_SHADOW_PAGE : 0;
+    }
+    return touched ? (double)m->check->cell_bytes / (double)touched : 0;
+}
+
 /* Prints the row of one kernel. `way`: the only way in which it runs, or NULL for all ways. */
 static void print_row(const work *w, machine *ways, const char *way)
 {
@@ -507,12 +521,12 @@ static void print_row(const work *w, machine *ways, const char *way)
             printf(" %20s", "-");
             continue;
         }
-        const double t = kernel(&ways[k], w, CLOCK_THREAD_CPUTIME_ID, k == 1,
-                                k == 1 ? RUNS
-                                : way  ? 1
-                                       : SLOWEST,
-                                wanted);
+        if (ways[k].check)
+            check_forget_accesses(ways[k].device, ways[k].check);
+        const double t = kernel(&ways[k], w, CLOCK_THREAD_CPUTIME_ID, k == 1, k == 1 ? RUNS : SLOWEST, wanted);
         printf(" %10.4f (%7.2f)", t, t / c);
+        if (ways[k].check)
+            printf(" %10.2f", shadow_size(&ways[k]));
     }
     printf("\n");
     fflush(stdout);
@@ -531,9 +545,10 @@ int main(int count, char **arguments)
     if (count > 1 && atoi(arguments[1]) > 0)
         return scale(text, length, (unsigned)atoi(arguments[1]));
     for (unsigned k = 0; k < KILN__COUNT(ways); k++)
-        if (!machine_open(&ways[k], text, length, k == 1 ? 256 : 0, 1, WORDS, k == 2))
+        if (!machine_open(&ways[k], text, length, k ? 256 : 0, 1, WORDS, k == 2))
             return 1;
-    printf("%-14s %10s %20s %20s %20s\n", "kernel", "scalar C", "interpreted (x C)", "compiled (x C)", "checked (x C)");
+    printf("%-14s %10s %20s %20s %20s %10s\n", "kernel", "scalar C", "interpreted (x C)", "compiled (x C)",
+           "checked (x C)", "shadow");
     for (size_t k = 0; k < KILN__COUNT(works); k++)
         if (count < 2 || strcmp(arguments[1], works[k].kernel) == 0)
             print_row(&works[k], ways, count > 2 ? arguments[2] : NULL);

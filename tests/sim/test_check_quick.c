@@ -1,6 +1,8 @@
 /* The checks by vectors (check/quick.c) against those cell by cell, which KILN_SIM_ISA=base chooses: random orders of
- * accesses, many of them wrong, must have the same findings and leave the same marks in the shadow. */
+ * accesses, many of them wrong, must have the same findings and leave the same marks in the shadow. Some programs also
+ * run as compiled code. */
 #include "check_bench.h"
+#include "line_internal.h"
 #include "quick_internal.h"
 #include "vm_checks_internal.h"
 #include "vm_memory.h"
@@ -49,20 +51,36 @@ typedef struct outcome {
     const vm_allocation *parts[3];
     uint64_t shared; /* a hash of all marks of shared memory when blocks end */
     bool quick;      /* true: some access was made by vectors */
+    bool compiled;   /* true: some code was compiled */
 } outcome;
 
+/* Hashes the marks of shared memory. Marks that are older than the block count as "never written", and a line may have
+ * dropped them. */
 static void block_ends(void *user, const vm_block *block)
 {
     uint64_t *hash = user;
-    const uint32_t *at = (const uint32_t *)(const void *)block->check->cells;
-    for (size_t k = 0; k < block->check->cell_count * sizeof(vm_cell) / sizeof *at; k++)
-        *hash = (*hash ^ at[k]) * 0x100000001b3u;
+    const vm_check_block *b = block->check;
+    for (size_t k = 0; k < b->line_count * VM_LINE; k++) {
+        const vm_line *line = &b->lines[k / VM_LINE];
+        const vm_cell cell = line->cells && line->base != b->base ? (vm_cell){0} : check_page_get(b->lines, k);
+        const vm_mark marks[] = {cell.w, cell.r1, cell.r2};
+        for (unsigned n = 0; n < KILN__COUNT(marks); n++) {
+            const vm_mark m = marks[n].stamp > b->base ? marks[n] : (vm_mark){0};
+            const uint32_t words[] = {m.stamp, m.who, m.insn, m.block};
+            for (unsigned j = 0; j < KILN__COUNT(words); j++)
+                *hash = (*hash ^ words[j]) * 0x100000001b3u;
+        }
+        const uint32_t words[] = {cell.readers[0], cell.readers[1], cell.published, cell.published_cta};
+        for (unsigned j = 0; j < KILN__COUNT(words); j++)
+            *hash = (*hash ^ words[j]) * 0x100000001b3u;
+    }
 }
 
-static outcome run(const char *text, size_t length, int32_t steps[STEPS][4], uint64_t seed)
+static outcome run(const char *text, size_t length, int32_t steps[STEPS][4], uint64_t seed, bool compile)
 {
     outcome o = {.bench = check_bench_new(text, length)};
     vm_device *device = o.bench.device;
+    CU_ASSERT_FATAL(sim_jit_open(device, compile ? 1 : 0));
     o.bench.check->often = 1;
     struct {
         uint64_t steps, memory, constants;
@@ -89,11 +107,12 @@ static outcome run(const char *text, size_t length, int32_t steps[STEPS][4], uin
         first.span.until = check_host_advance_time(o.bench.check);
     }
     check_concurrent(o.bench.check, NULL, 0);
+    o.compiled = sim_jit_regions(device) > 0;
     o.parts[0] = vm_allocation_of(device, params.steps);
     o.parts[1] = vm_allocation_of(device, params.memory);
     o.parts[2] = vm_allocation_of(device, params.constants);
     for (size_t k = 0; k < VM_PATTERNS; k++)
-        for (unsigned n = 0; o.bench.check->patterns[k] && n < VM_CELLS; n++)
+        for (unsigned n = 0; o.bench.check->patterns[k] && n < VM_LINE; n++)
             o.quick |= o.bench.check->patterns[k]->parts[n] != NULL;
     return o;
 }
@@ -111,14 +130,76 @@ static bool same_findings(const vm_check *a, const vm_check *b)
     return same;
 }
 
+/* A vm_cell has no padding, so its bytes can be compared. */
 static bool same_marks(const vm_allocation *a, const vm_allocation *b)
 {
     const vm_shadow *x = a->shadow, *y = b->shadow;
     bool same = x->shift == y->shift && x->unwritten == y->unwritten;
-    for (size_t k = 0; same && k < (a->bytes + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE; k++)
-        same = !x->pages[k] == !y->pages[k] &&
-               (!x->pages[k] || memcmp(x->pages[k], y->pages[k], (VM_SHADOW_PAGE >> x->shift) * sizeof(vm_cell)) == 0);
+    for (size_t k = 0; same && k < (a->bytes + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE; k++) {
+        same = !x->pages[k] == !y->pages[k];
+        for (size_t n = 0; same && x->pages[k] && n < VM_SHADOW_PAGE >> x->shift; n++) {
+            const vm_cell one = check_page_get(x->pages[k], n), other = check_page_get(y->pages[k], n);
+            same = memcmp(&one, &other, sizeof one) == 0;
+        }
+    }
     return same;
+}
+
+static bool is_same(const outcome *a, const outcome *b)
+{
+    bool same = same_findings(a->bench.check, b->bench.check) && a->bench.check->time == b->bench.check->time &&
+                a->shared == b->shared;
+    for (size_t k = 0; k < KILN__COUNT(a->parts); k++)
+        same = same && same_marks(a->parts[k], b->parts[k]);
+    return same;
+}
+
+/* Compiled code must leave the same findings and marks as the interpreter. Compiling a program takes half a second, so
+ * only a few programs are compared. */
+static void test_compiled(void)
+{
+    enum { FEW = 6 };
+    size_t length;
+    char *text = check_read(KILN_TEST_PTX "/check", "script.ptx", &length);
+    unsigned wrong = 0, compiled = 0;
+    bool usable = false;
+    for (uint64_t seed = 0; seed < (CHECK_SANITIZER[0] ? 2 : FEW); seed++) {
+        int32_t steps[STEPS][4];
+        make_steps(steps, seed);
+        outcome fast = run(text, length, steps, seed, true), slow = run(text, length, steps, seed, false);
+        wrong += !is_same(&fast, &slow);
+        compiled += fast.compiled;
+        CU_ASSERT_FALSE(slow.compiled);
+        usable = usable || sim_jit_usable(fast.bench.device);
+        check_bench_end(&fast.bench);
+        check_bench_end(&slow.bench);
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    if (check_can_quick() && usable)
+        CU_ASSERT_TRUE(compiled > 0)
+    else
+        printf("there is no LLVM, or the host has no AVX2: both ways are the same one\n");
+    kiln__free(NULL, text);
+}
+
+/* Warps write and read rows of words, in order and by half a warp only. Shadow memory may then take at most twice the
+ * memory that they touch. With a cell for each word it would take 16 times as much. */
+static void test_memory(void)
+{
+    static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+                               ".visible .entry k(.param .u64 in, .param .u64 out, .param .u64 raw, .param .u32 n)\n"
+                               "{ .reg .b64 %a, %b, %c; .reg .b32 %t, %s, %x; .reg .pred %p;\n"
+                               "  ld.param.u64 %a, [in]; ld.param.u64 %b, [out]; mov.u32 %t, %tid.x;\n"
+                               "  mov.u32 %s, %ctaid.x; mad.lo.u32 %t, %s, 128, %t; mul.wide.u32 %c, %t, 4;\n"
+                               "  add.u64 %a, %a, %c; add.u64 %b, %b, %c;\n"
+                               "  ld.global.u32 %x, [%a]; st.global.u32 [%b], %x; and.b32 %s, %t, 16;\n"
+                               "  setp.eq.u32 %p, %s, 0; @%p ld.global.u32 %x, [%b]; ret; }\n";
+    check_bench b = check_bench_new(text, sizeof text - 1);
+    CU_ASSERT_EQUAL(check_bench_run(&b, "k", COUNT / 128, 128, 0), VM_OK);
+    CU_ASSERT_EQUAL(check_count_findings(b.check), 0);
+    CU_ASSERT_TRUE(b.check->cell_bytes > 0);
+    CU_ASSERT_TRUE(b.check->cell_bytes <= 2 * 2 * COUNT * sizeof(int32_t));
+    check_bench_end(&b);
 }
 
 static void test_both(void)
@@ -134,13 +215,10 @@ static void test_both(void)
         int32_t steps[STEPS][4];
         make_steps(steps, seed);
         unsetenv("KILN_SIM_ISA");
-        outcome fast = run(text, length, steps, seed);
+        outcome fast = run(text, length, steps, seed, false);
         setenv("KILN_SIM_ISA", "base", 1);
-        outcome slow = run(text, length, steps, seed);
-        bool same = same_findings(fast.bench.check, slow.bench.check) &&
-                    fast.bench.check->time == slow.bench.check->time && fast.shared == slow.shared;
-        for (size_t k = 0; k < KILN__COUNT(fast.parts); k++)
-            same = same && same_marks(fast.parts[k], slow.parts[k]);
+        outcome slow = run(text, length, steps, seed, false);
+        const bool same = is_same(&fast, &slow);
         if (!same)
             fprintf(stderr, "program %llu: not the same; %zu findings by vectors, %zu cell by cell\n",
                     (unsigned long long)seed, check_count_findings(fast.bench.check),
@@ -349,6 +427,8 @@ static void test_reductions_in_flight(void)
 int main(int count, char **arguments)
 {
     static const check_case cases[] = {{"both", test_both},
+                                       {"compiled", test_compiled},
+                                       {"memory", test_memory},
                                        {"copies of different sizes", test_copies_of_different_sizes},
                                        {"bulk reductions", test_bulk_reductions},
                                        {"reduction and atomic", test_reduction_and_atomic},

@@ -36,9 +36,9 @@ typedef struct kiln__entries {
     kiln__patience patience;
 } kiln__entries;
 
-/* Builds the matrix. Entries at the same place are added; in a pattern one of them stays. Returns
- * KILN_ERROR_UNSUPPORTED if there are 2^32 entries or more. Returns KILN_ERROR_MEMORY if the matrix needs more memory
- * than is free: 16 bytes for each entry, 8 of them for the result. */
+/* Builds the matrix. Adds the values of entries at the same place. In a pattern, which has no values, one of these
+ * entries stays. Returns KILN_ERROR_UNSUPPORTED if there are 2^32 entries or more. Returns KILN_ERROR_MEMORY if the
+ * matrix needs more memory than is free: 16 bytes for each entry, 8 of them for the result. */
 kiln_status kiln__csr_build(const kiln_allocator *mem, const kiln__entries *entries, kiln__csr *matrix,
                             kiln_error **error);
 

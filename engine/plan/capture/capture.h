@@ -7,7 +7,7 @@
 #include "plan_internal.h"
 
 typedef struct kiln__captured {
-    const char *file; /* file of its content before the launch; NULL: the spec's fill gives it */
+    const char *file; /* file of its content before the launch; NULL means that the spec's fill gives it */
     const char *want; /* file of an output's content after the launch */
     bool held;        /* `before` keeps the content before the launch, until it is known whether the capture needs it */
     kiln_array before;

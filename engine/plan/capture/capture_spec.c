@@ -89,8 +89,8 @@ static kiln_status write_file(kiln__capture *c, const char *name, const char *te
     return status == KILN_OK ? kiln__file_write(mem, path, text, length, error) : status;
 }
 
-/* Returns the path of a header below the source's folder. "": Kiln provides the header. NULL: the header is elsewhere,
- * or memory runs out. */
+/* Returns the path of a header below the source's folder. "" means that Kiln provides the header. NULL means that the
+ * header is elsewhere, or memory runs out. */
 static const char *below(kiln__arena *arena, const kiln__include *header, const char *folder)
 {
     const char *path = header->path ? plain_path(arena, header->path) : NULL;

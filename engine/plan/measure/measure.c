@@ -44,7 +44,7 @@ typedef struct timer {
     unsigned events;
     bool flush;
     unsigned batch;
-    double most; /* limit in seconds from the plan's first launch; 0: no limit */
+    double most; /* limit in seconds from the plan's first launch; 0 means no limit */
     kiln__watch watch;
     kiln_error **error;
 } timer;

@@ -54,7 +54,7 @@ static unsigned tensor_unit(word w, const rule *rules, size_t count)
                                           : unit;
 }
 
-/* Returns the unit that executes an instruction; 0: no unit that a spec's `flops` count. */
+/* Returns the unit that executes an instruction; 0 means no unit that a spec's `flops` count. */
 static unsigned unit_of(word w)
 {
     static const rule tensor[] = {

@@ -201,8 +201,8 @@ static void merge_lines(kiln_profiling *made)
     made->line_count = count;
 }
 
-/* Returns the machine code for the device's architecture, whose registers ptxas has assigned; NULL: the compiler made
- * no machine code. */
+/* Returns the machine code for the device's architecture, whose registers ptxas has assigned; NULL means that the
+ * compiler made no machine code. */
 static kiln__cubin_kernel *machine_code(const kiln_plan *plan, size_t *count)
 {
     const kiln__unit *unit = &plan->code.unit;

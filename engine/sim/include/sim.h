@@ -101,8 +101,8 @@ void kiln__sim_model_print(kiln__text *out);
  * thread launches. Returns false if the profile has no model. If `sampled` is true, only the traced blocks run, so the
  * results of kernels are incomplete. */
 bool kiln__sim_estimate_begin(bool sampled);
-/* Ends the estimates. Returns the seconds of all launches since, one after the other, or a negative number if a
- * launch could not be timed. */
+/* Ends the estimates. Returns the sum of the estimated seconds of all launches since kiln__sim_estimate_begin(), or a
+ * negative number if a launch could not be timed. */
 double kiln__sim_estimate_end(uint64_t *launches);
 /* Tells the model how many registers per thread the machine code of a kernel uses, and how much it spills. PTX has
  * neither figure. `function` is a CUfunction of the current context. */

@@ -5,7 +5,7 @@
 
 #include "cu_graph.h"
 
-/* Returns the pool with this handle, or NULL. The default pool of a device belongs to `context` if that is on the
+/* Returns the pool with this handle, or NULL. The default pool of a device belongs to `context` if `context` is on the
  * device, otherwise to the device's primary context. If the device has no context, returns NULL. */
 sim_pool *sim_pool_at(sim_context *context, CUmemoryPool handle)
 {

@@ -12,7 +12,7 @@
 
 struct kiln__crew {
     kiln_engine *engine;
-    kiln__compiler *held; /* the compiler whose waiting compiles are held for kiln__crew_alone(); NULL: none */
+    kiln__compiler *held; /* the compiler whose waiting compiles are held for kiln__crew_alone(); NULL means none */
     size_t count;
     kiln__runner **runners;
     const kiln__sites *sites;

@@ -15,7 +15,7 @@ kiln_status kiln__crew_start(kiln_engine *engine, const kiln_spec *spec, const k
 kiln_status kiln__crew_greet(kiln__crew *crew, bool *ready, kiln_error **error);
 void kiln__crew_close(kiln__crew *crew); /* NULL is fine */
 size_t kiln__crew_count(const kiln__crew *crew);
-kiln__runner *kiln__crew_runner(const kiln__crew *crew, size_t index); /* NULL: it is no longer used */
+kiln__runner *kiln__crew_runner(const kiln__crew *crew, size_t index); /* NULL means that it is no longer used */
 void kiln__crew_let_go(kiln__crew *crew, size_t index);                /* a device that can measure no more */
 /* Waits until a runner's socket is ready, a deadline has passed, a compile has ended (if `compiles`), or `seconds` are
  * over. Then all runners must be stepped. */

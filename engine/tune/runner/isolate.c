@@ -300,7 +300,7 @@ static void lose(kiln__runner *r, kiln__io what)
 
 /* ---- a sample ---- */
 
-/* Returns the seconds that a sample may take from its first launch on; 0: no limit. Without an option the limit is
+/* Returns the seconds that a sample may take from its first launch on; 0 means no limit. Without an option the limit is
  * twice the measuring budget plus FIRST seconds, or less if `max_seconds` is shorter on a GPU. Once a sample was
  * launched and is right, the limit follows the shortest time, so that a hang is found sooner. */
 static double time_limit(const kiln__runner *r)

@@ -1,4 +1,4 @@
-/* isolate_internal.h - the sweep's side: the process that measures on one device (isolate.c). */
+/* isolate_internal.h - how a sweep starts and controls the process that measures on one device (isolate.c). */
 #ifndef KILN_TUNE_ISOLATE_INTERNAL_H
 #define KILN_TUNE_ISOLATE_INTERNAL_H
 

@@ -38,11 +38,11 @@ typedef struct kiln__runner_setup {
     uint64_t memory_limit;
     bool near; /* other runners measure on this machine too, so this runner binds itself to cores near the device */
     const char *search_path; /* folders, ':' between */
-    const char *references;  /* the folder that keeps references; "": references are not kept */
+    const char *references;  /* the folder that keeps references; "" means that references are not kept */
     const char *name, *text; /* name and text of the spec; the text is not NUL-terminated */
     size_t text_length;
     kiln_choice choice;  /* only the sizes are used */
-    const char *smaller; /* verify_size_set; "": there are no smaller sizes */
+    const char *smaller; /* verify_size_set; "" means that there are no smaller sizes */
     kiln_run_options run;
 } kiln__runner_setup;
 void kiln__runner_write_open(kiln__text *message, const kiln__runner_setup *setup);
@@ -85,7 +85,7 @@ bool kiln__runner_read_waiting(const char *body, size_t length, const char **why
 
 typedef struct kiln__runner_answer {
     kiln_status status;
-    int cuda;     /* the CUresult that caused the error; 0: the driver reported no error */
+    int cuda;     /* the CUresult that caused the error; 0 means that the driver reported no error */
     bool passing; /* kiln__error_is_passing() */
     bool lost;    /* the runner's context is lost: the process must be replaced */
     const char *why;

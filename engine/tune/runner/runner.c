@@ -23,11 +23,11 @@ typedef struct server {
     kiln_spec *spec;
     kiln__config **bases; /* for each variant of the spec: the configuration with resolved sizes; NULL until needed */
     kiln__shared *shared; /* inputs and expected answers: created once per process */
-    kiln__shared *small;  /* inputs and expected answers of the small sizes; NULL: no small sizes */
+    kiln__shared *small;  /* inputs and expected answers of the small sizes; NULL means no small sizes */
     bool closed;          /* the other side has closed the connection */
     bool launched;        /* a kernel ran, or is about to run */
     kiln__text keeps;     /* messages with references, which are sent before the first launch */
-    char cores[64];       /* cores of the process, for a log; "": unchanged */
+    char cores[64];       /* cores of the process, for a log; "" means unchanged */
     bool sandbox;
     unsigned confined; /* KILN__CONFINED_...: the parts of the sandbox that hold; `how` names their means */
     char how[256];

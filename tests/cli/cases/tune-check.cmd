@@ -1,6 +1,6 @@
 # exit 1
 # The winners are checked in the same run, and the totals say what was not checked.
-kiln tune add --check -p ITEMS=1 -v plain --no-store | sed -n '/^  checked  /p; /not checked/p'
+kiln tune add --check -p ITEMS=1 -v plain --no-store | sed -n '/^  checked  /p; /^  not checked  /p'
 kiln tune add --check -p ITEMS=1 -v plain --no-store >/dev/null; echo "exit code $?"
 kiln tune add -d sim:h200 --check -p ITEMS=1 -v plain -s N=100 --no-store | sed -n '/^  checked  /p'
 kiln tune race -v hasty --no-verify --check --no-store --json >sweep.json; echo "exit code $?"

@@ -140,14 +140,15 @@ typedef struct cli { /* one run of the command */
     const char *line;              /* the whole command line, quoted for a shell */
     kiln_engine *engine;           /* from cli_engine(); closed by main */
     kiln_spec *spec;               /* from cli_spec(); freed by main */
-    kiln_ranks *ranks;             /* for `kiln tune`; NULL: only this process works. main closes it after the engine */
-    unsigned sandbox;              /* sandbox flag of kiln_options, from cli_sandbox(); 0: no sandbox */
+    kiln_ranks *ranks;             /* for `kiln tune`; NULL means that only this process works. main closes it after the
+                                    * engine */
+    unsigned sandbox;              /* sandbox flag of kiln_options, from cli_sandbox(); 0 means no sandbox */
     bool stopped;                  /* the sandboxed process was interrupted, and this process shows the results so
                                     * far */
     bool apart;                    /* this is the sandboxed process that cli_apart() made */
     int apart_fd;                  /* in the sandboxed process: a socket to the command's own process */
     const cli_list *apart_outputs; /* the files that the sandboxed process may write: "BUFFER=FILE" */
-    /* in the sandboxed process: why the command could not write a file; NULL: no such error */
+    /* in the sandboxed process: why the command could not write a file; NULL means no such error */
     const char *apart_why;
     kiln_status apart_status;
 } cli;
@@ -293,7 +294,7 @@ void cli_make_run(const cli_run_args *args, kiln_run_options *options);
 /* Completes a choice: returns all params of the variant, with defaults. */
 size_t cli_whole_params(const kiln_spec *spec, size_t variant, const kiln_choice *choice, kiln_setting **params);
 /* Returns the size set that `tune` and `best` take without a GPU if the user named neither a device nor sizes. It is
- * the first set, for which a GPU is tuned. *small is then the set `tiny`, at which answers are verified. NULL: the
+ * the first set, for which a GPU is tuned. *small is then the set `tiny`, at which answers are verified. NULL means the
  * device's default. */
 const char *cli_tuned_set(const kiln_spec *spec, bool simulated, bool device_named, bool sizes_named,
                           const kiln_size_set **small);
@@ -301,7 +302,7 @@ const char *cli_tuned_set(const kiln_spec *spec, bool simulated, bool device_nam
  * chose the sizes. */
 const char *cli_why_set(const kiln_spec *spec, const char *set, bool simulated, bool tuned, const cli_list *sizes);
 /* Returns the text behind sizes that come from a set: " (tiny)", or " (tiny, N changed)" if the user changed the size
- * N. "": the user gave every size. */
+ * N. "" means that the user gave every size. */
 const char *cli_set_text(const kiln_spec *spec, const char *set, const kiln_setting *sizes, size_t count);
 size_t cli_whole_sizes(const kiln_spec *spec, const kiln_choice *choice, bool simulated, const char **set,
                        kiln_setting **sizes);
@@ -319,10 +320,10 @@ const char *cli_settings_text(const kiln_setting *settings, size_t count); /* "A
 /* ---- the engine ---- */
 
 /* Functions of this section that return an int return 0, or the exit code after an error message. */
-/* The log of an engine, and its user data; it may be called from any thread. */
+/* The log callback of an engine, and its user data. Any thread may call the callback. */
 void cli_log(void *user, kiln_log_level level, const char *message);
 void *cli_log_to(const cli *c);
-/* Opens the engine with the options of the command line, unless it is open. NULL: the default options. */
+/* Opens the engine with the options of the command line, unless it is open. NULL means the default options. */
 int cli_engine(cli *c, const cli_engine_args *args);
 /* Opens the engine and loads the spec that the first word names. */
 int cli_spec(cli *c, const cli_engine_args *args);
@@ -374,7 +375,7 @@ void out_json(const char *text);
 void out_keep_json(void); /* after this call js_print() keeps its object instead of writing it */
 const char *
 out_kept_json(void);  /* returns the last kept object, or NULL if no object was kept; js_print() writes again */
-int out_error(void);  /* errno of the first write that failed; 0: none failed */
+int out_error(void);  /* errno of the first write that failed; 0 means that none failed */
 void out_start(void); /* checks the terminal and the locale, once */
 bool out_utf8(void);
 int out_character_columns(uint32_t code); /* columns of a character on a terminal; negative: it cannot be shown */
@@ -447,7 +448,7 @@ int cli_write_stream(const cli *c, const char *path, cli_stream *stream); /* als
  * FIFO. A zero byte follows the file's own bytes. *length gets their number, unless `length` is NULL. */
 const char *cli_read_file(const char *path, size_t most, size_t *length);
 /* Returns the file in the folder of `path` whose name is the nearest, among the names that end in one of `ends`
- * (".yaml .yml"). NULL: no name is near. */
+ * (".yaml .yml"). NULL means that no name is near. */
 const char *cli_similar_file(const char *path, const char *ends);
 void cli_complain(const char *text); /* "kiln: text" to standard error, past a progress line */
 

@@ -16,7 +16,7 @@ typedef struct findings {
     finding *items;
     size_t count, room;
     uint64_t run;        /* the current run */
-    const char *rules;   /* rules for kiln_check_is_suppressed(); NULL: no rules */
+    const char *rules;   /* rules for kiln_check_is_suppressed(); NULL means no rules */
     uint64_t suppressed; /* number of findings that a rule suppressed, before places are merged */
     uint64_t dropped;    /* number of findings for which a check had no room */
     bool starved;        /* a check ran out of memory, so races may have been missed */

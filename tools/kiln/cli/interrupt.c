@@ -39,7 +39,7 @@ static volatile sig_atomic_t has_other_work; /* after the first signal the comma
 
 static timer_t timers[2]; /* timers that send SIGRTMIN and SIGKILL */
 static bool has_timers;
-static atomic_llong deadline; /* in seconds of CLOCK_MONOTONIC; 0: no deadline */
+static atomic_llong deadline; /* in seconds of CLOCK_MONOTONIC; 0 means no deadline */
 static atomic_bool kernels_run;
 
 static void say(const char *text) { (void)!write(STDERR_FILENO, text, strlen(text)); }
@@ -51,7 +51,7 @@ static struct timespec get_time(void)
     return now;
 }
 
-/* Makes the watchdog end the process in `seconds`; 0: never. It is async-signal-safe. */
+/* Makes the watchdog end the process in `seconds`; 0 means never. It is async-signal-safe. */
 static void set_deadline(time_t seconds)
 {
     const int before = errno; /* errno of the code that the signal interrupted */

@@ -16,7 +16,7 @@
 
 static struct {
     bool terminal, colour, utf8;
-    locale_t user;           /* the locale of the user, for the width of characters; 0: it is not valid */
+    locale_t user;           /* the locale of the user, for the width of characters; 0 means that it is not valid */
     unsigned width, columns; /* columns: the columns of the terminal */
     int fd;
     int error; /* errno of the first write that failed */

@@ -17,7 +17,7 @@ static const char *const verdict_texts[] = {"within noise", "slower",  "faster",
 
 typedef struct pair {
     const compare_row *a, *b;
-    double ratio; /* b / a; 0: a or b failed */
+    double ratio; /* b / a; 0 means that a or b failed */
     verdict verdict;
 } pair;
 
@@ -26,7 +26,7 @@ typedef struct comparison {
     pair *pairs;
     size_t count, only_a, only_b;
     size_t numbers[NOT_JUDGED + 1]; /* number of pairs, indexed by verdict */
-    /* the text that all pairs have; NULL: the pairs differ, or there is no pair */
+    /* the text that all pairs have; NULL means that the pairs differ, or there is no pair */
     const char *spec, *sizes, *device;
     bool devices;    /* both sides have a device in common, so only rows of one device are compared */
     double noise, z; /* z: factor from a 95 % interval to the interval that is compared */
@@ -222,7 +222,8 @@ static const char *verdict_text(const pair *p)
     return count && p->verdict == SLOWER ? "more" : count && p->verdict == FASTER ? "less" : verdict_texts[p->verdict];
 }
 
-/* Returns the text that all pairs have at this offset of their rows; NULL: they differ, or there is no pair. */
+/* Returns the text that all pairs have at this offset of their rows; NULL means that they differ, or there is no
+ * pair. */
 static const char *find_common(const comparison *c, size_t offset)
 {
     const char *text = NULL;

@@ -46,8 +46,8 @@ static bool is_time(double value) { return value > 0 && isfinite(value); }
 
 typedef struct selecting {
     compare_side *side;
-    const char *select; /* a device or a version; NULL: all records */
-    const char *bad;    /* the first record that works and has no time; NULL: every time is above 0 */
+    const char *select; /* a device or a version; NULL means all records */
+    const char *bad;    /* the first record that works and has no time; NULL means that every time is above 0 */
 } selecting;
 
 static bool contains(const char *text, const char *part)
@@ -213,7 +213,7 @@ typedef struct reading {
     cli *c;
     compare_side *side;
     const json_t *whole;
-    const char *only;                  /* the spec of the rows to read; NULL: every spec */
+    const char *only;                  /* the spec of the rows to read; NULL means every spec */
     const char *spec, *sizes, *device; /* these come from the keys of the whole file */
 } reading;
 

@@ -48,8 +48,8 @@ static void add_folders(header_search *search, const char *folder, const char *e
 }
 
 /* Returns the nearest folder at or below `folder` that has the header. `except` is the folder below it that was
- * searched before; NULL: no folder was searched. The search is breadth first, so a folder nearer to `folder` has
- * priority. */
+ * searched before; NULL means that no folder was searched. The search is breadth first, so a folder nearer to `folder`
+ * has priority. */
 static const char *find_below(header_search *search, const char *folder, const char *except)
 {
     if (has_file(folder, search->name))
@@ -85,7 +85,7 @@ static bool is_top(const char *folder)
 }
 
 /* Searches the source's folder, then each folder above it up to the top of the project. Returns the folder from which
- * `name` leads to the header. NULL: not found. */
+ * `name` leads to the header. NULL means not found. */
 static const char *find_header(const char *source, const char *name)
 {
     char whole[PATH_MAX];
@@ -106,7 +106,7 @@ static const char *find_header(const char *source, const char *name)
     return NULL;
 }
 
-/* Returns the text between `before` and `end` in the message. NULL: the message does not have it. */
+/* Returns the text between `before` and `end` in the message. NULL means that the message does not have it. */
 static const char *part_of(const char *message, const char *before, const char *end)
 {
     const char *at = strstr(message, before), *stop = at ? strstr(at + strlen(before), end) : NULL;

@@ -39,7 +39,7 @@ typedef struct type {
 /* An argument or an output. */
 typedef struct part {
     const char *name, *value; /* value: the default of a number, as a text */
-    const type *type;         /* NULL: a number */
+    const type *type;         /* NULL means a number */
     bool whole;               /* the number is an integer */
     const char *dims[MOST_DIMS];
     size_t dim_count;

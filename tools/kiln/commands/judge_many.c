@@ -21,7 +21,7 @@ enum { OUTPUT_MOST = 64 << 20 };
 
 typedef struct answer { /* the answer for one candidate on one device */
     const char *device;
-    int kind;                       /* a kiln_judged; -1: there is an error instead */
+    int kind;                       /* a kiln_judged; -1 means that there is an error instead */
     const char *json, *page;        /* the verdict */
     const char *error, *error_text; /* the error as JSON, and its message */
     int code;
@@ -35,7 +35,7 @@ typedef struct judged { /* one candidate */
     bool digesting,
         digested;     /* digesting: the child computes the digest; digested: the digest of the next judgement is known
                        * or impossible */
-    const char *file; /* the file of the cache for the next judgement; NULL: the judgement is not kept */
+    const char *file; /* the file of the cache for the next judgement; NULL means that the judgement is not kept */
     bool leads;       /* this judgement writes `file` */
     pid_t child;
     int fd; /* the output of the child */
@@ -210,7 +210,7 @@ static const char *on_one_line(const char *json)
 }
 
 /* Returns the verdict of a candidate as JSON: the verdict of the only device, or an object with the verdicts of all
- * devices. NULL: there is an error. */
+ * devices. NULL means that there is an error. */
 static const char *verdict_json(const batch *all, const judged *item)
 {
     const answer *worst = worst_of(item);
@@ -268,7 +268,7 @@ static void print_line(const batch *all, const judged *item)
     out_flush();
 }
 
-/* Prints a table with a row for each candidate. The message is the second line of a page. */
+/* Prints a table with a row for each candidate. The message of a row is the second line of the candidate's page. */
 static void print_table(const batch *all)
 {
     cli_table table;

@@ -20,7 +20,7 @@ typedef struct results_args {
 /* A record, kept beyond the callback. */
 typedef struct kept {
     const char *spec, *variant, *params, *sizes, *device, *device_id, *uuid, *driver, *nvrtc, *kiln, *message, *run;
-    const char *file; /* an existing file of the spec; "": none of the sample's files exists */
+    const char *file; /* an existing file of the spec; "" means that none of the sample's files exists */
     kiln_status status;
     kiln_result result;
     int64_t made;

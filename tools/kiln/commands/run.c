@@ -18,7 +18,7 @@ typedef struct run_view {
     kiln_setting *params, *sizes;
     size_t param_count, size_count;
     metric_list metrics;
-    const char *captured; /* the folder of the capture; NULL: no capture */
+    const char *captured; /* the folder of the capture; NULL means no capture */
     cli_list skipped;     /* kernels that were skipped because their grid is 0 */
 } run_view;
 

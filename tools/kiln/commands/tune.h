@@ -11,7 +11,7 @@ typedef struct tune_args {
     cli_engine_args engine;
     cli_list variants;
     const char *arch;
-    /* limits of the sweep; 0: no limit */
+    /* limits of the sweep; 0 means no limit */
     uint64_t max_configurations, stagnation;
     double max_seconds, max_roofline, improvement;
     bool all;
@@ -38,7 +38,7 @@ typedef struct tune_args {
 /* The result of --check. */
 typedef struct tune_checked {
     findings found;
-    const char *sizes;  /* "N=5000 (tiny)"; NULL: nothing was checked */
+    const char *sizes;  /* "N=5000 (tiny)"; NULL means that nothing was checked */
     uint64_t runs;      /* winners that ran to their end */
     uint64_t failed;    /* winners that did not run to their end */
     kiln_status status; /* the status of the first sweep that failed */
@@ -52,20 +52,20 @@ typedef struct tune_view {
     const char *size_set;
     kiln_setting *sizes;
     size_t size_count;
-    const kiln_size_set *small; /* the sizes at which answers were verified; NULL: `sizes` */
-    /* the reason why the times are for the small sizes; NULL: they are for the default sizes */
+    const kiln_size_set *small; /* the sizes at which answers were verified; NULL means `sizes` */
+    /* the reason why the times are for the small sizes; NULL means that they are for the default sizes */
     const char *instead;
     cli_list unverifiable; /* variants that are left out because they are not valid at the sizes `small` */
     kiln_status status;    /* the status with which the sweep ended */
-    const char *ended;     /* the reason why the sweep ended early; NULL: it did not end early */
-    bool device_named;     /* 1: the user named the device */
-    double limit;          /* seconds; 0: no limit */
+    const char *ended;     /* the reason why the sweep ended early; NULL means that it did not end early */
+    bool device_named;     /* 1 means that the user named the device */
+    double limit;          /* seconds; 0 means no limit */
     bool first;            /* the limit is FIRST_LIMIT */
-    uint64_t most;         /* configurations; 0: no limit */
+    uint64_t most;         /* configurations; 0 means no limit */
     uint64_t space;        /* configurations; UINT64_MAX if it is not known */
     tune_checked checked;
     bool progress;
-    bool announced; /* 1: the length of the sweep was announced */
+    bool announced; /* 1 means that the length of the sweep was announced */
     double shown;   /* time of the last drawing of the progress line, in seconds of the sweep */
 } tune_view;
 

@@ -263,7 +263,7 @@ json_t *report_quantities_json(const report_problem *p, double detail)
 {
     json_t *object = js_object(), *list = js_array(), *rows = js_array();
     size_t *row_of = cli_alloc((p->count + 2) * sizeof *row_of), count = 0; /* the row of a sample, by the number of the
-                                                                             * sample; 0: no row yet */
+                                                                             * sample; 0 means no row yet */
     size_t most = (size_t)(MOST_POINTS * detail) + 50, step = p->count / most + 1;
     for (size_t i = 0; p->quantity_count > 1 && i < p->count; i++) {
         const report_sample *s = p->samples[i];

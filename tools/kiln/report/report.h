@@ -34,10 +34,10 @@ typedef enum report_time {
 
 typedef struct report_sample {
     const char *variant;        /* the variant's name, in brackets if it is not a contender */
-    bool aside;                 /* 1: not a contender, so it is never the best */
+    bool aside;                 /* true means that the variant is no contender, so the sample is never the best */
     const kiln_setting *params; /* names and texts are interned: equal texts have the same pointer */
     size_t param_count;
-    const char *reason; /* the kind of the failure; NULL: the sample ran */
+    const char *reason; /* the kind of the failure; NULL means that the sample ran */
     const char *message;
     report_time time;
     double seconds, flops, bytes, share;  /* share: of the roofline's bound; 0 if it is not known */
@@ -46,7 +46,7 @@ typedef struct report_sample {
     double inputs, copy;                  /* seconds: making its inputs on the host, copying them to the device */
     double energy, power, error, compile; /* J, W, tolerances, seconds; 0 if the value is not known */
     bool verified;
-    const char *metrics;   /* "NAME=VALUE ..."; NULL: no metrics */
+    const char *metrics;   /* "NAME=VALUE ..."; NULL means no metrics */
     const char *command;   /* the command line of its sweep; "" if it is not known */
     bool elsewhere;        /* its answer was not checked at these sizes, but at smaller sizes or not at all */
     const char *functions; /* "NAME=SECONDS ..." of the functions that made its inputs; NULL if it is not known */
@@ -125,7 +125,7 @@ typedef struct report_problem {
     double first, last, compile_seconds;
     double peak_flops, peak_bandwidth; /* 0 if they are not known */
     const char *peaks_from;
-    /* the best contender, if one ran; NULL: nothing ran */
+    /* the best contender, if one ran; NULL means that nothing ran */
     const report_sample *best;
     double least;                /* seconds of the fastest sample */
     report_quantity *quantities; /* time is the first quantity */
@@ -140,7 +140,7 @@ typedef struct report_pair {
     size_t count; /* number of configurations that ran on both */
     /* rank correlation; NaN: there are fewer than three configurations, or all times are equal */
     double correlation;
-    /* time of the other problem's best configuration, as a multiple of the best time; 0: it was not tried */
+    /* time of the other problem's best configuration, as a multiple of the best time; 0 means that it was not tried */
     double cost_a, cost_b;
     const char *name_a, *name_b;                  /* the parts of device, sizes and store that differ */
     const char *differ;                           /* the values in which the best configurations differ */
@@ -153,12 +153,12 @@ typedef struct report {
     const char *word;                  /* the word by which `kiln run` finds the spec: its name or a path */
     bool found;                        /* false: only the store knows the spec */
     cli_list asides;                   /* variants that are not contenders */
-    /* 1: `at` is the clock of a replay, which began at 0, so there is no time of day */
+    /* 1 means that `at` is the clock of a replay, which began at 0, so there is no time of day */
     bool replayed;
     report_problem *problems;
     size_t problem_count, problem_room, count;
     cli_list objectives; /* quantities with min: or max:; the first two make the front */
-    bool several;        /* 1: several stores, so the labels of problems name the store */
+    bool several;        /* true means that there are several stores, so the labels of problems name the store */
     report_pair *pairs;
     size_t pair_count;
     void *texts; /* a tree of interned texts */

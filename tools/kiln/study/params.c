@@ -71,7 +71,7 @@ static json_t *sweep_json(cli *c, const sweep *s)
 typedef struct cliff {
     int registers;
     uint64_t shared;
-} cliff; /* the least growth with which an SM holds one block less; 0: no growth has this effect */
+} cliff; /* the least growth with which an SM holds one block less; 0 means that no growth has this effect */
 
 /* Finds the least growth of registers, and of shared memory, after which an SM holds one block less. */
 static bool find_cliff(cli *c, const char *arch, const kiln_inspected_kernel *k, cliff *out, kiln_error **error)

@@ -321,6 +321,12 @@ static void count_lanes(jit_emitter *e, unsigned bits)
     jit_line(e, "store i64 %%v%u, %s %%nlanes", sum, pointer);
 }
 
+void jit_spill(jit_emitter *e, uint32_t slot, unsigned width)
+{
+    if (slot && !(slot & 1) && slot < e->u->function->sink && e->dirty[find_var(e, slot, width)])
+        move_row(e, &e->body, find_var(e, slot, width), true);
+}
+
 /* ---- instructions ---- */
 
 /* Writes a call of the handler of an instruction. `mask` is an i32 value: the lanes that execute the instruction. 0
@@ -474,8 +480,10 @@ static void emit_uniform(jit_emitter *e, const vm_code *i, const jit_insn *insn,
         jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", none, on, mixed);
         jit_label(e, act);
     }
+    if (jit_is_access(insn))
+        jit_emit_watch(e, i, insn);
     if (insn->kind == JIT_CALL)
-        jit_call(e, i, insn, i->masked, 0, true);
+        jit_call(e, i, insn, e->u->access && i->masked == ops_atom ? jit_run_watched : i->masked, 0, true);
     else if (insn->kind == JIT_UPDATE)
         jit_emit_update(e, i);
     else if (jit_shapes[insn->id].form == JIT_LOAD || jit_shapes[insn->id].form == JIT_STORE)
@@ -540,7 +548,7 @@ static void emit_insn(jit_emitter *e)
 /* ---- the instructions of a region ---- */
 
 /* Marks the instructions that the region can reach from its head, and the leaders of basic blocks, by a depth-first
- * search. The search does not follow ways of a branch that were never observed. Sets e->need to the number of
+ * search. At a branch, the search follows only directions that were observed. Sets e->need to the number of
  * instructions. */
 static void find_reached(jit_emitter *e, uint32_t *stack)
 {
@@ -799,7 +807,7 @@ uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint
         return 0;
     *e = (jit_emitter){.u = unit, .first = first, .last = last, .head = head, .stops = stops};
     e->entry.mem = e->body.mem = e->exits.mem = unit->mem;
-    if (prepare_region(e) && e->need >= LEAST && e->calls <= e->need / CALLS) {
+    if (prepare_region(e) && e->need >= LEAST && (unit->access || e->calls <= e->need / CALLS)) {
         emit_entry(e);
         e->entry = e->body;
         e->body = (kiln__text){.mem = unit->mem};

@@ -88,6 +88,10 @@ unsigned jit_exit(jit_emitter *e, uint32_t at, bool missed);
 void jit_test(jit_emitter *e, unsigned good);
 void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler handler, unsigned mask, bool event);
 
+/* Writes the call of the observer before an access (watch.c). The region ends if the observer cannot decide. */
+void jit_emit_watch(jit_emitter *e, const vm_code *i, const jit_insn *insn);
+/* Copies a register to its row in the frame, if the row may have an old value. */
+void jit_spill(jit_emitter *e, uint32_t slot, unsigned width);
 void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn); /* memory.c */
 /* Writes a load or store for lanes of a path. `bits` is an i32 value: the lanes that execute the instruction. Returns
  * false if the region must call the handler instead. */

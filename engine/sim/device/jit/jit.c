@@ -47,7 +47,7 @@ typedef struct made_function {
 typedef struct made_module {
     jit_code *code; /* NULL until the first region */
     unsigned names;
-    made_function functions[];
+    made_function functions[]; /* by function; then by function again, for launches that an observer watches */
 } made_module;
 
 /* A device's compiler. `lock` guards everything but the counters. */
@@ -68,12 +68,18 @@ static made_module *open_module(compiler *c, vm_module *module)
 {
     if (module->host_code)
         return module->host_code;
-    return module->host_code = kiln__calloc(c->mem, 1,
-                                            sizeof(made_module) + module->ptx->function_count * sizeof(made_function));
+    return module->host_code = kiln__calloc(
+               c->mem, 1, sizeof(made_module) + 2 * (size_t)module->ptx->function_count * sizeof(made_function));
+}
+
+static made_function *get_function(made_module *module, const vm_function *function, bool watched)
+{
+    const vm_module *of = function->module;
+    return &module->functions[(size_t)(function - of->functions) + (watched ? of->ptx->function_count : 0)];
 }
 
 /* Finds operands, constants and live registers of a function, once. Returns false if memory runs out. */
-static bool analyse_function(compiler *c, made_function *made, const vm_function *function)
+static bool analyse_function(compiler *c, made_function *made, const vm_function *function, const vm_runner *runner)
 {
     if (made->live)
         return true;
@@ -90,10 +96,12 @@ static bool analyse_function(compiler *c, made_function *made, const vm_function
     jit_table_fill(&c->table, function->module->table);
     for (uint32_t at = 0; at < count; at++) {
         jit_look(&c->table, made->moves, function, at, &made->insns[at]);
+        if (runner->access)
+            jit_watch(function, at, runner->shown + function->first_tally, &made->insns[at]);
         made->shuffles = made->shuffles || function->code[at].masked == vm_op_shfl;
     }
     made->live = jit_live_new(c->mem, function, made->insns);
-    if (made->live && function->ptx->entry && jit_live_blank(made->live, function))
+    if (made->live && !runner->access && function->ptx->entry && jit_live_blank(made->live, function))
         atomic_store_explicit(&function->compiled->blank, true, memory_order_relaxed);
     return made->live != NULL;
 }
@@ -173,12 +181,12 @@ typedef struct batch {
     unsigned count;
 } batch;
 
-/* Returns true if a region for whole warps begins there. */
-static bool has_region(const vm_function *function, uint32_t at)
+/* Returns true if a region for whole warps begins there, in launches with or without an observer. */
+static bool has_region(const vm_function *function, uint32_t at, bool watched)
 {
     _Atomic(vm_native *) *all = atomic_load(&function->compiled->at);
     const vm_native *region = all ? atomic_load(&all[at]) : NULL;
-    return region && region->run;
+    return region && region->run && region->watched == watched;
 }
 
 static _Atomic(vm_native *) *open_table(compiler *c, const vm_function *function)
@@ -191,13 +199,15 @@ static _Atomic(vm_native *) *open_table(compiler *c, const vm_function *function
     return all;
 }
 
-/* Installs compiled code at `address` as a region, so that other threads run it from now on. A vm_native has a function
- * for whole warps and a function for paths. A new vm_native replaces the old vm_native of the head. If `partial` is
- * true, the compiled code becomes the function for paths, otherwise the function for whole warps. The other function is
- * copied from the old vm_native. Does nothing if `address` is 0 or memory runs out. */
-static void install(compiler *c, made_function *made, const vm_function *function, uint32_t head, uint64_t address,
+/* Installs a function as a region, so that other threads run it from now on. A new vm_native replaces the old
+ * vm_native. A vm_native has a function for whole warps and a function for paths. If `partial` is true, this is the
+ * function for paths, and the new vm_native takes over the other function of the old one. If it is false, the reverse.
+ * A vm_native for launches with an observer and a vm_native for other launches take over nothing from each other. Does
+ * nothing if `address` is 0 or memory runs out. */
+static void install(compiler *c, made_function *made, const jit_unit *unit, uint32_t head, uint64_t address,
                     uint32_t need, uint32_t first, uint32_t last, bool partial)
 {
+    const vm_function *function = unit->function;
     _Atomic(vm_native *) *all = open_table(c, function);
     made_region *r = all ? kiln__calloc(c->mem, 1, sizeof *r) : NULL;
     if (!r || !address) {
@@ -205,12 +215,15 @@ static void install(compiler *c, made_function *made, const vm_function *functio
         return;
     }
     vm_code *i = &function->code[head];
+    const bool watched = unit->access != NULL;
     const made_region *before = (made_region *)atomic_load(&all[head]);
-    *r = (made_region){.region = {.own = before ? before->region.own : i->full, .need = need},
+    *r = (made_region){.region = {.own = before ? before->region.own : i->full, .need = need, .watched = watched},
                        .next = made->regions,
                        .first = first,
                        .last = last,
                        .tries = before && before->region.run ? before->tries + 1 : 0};
+    if (before && before->region.watched != watched)
+        before = NULL, r->tries = 0;
     if (before && partial) {
         r->region.run = before->region.run;
         r->region.need = before->region.need;
@@ -255,7 +268,7 @@ static void write_all(const jit_unit *unit, made_module *module, uint32_t head, 
         for (uint32_t at = first; at <= last && b->count < HEADS; at++) {
             if (!stops[at] || done[at] || function->code[at].masked == ops_atom ||
                 /* The handler of this instruction copies its code, so the instruction cannot begin a region. */
-                (at != head && has_region(function, at)))
+                (at != head && has_region(function, at, unit->access != NULL)))
                 continue;
             more = done[at] = true;
             b->heads[b->count] = at;
@@ -272,7 +285,8 @@ static void write_all(const jit_unit *unit, made_module *module, uint32_t head, 
     kiln__free(unit->mem, done);
 }
 
-static jit_unit get_unit(const compiler *c, const made_function *made, const vm_function *function)
+static jit_unit get_unit(const compiler *c, const made_function *made, const vm_function *function,
+                         const vm_runner *runner)
 {
     return (jit_unit){.mem = c->mem,
                       .function = function,
@@ -281,13 +295,15 @@ static jit_unit get_unit(const compiler *c, const made_function *made, const vm_
                       .moves = made->moves,
                       .live = made->live,
                       .typed = jit_llvm_typed(c->llvm),
-                      .wide = jit_llvm_wide(c->llvm)};
+                      .wide = jit_llvm_wide(c->llvm),
+                      .watched = runner->access ? runner->shown + function->first_tally : NULL,
+                      .access = runner->access};
 }
 
 static void compile_regions(compiler *c, made_module *module, made_function *made, const vm_function *function,
-                            uint32_t head, uint32_t first, uint32_t last)
+                            const vm_runner *runner, uint32_t head, uint32_t first, uint32_t last)
 {
-    const jit_unit unit = get_unit(c, made, function);
+    const jit_unit unit = get_unit(c, made, function, runner);
     kiln__text text = {.mem = c->mem};
     batch b = {.count = 0};
     write_all(&unit, module, head, first, last, &text, &b);
@@ -300,15 +316,15 @@ static void compile_regions(compiler *c, made_module *module, made_function *mad
     if (b.count && module->code && !text.failed &&
         jit_code_add(c->llvm, module->code, kiln__text_get(&text), text.length, b.symbols, b.count))
         for (unsigned k = 0; k < b.count; k++)
-            install(c, made, function, b.heads[k], b.symbols[k].address, b.need[k], first, last, false);
+            install(c, made, &unit, b.heads[k], b.symbols[k].address, b.need[k], first, last, false);
     kiln__text_free(&text);
 }
 
 /* Compiles the paths of a diverged warp within [first, last]: one function, which begins at any of its heads. */
 static void compile_paths(compiler *c, made_module *module, made_function *made, const vm_function *function,
-                          uint32_t first, uint32_t last)
+                          const vm_runner *runner, uint32_t first, uint32_t last)
 {
-    const jit_unit unit = get_unit(c, made, function);
+    const jit_unit unit = get_unit(c, made, function, runner);
     kiln__text text = {.mem = c->mem};
     char name[16];
     bool *heads = kiln__calloc(c->mem, function->code_count + 1u, sizeof *heads);
@@ -322,7 +338,7 @@ static void compile_paths(compiler *c, made_module *module, made_function *made,
         jit_code_add(c->llvm, module->code, kiln__text_get(&text), text.length, &symbol, 1))
         for (uint32_t at = first; at <= last; at++)
             if (heads[at])
-                install(c, made, function, at, symbol.address, need, first, last, true);
+                install(c, made, &unit, at, symbol.address, need, first, last, true);
     kiln__free(c->mem, heads);
     kiln__text_free(&text);
 }
@@ -338,8 +354,8 @@ static bool open_llvm(compiler *c)
     return c->llvm && jit_llvm_alive() && atomic_load(&c->live) < MOST;
 }
 
-/* Returns true if enough hot code has been executed to make opening LLVM worth its time, which is about 4 million warp
- * instructions. */
+/* Returns true if so much hot code has been executed that opening LLVM is worth its time. The limit is about 4 million
+ * warp instructions. */
 static bool is_worth_opening(compiler *c, uint64_t executed)
 {
     enum { OPENING = 128 }; /* this number times the threshold is about 4 million */
@@ -361,14 +377,17 @@ static void handle_hot(struct vm_jit *jit, vm_warp *w, const vm_code *from, cons
     }
     vm_module *module = (vm_module *)(uintptr_t)w->runner->run->launch->module; /* only its host code changes */
     made_module *of_module = !c->refused && function->module == module ? open_module(c, module) : NULL;
-    made_function *made = of_module ? &of_module->functions[function - module->functions] : NULL;
-    if (made && !has_region(function, first) && analyse_function(c, made, function)) {
+    const vm_runner *runner = w->runner;
+    made_function *made = of_module ? get_function(of_module, function, runner->access != NULL) : NULL;
+    if (made && !has_region(function, first, runner->access != NULL) && analyse_function(c, made, function, runner)) {
         for (uint32_t at = first; at <= last; at++)
             observe(w, made, function, at);
         if (enough && !is_worth_opening(c, (uint64_t)__atomic_load_n(heat, __ATOMIC_RELAXED) * (last - first + 1)))
             __atomic_store_n(heat, 0, __ATOMIC_RELAXED);
         else if (enough && open_llvm(c))
-            compile_regions(c, of_module, made, function, first, first, last);
+            compile_regions(c, of_module, made, function, runner, first, first, last);
+        if (enough && runner->run->device->check) /* other launches may need the other kind of region */
+            __atomic_store_n(heat, 0, __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&c->lock);
 }
@@ -381,21 +400,21 @@ static void handle_split(struct vm_jit *jit, vm_warp *w, const vm_code *i)
     compiler *c = (compiler *)jit;
     const vm_function *function = w->frame->function;
     const uint32_t at = (uint32_t)(i - function->code);
-    if (pthread_mutex_trylock(&c->lock) != 0) {
+    if (w->runner->access || pthread_mutex_trylock(&c->lock) != 0) { /* observed paths are interpreted */
         __atomic_store_n(&function->code[at].d, 0, __ATOMIC_RELAXED);
         return;
     }
     vm_module *module = (vm_module *)(uintptr_t)w->runner->run->launch->module;
     made_module *of_module = !c->refused && function->module == module ? open_module(c, module) : NULL;
-    made_function *made = of_module ? &of_module->functions[function - module->functions] : NULL;
+    made_function *made = of_module ? get_function(of_module, function, false) : NULL;
     const uint64_t executed = (uint64_t)__atomic_load_n(&function->code[at].d, __ATOMIC_RELAXED) * VM_LANES;
-    if (made && analyse_function(c, made, function)) {
+    if (made && analyse_function(c, made, function, w->runner)) {
         if (!is_worth_opening(c, executed)) {
             __atomic_store_n(&function->code[at].d, 0, __ATOMIC_RELAXED);
         } else if (open_llvm(c)) {
             const uint32_t first = at > AROUND ? at - AROUND : 0;
             const uint32_t last = function->code_count - 1 - at > AROUND ? at + AROUND : function->code_count - 1;
-            compile_paths(c, of_module, made, function, first, last);
+            compile_paths(c, of_module, made, function, w->runner, first, last);
             for (uint32_t k = first; k <= last; k++)
                 if (function->code[k].masked == vm_op_bra)
                     __atomic_store_n(&function->code[k].d, UINT32_MAX, __ATOMIC_RELAXED);
@@ -414,15 +433,15 @@ static void handle_miss(struct vm_jit *jit, vm_warp *w, const vm_code *head)
     if (pthread_mutex_trylock(&c->lock) != 0)
         return;
     made_module *module = function->module->host_code;
-    made_function *made = module ? &module->functions[function - function->module->functions] : NULL;
+    made_function *made = module ? get_function(module, function, w->runner->access != NULL) : NULL;
     _Atomic(vm_native *) *all = atomic_load(&function->compiled->at);
     made_region *r = made ? (made_region *)atomic_load(&all[from]) : NULL;
-    if (r && r->region.own != head->full) {
+    if (r && r->region.own != head->full && r->region.watched == (w->runner->access != NULL)) {
         const uint8_t before = made->seen[at];
         observe(w, made, function, at);
         __atomic_store_n(&function->code[from].full, r->region.own, __ATOMIC_RELEASE);
         if (before != made->seen[at] && r->tries < TRIES)
-            compile_regions(c, module, made, function, from, r->first, r->last);
+            compile_regions(c, module, made, function, w->runner, from, r->first, r->last);
     }
     pthread_mutex_unlock(&c->lock);
 }
@@ -431,7 +450,7 @@ static void drop_module(struct vm_jit *jit, vm_module *module)
 {
     compiler *c = (compiler *)jit;
     made_module *made = module->host_code;
-    for (uint32_t f = 0; made && f < module->ptx->function_count; f++) {
+    for (uint32_t f = 0; made && f < 2 * module->ptx->function_count; f++) {
         made_function *of = &made->functions[f];
         while (of->regions) {
             made_region *r = of->regions;
@@ -439,7 +458,8 @@ static void drop_module(struct vm_jit *jit, vm_module *module)
             kiln__free(c->mem, r);
             atomic_fetch_sub(&c->live, 1);
         }
-        kiln__free(c->mem, (void *)atomic_load(&module->functions[f].compiled->at));
+        if (f < module->ptx->function_count)
+            kiln__free(c->mem, (void *)atomic_load(&module->functions[f].compiled->at));
         kiln__free(c->mem, of->insns);
         kiln__free(c->mem, of->seen);
         kiln__free(c->mem, of->moves);

@@ -93,6 +93,14 @@ static inline uint32_t jit_members(const vm_code *i)
 /* Fills *out with the kind and the registers of instruction `at`. */
 void jit_look(const jit_table *table, const jit_moves *moves, const vm_function *function, uint32_t at, jit_insn *out);
 
+/* ---- watch.c ---- */
+
+/* Changes what regions of a watched launch do with an instruction: an observer must see some instructions. `watched` is
+ * jit_unit.watched. */
+void jit_watch(const vm_function *function, uint32_t at, const uint8_t *watched, jit_insn *insn);
+/* The handler of a watched atomic: shows it to the observer, and executes it. */
+void jit_run_watched(vm_warp *w, const vm_code *i, uint32_t m);
+
 /* ---- live.c ---- */
 
 typedef struct jit_live jit_live;
@@ -120,12 +128,16 @@ typedef struct jit_unit {
     const kiln_allocator *mem;
     const vm_function *function;
     const jit_insn *insns; /* one entry for each instruction of the function */
-    /* indexed by instruction: the jit_pattern of an access, or the ways of a branch. The region ends where a branch
-     * takes another way */
+    /* indexed by instruction: the jit_pattern of an access, or the directions that a branch has taken. The region ends
+     * where a branch takes another direction */
     const uint8_t *seen;
     const jit_moves *moves;
     const jit_live *live;
     bool typed, wide;
+    /* The launch has an observer. `watched`, indexed by vm_code.insn, selects the instructions that it sees, and
+     * `access` is called before a selected access. NULL: no observer. */
+    const uint8_t *watched;
+    uint32_t (*access)(vm_warp *w, const vm_code *i);
 } jit_unit;
 /* Writes the function `name`, which executes the code from `head` on, within [first, last]. Returns the greatest number
  * of instructions that it executes without testing `left`. Returns 0 if the region is not worth it, or if memory runs

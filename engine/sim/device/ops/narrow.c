@@ -113,9 +113,9 @@ static uint32_t half_random(unsigned type, float x, bool relu, bool finite, uint
     return finite && (low & 0x7fff) == infinite ? low - 1 : low;
 }
 
-/* Converts to the type `space` from the type `count` with the rounding `size`. The sources are the slots a and b, or
- * four slots in `extra` for the x4 types. The slot c holds random bits. The flags may hold VM_RELU, and VM_XORSIGN for
- * .satfinite. */
+/* Converts a number. `space` is the type of the result, `count` is the type of the source, and `size` is the rounding.
+ * The sources are the slots a and b, or four slots in `extra` for the x4 types. The slot c holds random bits. The flags
+ * may hold VM_RELU, and VM_XORSIGN for .satfinite. */
 void ops_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned to = i->space, from = i->count;

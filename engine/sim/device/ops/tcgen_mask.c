@@ -20,8 +20,8 @@ static column_mask read_mask(uint64_t bits)
                          .some = bits >> 39 & 1};
 }
 
-/* Sets *start to the number of columns of its first span that the bank `bank` skips. Returns true if that span is
- * zero. */
+/* The first span of a bank may begin before the bank. Sets *start to the number of columns of this span that lie before
+ * the bank `bank`. Returns true if it is a span of zeros. */
 static bool find_start(uint64_t bits, uint32_t bank, uint32_t *start)
 {
     *start = (uint32_t)(bits >> 8 * bank & 0xff);

@@ -130,8 +130,8 @@ bool ops_tcgen_fetch(vm_warp *w, const vm_code *i, uint32_t lane, const vm_block
                      bool across, unsigned type, bool packed, uint32_t bytes, uint32_t first, uint32_t count,
                      unsigned char (*out)[VM_TCGEN_LINE]);
 
-/* Sets column[k] to the column of the whole A that the stored element k of a row has. `cells` is the block's metadata,
- * which begins at p->metadata. */
+/* Sets column[k] to the column that the stored element k of a row has in the whole matrix A. `cells` is the block's
+ * metadata, which begins at p->metadata. */
 void ops_tcgen_columns(const vm_tcgen_mma *x, const vm_tcgen_product *p, uint32_t row, uint32_t bank,
                        const uint32_t *cells, uint16_t column[VM_TCGEN_TERMS]);
 /* Returns how many lanes and columns the metadata takes in each block. */

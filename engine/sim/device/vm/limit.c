@@ -34,8 +34,8 @@ void vm_let_go(vm_family *family, uint64_t bytes) { atomic_fetch_sub(&family->he
 
 /* ---- time ---- */
 
-/* Makes the next call of vm_limit_look() test the clock at once. Without this, an endless chain of short grids would
- * never test the clock. */
+/* Makes the next call of vm_limit_look() test the clock at once. Without this function, an endless chain of short grids
+ * would never test the clock. */
 void vm_limit_begin(vm_runner *runner) { runner->unlooked = LOOK; }
 
 vm_fault_kind vm_limit_ask(const vm_family *family)

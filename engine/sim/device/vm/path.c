@@ -352,8 +352,8 @@ void vm_path_wait(vm_warp *w, const vm_code *i, uint32_t m)
     w->paths[at].state = VM_PATH_WARP;
 }
 
-/* Waits until all live lanes of the warp are at the instruction. If they are, in this path and in waiting paths, the
- * waiting paths become ready, and the lanes are returned. Otherwise the whole running path waits. */
+/* Waits until all live lanes of the warp are at the instruction. If all are there, in this path and in waiting paths,
+ * makes the waiting paths ready and returns the lanes. Otherwise the whole running path waits. */
 uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const struct vm_hooks *hooks = w->runner->run->hooks;

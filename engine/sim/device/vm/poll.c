@@ -6,10 +6,10 @@
 
 #define SAME 4u /* number of repetitions of an equal read after which the lanes of an instruction count as waiting */
 
-/* Compares the values that the instruction has seen with its last execution by the same lanes. If they differ, or if
- * the instruction has changed memory, the warp has moved. After SAME equal executions in a row the lanes wait in vain.
- * For each lane that is the first of a path, w->polls keeps the last two polling instructions, because a loop may poll
- * two places. */
+/* Compares the values that the instruction has seen with the values that it saw at its last execution by the same
+ * lanes. If they differ, or if the instruction has changed memory, the warp has moved. After SAME equal executions in a
+ * row the lanes wait in vain. For each lane that is the first of a path, w->polls keeps the last two polling
+ * instructions, because a loop may poll two places. */
 void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool changed)
 {
     vm_polling *ways = w->polls[__builtin_ctz(m)];

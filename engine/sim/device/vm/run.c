@@ -26,7 +26,6 @@ static bool start_runner(vm_runner *runner, vm_run_state *run)
 {
     memset(runner, 0, sizeof *runner);
     runner->run = run;
-    runner->jit = run->hooks ? NULL : run->device->jit;
     atomic_init(&runner->generation, UINT64_MAX);
     vm_limit_begin(runner);
     uint32_t count = run->launch->module->cache_count;
@@ -38,6 +37,7 @@ static bool start_runner(vm_runner *runner, vm_run_state *run)
         kiln__free(run->device->mem, runner->cache);
         return false;
     }
+    runner->jit = !run->hooks || runner->access ? run->device->jit : NULL;
     vm_runner_enter(run->device, runner); /* the first turn of a warp clears the runner's caches */
     return true;
 }

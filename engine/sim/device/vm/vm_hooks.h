@@ -43,6 +43,10 @@ struct vm_hooks {
     /* Called before an instruction executes; m may be 0. Returns the lanes that may execute it. */
     uint32_t (*insn)(vm_warp *w, const vm_code *i, uint32_t m);
     const uint8_t *(*shown)(const vm_runner *runner); /* returns the value of vm_runner.shown */
+    /* Called before an access of a whole warp in compiled code, if the last function has selected its instruction. Only
+     * the registers of the address are in the frame. Returns 0 if the observer cannot decide; insn() is then called. */
+    uint32_t (*access)(vm_warp *w, const vm_code *i);
+    bool (*compiles)(const vm_runner *runner); /* tells whether compiled code may call access() */
     /* Called for lanes that must wait for other lanes in a warp operation. insn() was called for these lanes before. If
      * `all` is true, no lane executes the operation now. */
     void (*unseen)(vm_warp *w, const vm_code *i, uint32_t lanes, bool all);

@@ -27,6 +27,7 @@ typedef struct vm_native {
     /* If true, `partial` runs only while no lane of the warp has exited. A shuffle of the function may read registers
      * of an exited lane, and the interpreter's handlers leave other values in these registers. */
     bool alive;
+    bool watched;   /* it calls vm_runner.access, and runs only in launches that have this function */
     vm_handler own; /* the interpreter's own handler of the head */
     /* The largest number of operations that `run` may execute before it tests `left`. Call `run` only if `left` is at
      * least this number. */

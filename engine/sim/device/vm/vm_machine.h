@@ -379,7 +379,8 @@ struct vm_runner {
      * instruction. */
     uint32_t (*show)(vm_warp *w, const vm_code *i, uint32_t m);
     const uint8_t *shown;
-    /* the device's compiler of hot code; NULL if there is no compiler, or if the launch has observers */
+    uint32_t (*access)(vm_warp *w, const vm_code *i); /* vm_hooks.access; NULL: observers see no compiled code */
+    /* the device's compiler of hot code; NULL if there is no compiler, or if the observers see no compiled code */
     struct vm_jit *jit;
     unsigned entries; /* how often a compiled region was entered, for sampling */
     /* The members from here on are data of the observers. `tally` has the runner's counts by instruction, which are

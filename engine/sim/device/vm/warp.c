@@ -67,7 +67,7 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
     const vm_function *function = w->frame->function;
     _Atomic(vm_native *) *at = atomic_load_explicit(&function->compiled->at, memory_order_acquire);
     vm_native *region = atomic_load_explicit(&at[i - function->code], memory_order_acquire);
-    if (!w->runner->jit)
+    if (!w->runner->jit || region->watched != (w->runner->access != NULL))
         return 0;
     if (w->mask != VM_ALL) {
         const bool fits = region->partial && left >= region->partial_need && !(region->alive && w->dead);
@@ -102,9 +102,9 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
  * An operation is an instruction of the PTX, or an extra operation that the decoder adds to an instruction. Turns and
  * the step budget count instructions and extra operations. w->issued and w->lanes count only instructions.
  *
- * If `watched` is true, an observer sees each instruction before it runs, and may remove lanes from it. The observer
- * sees no extra operations. If the runner has a table `shown`, the observer sees only the instructions that the table
- * selects. */
+ * If `watched` is true, an observer sees an instruction before it runs, and may remove lanes. It sees no extra
+ * operations. If the runner has a table `shown`, the observer sees only the instructions that the table selects.
+ * Compiled code calls the observer itself. */
 static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint64_t turn, bool watched)
 {
     uint32_t (*const show)(vm_warp *, const vm_code *, uint32_t) = watched ? w->runner->show : NULL;
@@ -113,7 +113,7 @@ static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint6
     do {
         const vm_code *i = w->pc++;
         const vm_handler full = __atomic_load_n(&i->full, __ATOMIC_ACQUIRE);
-        if (VM_UNLIKELY(full == vm_op_region) && !watched) {
+        if (VM_UNLIKELY(full == vm_op_region) && (!watched || shown)) {
             uint64_t done = run_region(w, i, left, &lanes, &added);
             if (done) {
                 left -= done;

@@ -305,8 +305,8 @@ CUresult sim_kernel_run(sim_context *context, const sim_op *op)
                                   : result;
 }
 
-/* Reports to the checks why a launch was refused. A program that launches with <<<>>> may never query the error. If an
- * attribute that only the simulated device refuses is the reason, tells the program even without checks. */
+/* Reports to the checks why a launch was refused. A program that launches with <<<>>> may never query the error. If the
+ * reason is an attribute that only the simulated device refuses, tells the program the reason even without checks. */
 static void report_refused(sim_context *context, CUfunction handle, const shape *launch, CUresult why)
 {
     const sim_function *function = context->check || launch->unknown ? sim_object_find(context, handle, SIM_FUNCTION)

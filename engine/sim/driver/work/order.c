@@ -402,9 +402,9 @@ void sim_order_record(sim_context *context, const CUstream *stream, sim_event *e
         get_clock_of_all(o, context, event->known);
 }
 
-/* The event's clock is the clock at which the launch began, or at which it had triggered. The entry for the launch's
- * own lane names the last work of the lane that is in the launch's set. This entry stands for all works up to that
- * work, although some of them may not be in the set. So the event may order too much, and some races are missed. */
+/* The event's clock is the clock at which the launch began, or at which it had triggered. A clock entry stands for all
+ * works of a lane up to one work. For the launch's own lane this is the last work in the launch's set, although some
+ * earlier works may not be in the set. So the event may order too much, and some races are missed. */
 void sim_order_triggered(sim_context *context, CUstream stream, sim_event *event, sim_trigger trigger)
 {
     sim_order_record(context, &stream, event);

@@ -16,6 +16,7 @@
 #include "dependent_internal.h"
 #include "finding_internal.h"
 #include "flight_internal.h"
+#include "line_internal.h"
 #include "look_internal.h"
 #include "order_internal.h"
 #include "race_internal.h"
@@ -29,8 +30,6 @@
 #include "vm_memory.h"
 #include "vm_multimem.h"
 
-/* limit of the shadow cells of global memory in bytes; if it is reached, races may be missed */
-#define CELL_BYTES_MOST ((size_t)1 << 31)
 #define POISON32 0xa5a5a5a5u
 
 /* ---- patterns ---- */
@@ -78,6 +77,56 @@ static void make_pattern(vm_check *check, vm_pattern *p, const vm_access *a, uin
     p->insn = wide ? 0 : insn + 1;
 }
 
+/* Returns true if the addresses of the access have the distances of the pattern. Lanes that do not take part in the
+ * access do not count. */
+static bool fits_pattern(const vm_pattern *p, const vm_access *a)
+{
+    if (a->lanes & ~p->lanes)
+        return false;
+    const uint32_t first = (uint32_t)__builtin_ctz(a->lanes);
+    const uint64_t base = a->address[first] - (uint64_t)(int64_t)(int32_t)p->rel[first];
+    uint64_t apart = 0;
+    VM_EACH(l, a->lanes)
+        apart |= a->address[l] - base - (uint64_t)(int64_t)(int32_t)p->rel[l];
+    return apart == 0;
+}
+
+/* Sets *whole to an access of all lanes that has the same distance between neighbouring lanes as `a`. Returns false if
+ * `a` has other distances, or fewer than two lanes. */
+static bool extend_access(const vm_access *a, vm_access *whole)
+{
+    const uint32_t first = (uint32_t)__builtin_ctz(a->lanes), rest = a->lanes & (a->lanes - 1);
+    if (!rest)
+        return false;
+    const uint32_t second = (uint32_t)__builtin_ctz(rest);
+    const int64_t away = (int64_t)(a->address[second] - a->address[first]), step = away / (int64_t)(second - first);
+    if (step == 0 || step * (int64_t)(second - first) != away)
+        return false;
+    *whole = (vm_access){.space = a->space, .kind = a->kind, .bytes = a->bytes, .lanes = VM_ALL};
+    for (uint32_t l = 0; l < VM_LANES; l++)
+        whole->address[l] = a->address[first] + (uint64_t)(step * ((int64_t)l - first));
+    VM_EACH(l, a->lanes)
+        if (whole->address[l] != a->address[l])
+            return false;
+    return true;
+}
+
+/* Finds a pattern for an access by some lanes, whose masks may differ from time to time: the cached pattern is made for
+ * all lanes, and quick.c leaves out those that do not take part. Returns the pattern of the access itself, which is not
+ * kept. Returns NULL if the lanes' distances differ, so that the access needs a cached pattern of its own. */
+static vm_pattern *get_part_pattern(vm_check *check, vm_pattern *p, const vm_access *a, uint32_t insn)
+{
+    vm_access whole;
+    if (p->insn == insn + 1 && p->bytes == a->bytes && fits_pattern(p, a))
+        p->hits += check->quick && p->hits < check->often;
+    else if (extend_access(a, &whole))
+        make_pattern(check, p, &whole, insn);
+    else
+        return NULL;
+    make_pattern(check, &check->spare, a, insn);
+    return &check->spare;
+}
+
 /* Returns the pattern of an access: the cached one if the lanes' distances are the same, otherwise a new one in its
  * place. */
 static vm_pattern *get_pattern(vm_check *check, const vm_access *a, uint32_t insn)
@@ -96,6 +145,9 @@ static vm_pattern *get_pattern(vm_check *check, const vm_access *a, uint32_t ins
     }
     if (!p)
         p = check->patterns[insn % VM_PATTERNS] = kiln__calloc(check->mem, 1, sizeof *p);
+    vm_pattern *part = p && a->lanes != VM_ALL ? get_part_pattern(check, p, a, insn) : NULL;
+    if (part)
+        return part;
     if (!p)
         p = &check->spare;
     make_pattern(check, p, a, insn);
@@ -277,38 +329,80 @@ static inline bool check_cell_plain(vm_look *k, vm_cells *g, uint32_t n, const v
     return true;
 }
 
-/* Checks cell `at` for entry n of the pattern, and writes the changed fields back to its group. */
-static void visit_cell(vm_look *k, vm_cells *cells, uint64_t at, uint32_t n, uint64_t offset)
+/* The common case of an atomic or a strong store in shared memory: no flag is read or published, and only strong
+ * accesses of this block are newer than the limit. Otherwise changes nothing and returns false. */
+static inline bool check_cell_strong(const vm_look *k, vm_cells *g, uint32_t n, const vm_mark *me)
 {
-    const uint32_t lane = k->p->lane[n], lanes = k->p->who[n];
+    if (!k->shared || !k->write || k->quiet || k->sides != VM_STRONG_SIDE || k->clock->after != VM_ALL ||
+        (k->clock->released | k->clock->released_cta | g->published[n] | g->published_cta[n] | g->constant[n] |
+         g->constant_insn[n]) != 0 ||
+        g->r1.stamp[n] > k->limit || g->r2.stamp[n] > k->limit ||
+        (g->w.stamp[n] > k->limit &&
+         ((g->w.who[n] & (VM_STRONG_SIDE | VM_PENDING)) != VM_STRONG_SIDE || g->w.block[n] != k->block)))
+        return false;
+    vm_mark_put(&g->w, n, me);
+    return true;
+}
+
+/* Describes the access for check_compact_plain(). `owner`: the check of the device that owns the memory. */
+static vm_plain make_plain(const vm_look *k, vm_check *owner)
+{
+    return (vm_plain){.check = owner,
+                      .clock = k->clock,
+                      .now = k->now,
+                      .insn = k->insn,
+                      .block = k->block,
+                      .who = k->w->index * VM_LANES | (k->w->block->check->triggered ? VM_LATE_SIDE : 0),
+                      .limit = k->limit,
+                      .base = k->shared ? k->home->check->base : k->check->launch,
+                      .shared = k->shared,
+                      .read_only = k->constant,
+                      .readers = true};
+}
+
+/* Checks a plain access to one cell of a compact line. Otherwise like check_cell_plain(). */
+static bool check_compact_plain(const vm_look *k, const vm_plain *plain, vm_line *line, unsigned n, const vm_mark *me)
+{
+    const vm_touch touch = {
+        .in = (uint32_t)1 << n, .many = me->who & VM_MANY, .lane = (int8_t)(me->who % VM_LANES), .step = VM_STEP_ONE};
+    if (k->clock->synced >= k->now) /* check_quick() tells why */
+        return false;
+    if (!k->write)
+        return check_line_read(plain, line, &touch);
+    if (!check_line_may_write(plain, line, &touch))
+        return false;
+    check_line_record(plain, line, VM_ROLE_WRITE, &touch);
+    return true;
+}
+
+/* Checks cell n of a line for an entry of the pattern. */
+static void visit_cell(vm_look *k, const vm_plain *plain, vm_line *line, unsigned n, uint32_t entry, uint64_t offset)
+{
+    const uint32_t lane = k->p->lane[entry], lanes = k->p->who[entry];
     const vm_mark me = {.stamp = k->now,
                         .insn = k->insn,
                         .block = k->block,
                         .who = (k->w->index * VM_LANES + lane) | (lanes & (lanes - 1) ? VM_MANY : 0) | k->sides |
                                (k->w->block->check->triggered ? VM_LATE_SIDE : 0)};
-    if (!k->strong && !k->flight && check_cell_plain(k, &cells[at / VM_CELLS], (uint32_t)(at % VM_CELLS), &me))
+    if (k->strong && !k->flight && line->cells && check_cell_strong(k, &line->cells[n / VM_CELLS], n % VM_CELLS, &me))
         return;
-    vm_cell c = vm_cell_get(cells, at);
+    if (!k->strong && !k->flight &&
+        (line->cells ? check_cell_plain(k, &line->cells[n / VM_CELLS], n % VM_CELLS, &me)
+                     : check_compact_plain(k, plain, line, n, &me)))
+        return;
+    const vm_cell before = check_line_get(line, n);
+    vm_cell c = before;
     check_cell(k, &c, me, lanes, lane, offset);
     if (!k->shared && VM_UNLIKELY(k->constant || (k->write && c.constant)))
         check_constant(k, &c, lane);
-    vm_cells *g = &cells[at / VM_CELLS]; /* only the fields that check_cell() may have changed are written back */
-    at %= VM_CELLS;
-    g->constant[at] = c.constant, g->constant_insn[at] = c.constant_insn;
-    if (k->write) {
-        vm_mark_put(&g->w, at, &c.w);
-        g->published[at] = c.published, g->published_cta[at] = c.published_cta;
-    } else {
-        vm_mark_put(&g->r1, at, &c.r1);
-        vm_mark_put(&g->r2, at, &c.r2);
-    }
+    check_line_put(plain->check, line, n, &before, &c);
 }
 
 /* ---- global memory ---- */
 
 /* Returns the page of shadow cells for an offset in an allocation, and allocates it at the first access. Returns NULL
  * if memory runs out or the limit is reached; the page is then not checked for races. */
-static vm_cells *open_global_page(vm_look *k, vm_allocation *a, uint64_t offset)
+static vm_line *open_global_page(vm_look *k, vm_allocation *a, uint64_t offset)
 {
     vm_shadow *shadow = a->shadow;
     vm_check *owner = a->home->check; /* the allocation may belong to another device */
@@ -317,17 +411,17 @@ static vm_cells *open_global_page(vm_look *k, vm_allocation *a, uint64_t offset)
     /* the module has accesses that are smaller than a cell, so the shadow starts again with smaller cells */
     if (VM_UNLIKELY(shadow->shift > shift)) {
         for (size_t n = 0; n < count; n++) {
-            owner->cell_bytes -= shadow->pages[n] ? (VM_SHADOW_PAGE >> shadow->shift) * sizeof(vm_cell) : 0;
-            check_cells_free(owner->mem, shadow->pages[n]);
+            owner->cell_bytes -= shadow->pages[n] ? check_page_lines(shadow) * sizeof(vm_line) : 0;
+            check_lines_free(owner, owner->mem, shadow->pages[n], check_page_lines(shadow));
             shadow->pages[n] = NULL;
         }
         shadow->shift = shift;
     }
-    vm_cells **page = &shadow->pages[offset / VM_SHADOW_PAGE];
+    vm_line **page = &shadow->pages[offset / VM_SHADOW_PAGE];
     if (VM_UNLIKELY(!*page)) {
-        size_t bytes = (VM_SHADOW_PAGE >> shadow->shift) * sizeof(vm_cell);
-        if (owner->cell_bytes + bytes <= CELL_BYTES_MOST)
-            *page = check_cells_new(owner->mem, (VM_SHADOW_PAGE >> shadow->shift) / VM_CELLS);
+        size_t bytes = check_page_lines(shadow) * sizeof(vm_line);
+        if (owner->cell_bytes + bytes <= CHECK_CELL_BYTES_MOST)
+            *page = check_lines_new(owner->mem, check_page_lines(shadow));
         if (!*page) {
             k->check->starved = true;
             return NULL;
@@ -345,6 +439,33 @@ static void record_page_use(const vm_look *k, vm_shadow *shadow, uint64_t offset
         shadow->flagged = k->now;
 }
 
+/* Lanes at scattered addresses touch as many lines, which are seldom in a cache. */
+static void prefetch_lines(const vm_look *k, const vm_shadow *shadow, uint64_t base)
+{
+    for (uint32_t n = 0; n < k->p->count; n++) {
+        const uint64_t offset = base + (uint64_t)k->p->at[n];
+        const vm_line *page = shadow->pages[offset / VM_SHADOW_PAGE];
+        const vm_line *line = page ? &page[(offset % VM_SHADOW_PAGE >> shadow->shift) / VM_LINE] : NULL;
+        if (!line)
+            continue;
+        __builtin_prefetch(line, 1);
+        __builtin_prefetch(&line->rows[1], 1);
+    }
+    for (uint32_t n = 0; n < k->p->count; n++) {
+        const uint64_t offset = base + (uint64_t)k->p->at[n], at = offset % VM_SHADOW_PAGE >> shadow->shift;
+        const vm_line *page = shadow->pages[offset / VM_SHADOW_PAGE];
+        const vm_cells *cells = page ? page[at / VM_LINE].cells : NULL;
+        if (cells) {
+            const vm_cells *g = &cells[at % VM_LINE / VM_CELLS];
+            __builtin_prefetch(&g->w, 1);
+            __builtin_prefetch(&g->r1, 1);
+            __builtin_prefetch(&g->r1.insn, 1);
+        }
+        for (uint32_t j = 0; page && page[at / VM_LINE].more && j < page[at / VM_LINE].count; j += 2)
+            __builtin_prefetch(&page[at / VM_LINE].more[j], 1);
+    }
+}
+
 /* Checks an access to global memory, entry by entry of the pattern: unwritten bytes, padding of rows, then each
  * cell. */
 static void check_global(vm_look *k, vm_allocation *a)
@@ -353,11 +474,11 @@ static void check_global(vm_look *k, vm_allocation *a)
     const vm_pattern *p = k->p;
     uint64_t base = k->a->address[__builtin_ctz(k->a->lanes)] - a->base;
     bool reads = k->a->kind & VM_READS;
-    if (!shadow)
+    if (!shadow || VM_UNLIKELY(!a->home->check))
         return;
     const bool own = a->home == k->w->runner->run->device;
-    if (VM_UNLIKELY(!a->home->check))
-        return;
+    const vm_plain plain = make_plain(k, a->home->check);
+    prefetch_lines(k, shadow, base);
     for (uint32_t n = 0; n < p->count; n++) {
         uint64_t offset = base + (uint64_t)p->at[n];
         k->told = false;
@@ -369,15 +490,16 @@ static void check_global(vm_look *k, vm_allocation *a)
             check_padding(k, shadow, offset, p->lane[n], p->who[n]);
         if (VM_UNLIKELY(shadow->used))
             record_page_use(k, shadow, offset);
-        vm_cells *page = open_global_page(k, a, offset);
+        vm_line *page = open_global_page(k, a, offset);
         const uint64_t in_page = VM_SHADOW_PAGE >> shadow->shift, first = offset >> shadow->shift;
         unsigned cells = k->a->bytes >> shadow->shift;
         for (unsigned j = 0; j < (cells ? cells : 1); j++) {
             /* the source of a cp.async may be misaligned and cross the end of the page */
             if (j && (first + j) % in_page == 0)
                 page = open_global_page(k, a, (first + j) << shadow->shift);
+            const uint64_t at = (first + j) % in_page;
             if (page)
-                visit_cell(k, page, (first + j) % in_page, n, (uint64_t)j << shadow->shift);
+                visit_cell(k, &plain, &page[at / VM_LINE], at % VM_LINE, n, (uint64_t)j << shadow->shift);
         }
     }
 }
@@ -393,6 +515,7 @@ static void check_shared(vm_look *k)
     const uint64_t system = k->w->runner->run->shared_system, own = system ? system : UINT64_MAX;
     unsigned cells = k->a->bytes >> b->shift;
     bool reads = k->a->kind & VM_READS;
+    const vm_plain plain = make_plain(k, k->check);
     cells = cells ? cells : 1;
     for (uint32_t n = 0; n < p->count; n++) {
         uint64_t at = (base + (uint64_t)p->at[n]) >> b->shift;
@@ -400,13 +523,14 @@ static void check_shared(vm_look *k)
         if (reads) {
             unsigned missing = 0;
             for (unsigned j = 0; j < cells; j++)
-                missing += b->cells[(at + j) / VM_CELLS].w.stamp[(at + j) % VM_CELLS] <= b->base;
-            /* the system's part counts as written, because it is zero when the block begins */
-            if (VM_UNLIKELY(missing) && (at << b->shift) < own)
+                missing += check_line_written(check_shared_line(k->check, b, (at + j) / VM_LINE), (at + j) % VM_LINE) <=
+                           b->base;
+            if (VM_UNLIKELY(missing) && (at << b->shift) < own) /* the system's part begins as zeros */
                 check_unwritten(k, p->lane[n], p->who[n], missing != cells);
         }
         for (unsigned j = 0; j < cells; j++)
-            visit_cell(k, b->cells, at + j, n, (uint64_t)j << b->shift);
+            visit_cell(k, &plain, check_shared_line(k->check, b, (at + j) / VM_LINE), (at + j) % VM_LINE, n,
+                       (uint64_t)j << b->shift);
     }
 }
 
@@ -516,6 +640,9 @@ static uint32_t check_one_access(vm_look *k, vm_access *a)
             allocation = (vm_allocation *)(uintptr_t)vm_allocation_of(run->device, base);
             p->allocation = allocation;
             p->generation = generation;
+            vm_pattern *cached = k->check->patterns[k->insn % VM_PATTERNS];
+            if (cached && p == &k->check->spare && cached->insn == k->insn + 1)
+                cached->allocation = allocation, cached->generation = generation;
         }
         inside = allocation && first >= allocation->base && last >= first &&
                  last <= allocation->base + allocation->bytes && !(allocation->constant && k->write);
@@ -676,8 +803,8 @@ void check_earlier_writes(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t 
                  .block = (uint32_t)w->block->number};
     const uint64_t step = (uint64_t)1 << shadow->shift, first = (address - a->base) / step * step;
     for (uint64_t at = first; at < address - a->base + bytes && !k.told; at += step) {
-        const vm_cells *page = shadow->pages[at / VM_SHADOW_PAGE];
-        const vm_cell cell = page ? vm_cell_get(page, at % VM_SHADOW_PAGE >> shadow->shift) : (vm_cell){0};
+        const vm_line *page = shadow->pages[at / VM_SHADOW_PAGE];
+        const vm_cell cell = page ? check_page_get(page, at % VM_SHADOW_PAGE >> shadow->shift) : (vm_cell){0};
         if (check_earlier_stamp(check, &cell.w))
             check_conflict(&k, &cell.w, true, 1u << lane, at < address - a->base ? 0 : at - (address - a->base));
     }

@@ -21,8 +21,8 @@ static inline bool check_find_shared_bounds(const vm_run_state *run, uint64_t ad
         *low = run->shared_system, *end = run->shared_reach;
     return true;
 }
-/* Reports lanes that access the shared memory of a block that has exited, or that they may not access for the reason
- * `why`. */
+/* Reports lanes that access the shared memory of a block that has exited, or shared memory that they must not access.
+ * `why` is the reason. */
 void check_no_block(vm_look *k, uint32_t lane, uint32_t lanes, const char *why);
 /* Reports lanes that access the shared memory of another block of the cluster, if the warp does not know that this
  * block has begun. */

@@ -270,6 +270,8 @@ static void end_block(vm_block *block)
 
 static const uint8_t *shown(const vm_runner *runner) { return runner->run->launch->module->check->kind; }
 
+static bool compiles(const vm_runner *runner) { return runner->run->device->check->quick; }
+
 const struct vm_hooks check_hooks = {
     .begin = begin_launch,
     .end = check_end_launch,
@@ -283,6 +285,8 @@ const struct vm_hooks check_hooks = {
     .children = check_children,
     .insn = check_insn,
     .shown = shown,
+    .access = check_compiled_access,
+    .compiles = compiles,
     .met = check_order_meeting,
     .outside = check_outside,
     .malloced = check_malloced,

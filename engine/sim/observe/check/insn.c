@@ -26,8 +26,7 @@ uint32_t check_insn(vm_warp *w, const vm_code *i, uint32_t m)
     }
     if (function->module->check->async && kind != VM_SEE_ASYNC)
         w->block->check->warps[w->index].spins = 0;
-    if ((kind == VM_SEE_LOAD || kind == VM_SEE_STORE || kind == (VM_SEE_LOAD | VM_SEE_SPECIAL | VM_SEE_CONSTANT)) &&
-        w->runner->run->device->check->quick && VM_LIKELY(check_quick(w, i, m, kind)))
+    if (check_is_plain(kind) && w->runner->run->device->check->quick && VM_LIKELY(check_quick(w, i, m, kind)))
         return m;
     switch ((enum vm_check_see)kind) {
     case VM_SEE_BARRIER: check_barrier(w, i, m); return m;

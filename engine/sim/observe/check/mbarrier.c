@@ -448,9 +448,9 @@ static void count_failed_test(vm_warp *w, const vm_code *i, uint32_t lanes, uint
                    "deadlock: all threads wait for mbarriers or barriers, this one for a phase that never completes");
 }
 
-/* Reports a test that fails although the lane knows a complete phase of that parity. The phase after it is complete
- * too, so the mbarrier is again in a phase of that parity. If the wait had come earlier, it would have passed at
- * once, and would have ordered nothing. */
+/* Reports a test that fails although the lane knows a complete phase of that parity. The next phase is complete too, so
+ * the mbarrier is again in a phase of that parity. A wait at an earlier time would have passed at once, and would have
+ * ordered nothing. */
 static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n, uint32_t parity)
 {
     const vm_clock *c = clock_of(w);
@@ -488,8 +488,8 @@ static void check_overtaken(vm_warp *w, const vm_code *i, uint32_t lanes, uint32
 }
 
 /* Gives lanes that know `known` phases the clock of the next phase, if that phase has the parity `parity`. Only the
- * last VM_BAR_PHASES clocks are kept. A lane that is further behind gets the oldest of them, so some races are
- * missed. */
+ * last VM_BAR_PHASES clocks are kept. A lane that needs an older clock gets the oldest one that is kept, so some races
+ * are missed. */
 static void learn_phase(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
 {
     vm_clock *c = clock_of(w);

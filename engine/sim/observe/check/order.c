@@ -12,6 +12,7 @@
 #include "before_internal.h"
 #include "dependent_internal.h"
 #include "finding_internal.h"
+#include "line_internal.h"
 #include "order_internal.h"
 #include "shadow_internal.h"
 #include "view_internal.h"
@@ -38,13 +39,13 @@ bool check_block_new(vm_block *block)
     made->shift = run->launch->module->check->shift;
     uint64_t shared = run->shared_end > run->shared_gap ? run->shared_end : run->shared_gap;
     shared = run->shared_system ? run->shared_reach : shared;
-    made->cell_count = ((size_t)(shared >> made->shift) / VM_CELLS + 1) * VM_CELLS;
+    made->line_count = (size_t)(shared >> made->shift) / VM_LINE + 1;
     made->warps = kiln__calloc(mem, block->warp_count, sizeof *made->warps);
-    made->cells = check_cells_new(mem, made->cell_count / VM_CELLS);
+    made->lines = check_lines_new(mem, made->line_count);
     made->local_words = (size_t)run->local_bytes * block->warp_count * VM_LANES / 64;
     if (made->local_words)
         made->local_written = kiln__calloc(mem, made->local_words, sizeof *made->local_written);
-    return made->warps && made->cells && (made->local_written || !made->local_words) && check_view_new(block);
+    return made->warps && made->lines && (made->local_written || !made->local_words) && check_view_new(block);
 }
 
 void check_block_free(vm_block *block)
@@ -59,15 +60,15 @@ void check_block_free(vm_block *block)
     }
     check_view_free(block);
     kiln__free(mem, gone->warps);
-    check_cells_free(mem, gone->cells);
+    check_lines_free(block->runner->run->device->check, mem, gone->lines, gone->line_count);
     kiln__free(mem, gone->local_written);
     kiln__free(mem, gone);
     block->check = NULL;
 }
 
 /* Resets the clocks for the next block. Its shared memory counts as unwritten, because all marks are older than `base`.
- * Cells are cleared only if they contain marks of asynchronous operations, because the time of such a mark is later
- * than all other times. */
+ * Lines are cleared only if they name asynchronous operations, because the time of such a mark is above all other
+ * times. */
 void check_block_start(vm_block *block)
 {
     vm_check *check = block->runner->run->device->check;
@@ -77,8 +78,9 @@ void check_block_start(vm_block *block)
     memset(b->visitors, 0, sizeof b->visitors);
     if (b->local_words)
         memset(b->local_written, 0, b->local_words * sizeof *b->local_written);
-    if (b->dirty) /* removes the marks of asynchronous operations of the previous block */
-        memset(b->cells, 0, b->cell_count * sizeof(vm_cell));
+    if (b->dirty) /* marks of the previous block's asynchronous operations */
+        for (size_t k = 0; k < b->line_count; k++)
+            check_line_clear(check, &b->lines[k]);
     b->dirty = false;
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_clock *c = &b->warps[k];
@@ -225,9 +227,18 @@ static void check_shuffle(vm_warp *w, const vm_share *share, const vm_meeting *t
     }
 }
 
-/* Orders the lanes of a complete warp operation: only lanes of a group with a common mask are ordered with each other.
- * Only bar.warp.sync orders memory. If only other operations lie between a write and a read of two lanes, is_loose() of
- * race.c makes the finding a note. */
+/* Returns true if all lanes take part and name all lanes. Then no mask is wrong, and each lane may read each other. */
+static bool is_whole_warp(const vm_meeting *t)
+{
+    uint32_t all = t->lanes;
+    for (uint32_t lane = 0; lane < VM_LANES; lane++)
+        all &= t->masks[lane];
+    return all == VM_ALL;
+}
+
+/* Orders the lanes of a complete warp operation: each group of lanes with a common mask is ordered, and no other lanes.
+ * Only bar.warp.sync orders memory. If only other operations lie between a write and a read of two lanes, the read gets
+ * a note (is_loose() in race.c). */
 void check_order_meeting(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
 {
     const ptx_function *f = w->frame->function->ptx;
@@ -239,6 +250,13 @@ void check_order_meeting(vm_warp *w, const vm_code *i, uint32_t m, const vm_meet
     }
     const ptx_insn *in = &f->insns[i->insn];
     uint32_t left = t->lanes;
+    if (VM_LIKELY(is_whole_warp(t))) {
+        if (in->op == PTX_OP_BAR_WARP)
+            check_join_lanes(w, VM_ALL);
+        else
+            join_loosely(w, VM_ALL);
+        return;
+    }
     check_masks(w, in, vm_insn_of(w, i), t->masks, m, t->lanes | m);
     for (uint32_t k = 0; in->op == PTX_OP_SHFL && k < t->count; k++)
         check_shuffle(w, &t->shares[k], t);

@@ -160,9 +160,9 @@ static void report_register(use *u, bool note, uint32_t other, const char *what,
     f->message = check_print(get_check(u->w), "%s %s", f->at.what, message);
 }
 
-/* Notes that a register of a tcgen05.ld is used before its tcgen05.wait::ld, once for each load. This is only a note: a
- * thread that reads the register gets the loaded value without the wait (PTX ISA 9.7.17.6.4.5), but the wait is needed
- * before the columns are written again, and before the register is written. */
+/* Notes that a register of a tcgen05.ld is used before its tcgen05.wait::ld, once for each load. This is only a note,
+ * because a thread that reads the register gets the loaded value without the wait (PTX ISA 9.7.17.6.4.5). The wait is
+ * needed only before the columns are written again, and before the register is written. */
 static void check_loaded(use *u, vm_flight *f)
 {
     if (f->done[0] || f->told || f->block != (uint32_t)u->w->block->number)

@@ -12,6 +12,7 @@
 
 #include "bounds_internal.h"
 #include "dependent_internal.h"
+#include "line_internal.h"
 #include "quick_internal.h"
 #include "shadow_internal.h"
 #include "vm_checks_internal.h"
@@ -51,41 +52,41 @@ INLINE void store8(uint32_t *to, x8 in, x8 v, bool whole)
     memcpy(to, &v, sizeof v);
 }
 
-/* The cells of one group that an instruction touches. in[c] has all bits set if the instruction touches cell c,
- * otherwise none. who[c] is the lane of that cell's mark, with VM_MANY if several lanes touch the cell. */
+/* The cells of one line that an instruction touches. who[c] is the lane of cell c, with VM_MANY if several lanes touch
+ * it. `touch` tells the same by rows, for a compact line. */
+enum { TOUCHES = 4 };
 typedef struct part {
-    uint32_t in[VM_CELLS], who[VM_CELLS];
-    int64_t at; /* the group's distance from the group of the first lane's cell */
-    bool whole;
-    uint8_t only; /* the only cell that is touched, or VM_CELLS if there are several */
+    int64_t at;     /* the line's distance from the line of the first lane's cell */
+    uint32_t cells; /* all cells, a bit each */
+    uint32_t count; /* rows; 0: there would be more than TOUCHES, so the line must be open */
+    vm_touch touch[TOUCHES];
+    uint32_t who[VM_LINE];
 } part;
-/* The parts of a pattern, for one place of the first lane's cell in its group. */
+/* The parts of a pattern, for first lanes at one place in their line. */
 struct vm_parts {
     uint32_t count;
     part part[];
 };
 
-/* One access of a warp, while it is checked. */
-typedef struct quick_access {
-    const vm_clock *clock;
-    uint32_t now, insn, block, who, limit;
-    uint32_t base;  /* the time at which the block began (shared memory) or the launch began (global memory) */
-    bool read_only; /* ld.global.nc */
-    bool readers;   /* asynchronous operations may have read cells */
-} quick_access;
-
-enum { SAME = VM_WHO | VM_MANY }; /* the bits of `who` that are equal if two marks have the same threads */
+/* The log2 of the number of lines of a page, if a cell had one byte. */
+enum { PAGE_LINES_SHIFT = 7 };
+_Static_assert(VM_SHADOW_PAGE / VM_LINE == 1 << PAGE_LINES_SHIFT, "the size of a page");
+/* Where the lines of a memory are: pages of 1 << shift lines each. */
+typedef struct line_table {
+    vm_line *const *pages;
+    unsigned shift;
+} line_table;
 
 /* Selects the marks that only the accessing thread itself has made. Program order puts them before this access. */
-INLINE x8 own_marks(const quick_access *k, const vm_marks *m, x8 who)
+INLINE x8 own_marks(const vm_plain *k, const vm_marks *m, x8 who)
 {
     const x8 old = load8(m->who);
-    return (x8)((((old ^ who) & SAME) | (old & (VM_MANY | VM_PENDING))) == 0) & (x8)(load8(m->block) == k->block) &
+    return (x8)((((old ^ who) & VM_SAME) | (old & (VM_MANY | VM_PENDING))) == 0) & (x8)(load8(m->block) == k->block) &
            (x8)(load8(m->stamp) > k->base);
 }
 
 /* Selects the marks that are newer than the limit and that another thread may have made. */
-INLINE x8 unordered_marks(const quick_access *k, const vm_marks *m, x8 in, x8 who)
+INLINE x8 unordered_marks(const vm_plain *k, const vm_marks *m, x8 in, x8 who)
 {
     x8 fresh = in & (x8)(load8(m->stamp) > k->limit);
     if (VM_UNLIKELY(any_lane(fresh)))
@@ -94,8 +95,8 @@ INLINE x8 unordered_marks(const quick_access *k, const vm_marks *m, x8 in, x8 wh
 }
 
 /* Merges this read into marks `near` of the same warp or block, as merge_read() of access.c does. Returns the cells for
- * which this function cannot decide. */
-INLINE x8 merge_reads(const quick_access *k, vm_marks *m, x8 near, x8 who, bool shared)
+ * which it cannot decide. */
+INLINE x8 merge_reads(const vm_plain *k, vm_marks *m, x8 near, x8 who, bool shared)
 {
     const x8 old = load8(m->who), stamp = load8(m->stamp), apart = (old ^ who) & VM_WHO;
     const x8 many = (x8)((old & VM_MANY) != 0), single_same = (x8)(apart == 0) & (~many | (x8)((who & VM_MANY) != 0));
@@ -123,7 +124,7 @@ INLINE x8 merge_reads(const quick_access *k, vm_marks *m, x8 near, x8 who, bool 
 }
 
 /* Sets the marks of the cells `in` to this access. */
-INLINE void record_marks(const quick_access *k, vm_marks *m, x8 in, x8 who, bool whole)
+INLINE void record_marks(const vm_plain *k, vm_marks *m, x8 in, x8 who, bool whole)
 {
     store8(m->stamp, in, (x8){0} + k->now, whole);
     store8(m->who, in, who, whole);
@@ -141,13 +142,13 @@ INLINE void copy_marks(vm_marks *to, const vm_marks *from, x8 in, bool whole)
 }
 
 /* Selects the fresh marks of the same warp (shared memory) or block (global memory). */
-INLINE x8 find_near(const quick_access *k, const vm_marks *m, x8 fresh, x8 who, bool shared)
+INLINE x8 find_near(const vm_plain *k, const vm_marks *m, x8 fresh, x8 who, bool shared)
 {
     return fresh & (shared ? (x8)(((load8(m->who) ^ who) & VM_WHO) < VM_LANES) : (x8)(load8(m->block) == k->block));
 }
 
-/* Checks and records a read of the cells `in` of a group. Returns false if access.c must decide. */
-INLINE bool read_group(const quick_access *k, vm_cells *g, x8 in, x8 who, bool whole, bool shared)
+/* Checks and records a read of the cells `in` of a group. Returns false if it is not ordinary. */
+INLINE bool read_group(const vm_plain *k, vm_cells *g, x8 in, x8 who, bool whole, bool shared)
 {
     const x8 written = load8(g->w.stamp);
     x8 bad = in & (x8)(written > k->limit);
@@ -186,28 +187,8 @@ INLINE bool read_group(const quick_access *k, vm_cells *g, x8 in, x8 who, bool w
     return !any_lane(odd);
 }
 
-/* Records a read of a single cell as read_group() does, in the most frequent case. Returns false if read_group() has to
- * decide. */
-INLINE bool read_cell(const quick_access *k, vm_cells *g, unsigned n, uint32_t who, bool shared)
-{
-    const uint32_t written = g->w.stamp[n], limit = k->limit, stamp1 = g->r1.stamp[n];
-    if (written > limit || (shared && written <= k->base) || k->read_only)
-        return false;
-    if (stamp1 > limit) {
-        const vm_mark r1 = vm_mark_get(&g->r1, n);
-        if (shared ? ((r1.who ^ who) & VM_WHO) < VM_LANES : r1.block == k->block)
-            return false;
-        if (g->r2.stamp[n] > limit &&
-            (shared ? ((g->r2.who[n] ^ who) & VM_WHO) < VM_LANES : g->r2.block[n] == k->block))
-            return false;
-        vm_mark_put(&g->r2, n, &r1);
-    }
-    vm_mark_put(&g->r1, n, &(vm_mark){k->now, who, k->insn, k->block});
-    return true;
-}
-
 /* Returns true if a write to the cells `in` does not race with any recorded access. Does not change the cells. */
-INLINE bool may_write(const quick_access *k, const vm_cells *g, x8 in, x8 who, bool shared)
+INLINE bool may_write(const vm_plain *k, const vm_cells *g, x8 in, x8 who, bool shared)
 {
     x8 bad = unordered_marks(k, &g->w, in, who) | unordered_marks(k, &g->r1, in, who) |
              unordered_marks(k, &g->r2, in, who);
@@ -220,12 +201,45 @@ INLINE bool may_write(const quick_access *k, const vm_cells *g, x8 in, x8 who, b
 
 /* ---- patterns ---- */
 
-/* Computes which cells of which groups a pattern touches, if the first lane's cell is number `first` of its group.
- * Returns NULL if memory runs out or the pattern touches more than MOST groups. */
+/* Returns true if the formula of the row gives the lanes of all cells `in`. */
+static bool fits(const part *p, const vm_touch *t, uint32_t in)
+{
+    VM_EACH(c, in)
+        if (check_row_lane(t->lane, t->step, c) != (int)(p->who[c] % VM_LANES))
+            return false;
+    return true;
+}
+
+/* Describes the cells of a part by rows. Each cell joins the first row whose formula can be chosen so that it fits. */
+static void make_touches(part *p)
+{
+    VM_EACH(c, p->cells) {
+        const uint16_t many = (uint16_t)(p->who[c] & VM_MANY);
+        const int lane = (int)(p->who[c] % VM_LANES);
+        bool found = false;
+        for (uint32_t n = 0; n < p->count && !found; n++)
+            for (uint8_t step = 0; step <= VM_STEP_ONE && !found && p->touch[n].many == many; step++) {
+                const vm_touch made = {p->touch[n].in | (uint32_t)1 << c, many, (int8_t)(lane - (int)(c >> step)),
+                                       step};
+                found = fits(p, &made, made.in);
+                if (found)
+                    p->touch[n] = made;
+            }
+        if (!found && p->count == TOUCHES) {
+            p->count = 0;
+            return;
+        }
+        if (!found)
+            p->touch[p->count++] = (vm_touch){(uint32_t)1 << c, many, (int8_t)lane, VM_STEP_ONE};
+    }
+}
+
+/* Computes the lines and their cells that a pattern touches, if the first lane's cell is number `first` of its line.
+ * Returns NULL if memory runs out or the pattern touches more than MOST lines. */
 static vm_parts *make_parts(vm_check *check, const vm_pattern *p, unsigned first, unsigned shift)
 {
     enum { MOST = 128 };
-    int64_t group[MOST];
+    int64_t line[MOST];
     const uint32_t cells = p->bytes >> shift ? p->bytes >> shift : 1;
     uint32_t count = 0;
     uint16_t where[VM_LANES * 16];
@@ -233,14 +247,14 @@ static vm_parts *make_parts(vm_check *check, const vm_pattern *p, unsigned first
         return NULL;
     for (uint32_t n = 0; n < p->count * cells; n++) {
         const int64_t cell = p->at[n / cells] / (1 << shift) + n % cells + first;
-        const int64_t at = (cell - (cell < 0 ? VM_CELLS - 1 : 0)) / VM_CELLS;
+        const int64_t at = (cell - (cell < 0 ? VM_LINE - 1 : 0)) / VM_LINE;
         uint32_t k = count;
-        while (k && group[k - 1] != at)
+        while (k && line[k - 1] != at)
             k--;
         if (!k) {
             if (count == MOST)
                 return NULL;
-            group[count] = at;
+            line[count] = at;
             k = ++count;
         }
         where[n] = (uint16_t)(k - 1);
@@ -250,22 +264,16 @@ static vm_parts *make_parts(vm_check *check, const vm_pattern *p, unsigned first
         return NULL;
     made->count = count;
     for (uint32_t k = 0; k < count; k++)
-        made->part[k].at = group[k];
+        made->part[k].at = line[k];
     for (uint32_t n = 0; n < p->count * cells; n++) {
         const int64_t cell = p->at[n / cells] / (1 << shift) + n % cells + first;
         const uint32_t lanes = p->who[n / cells];
         part *to = &made->part[where[n]];
-        to->in[cell & (VM_CELLS - 1)] = UINT32_MAX;
-        to->who[cell & (VM_CELLS - 1)] = p->lane[n / cells] | (lanes & (lanes - 1) ? VM_MANY : 0);
+        to->cells |= (uint32_t)1 << (cell & (VM_LINE - 1));
+        to->who[cell & (VM_LINE - 1)] = p->lane[n / cells] | (lanes & (lanes - 1) ? VM_MANY : 0);
     }
-    for (uint32_t k = 0; k < count; k++) {
-        unsigned cells_in = 0, last = 0;
-        for (unsigned j = 0; j < VM_CELLS; j++)
-            if (made->part[k].in[j])
-                cells_in++, last = j;
-        made->part[k].whole = cells_in == VM_CELLS;
-        made->part[k].only = (uint8_t)(cells_in == 1 ? last : VM_CELLS);
-    }
+    for (uint32_t k = 0; k < count; k++)
+        make_touches(&made->part[k]);
     return made;
 }
 
@@ -282,9 +290,31 @@ static const vm_parts *get_parts(vm_check *check, vm_pattern *p, unsigned first,
     return p->parts[first];
 }
 
+/* Returns the distance of a lane's address from the address of the pattern's first lane. */
+INLINE uint64_t get_distance(const vm_pattern *p, uint32_t lane) { return (uint64_t)(int64_t)(int32_t)p->rel[lane]; }
+
+/* The same as has_same_distances() for only some lanes of the pattern, the lanes m. */
+static bool have_same_distances(const vm_pattern *p, const vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const uint32_t first = (uint32_t)__builtin_ctz(m);
+    uint64_t apart = 0;
+    if (i->flags & VM_ADDR32) {
+        const uint32_t *r = vm_r32(w, i->a), base = r[first] - p->rel[first];
+        VM_EACH(l, m)
+            apart |= (r[l] - base) ^ p->rel[l];
+        return apart == 0;
+    }
+    const uint64_t *r = vm_r64(w, i->a), base = r[first] - get_distance(p, first);
+    VM_EACH(l, m)
+        apart |= (r[l] - base) ^ get_distance(p, l);
+    return apart == 0;
+}
+
 /* Returns true if the lanes' addresses have the distances of the pattern. */
 INLINE bool has_same_distances(const vm_pattern *p, const vm_warp *w, const vm_code *i, uint32_t m)
 {
+    if (VM_UNLIKELY(m != p->lanes))
+        return have_same_distances(p, w, i, m);
     if (i->flags & VM_ADDR32) {
         const uint32_t *r = (const uint32_t *)(const void *)vm_at(w, i->a);
         const uint32_t base = r[__builtin_ctz(m)];
@@ -316,53 +346,173 @@ INLINE bool has_same_distances(const vm_pattern *p, const vm_warp *w, const vm_c
 
 /* ---- memory ---- */
 
-/* Checks and records the access in all groups that the pattern touches. A write tests all groups before it changes
- * any. */
-INLINE bool visit_groups(const quick_access *k, const vm_parts *parts, vm_cells *cells, uint64_t group, bool write,
-                         bool shared)
+/* Returns a mask of the cells whose bits are set: all bits of an element, or none. */
+INLINE x8 cells_mask(uint32_t cells)
 {
-    const uint32_t me = k->who;
-    for (uint32_t n = 0; n < parts->count; n++) {
-        const part *p = &parts->part[n];
-        vm_cells *g = &cells[group + (uint64_t)p->at];
-        if (!write && p->only < VM_CELLS && read_cell(k, g, p->only, p->who[p->only] + me, shared))
-            continue;
-        const x8 in = load8(p->in), who = load8(p->who) + me;
-        if (write ? !may_write(k, g, in, who, shared)
-                  : !(p->whole ? read_group(k, g, in, who, true, shared) : read_group(k, g, in, who, false, shared)))
+    const x8 bits = {1u, 2u, 4u, 8u, 16u, 32u, 64u, 128u};
+    return (x8)((bits & cells) != 0);
+}
+
+/* Returns the cells of the touch that the lanes m touch. */
+static uint32_t find_touched(const vm_touch *t, uint32_t m)
+{
+    if (t->step == 0)
+        return t->in & (t->lane >= 0 ? m >> t->lane : m << -t->lane);
+    uint32_t in = 0;
+    VM_EACH(c, t->in)
+        in |= (m >> ((uint32_t)check_row_lane(t->lane, t->step, c) % VM_LANES) & 1) << c;
+    return in;
+}
+
+/* Sets *to to the cells of a part that the lanes m touch. Returns false if several lanes touch a cell: its mark may
+ * then name another lane. */
+static bool select_lanes(part *to, const part *from, uint32_t m)
+{
+    uint32_t count = 0;
+    *to = *from;
+    to->cells = 0;
+    for (uint32_t n = 0; n < from->count; n++) {
+        vm_touch *t = &to->touch[count];
+        *t = from->touch[n];
+        t->in = find_touched(t, m);
+        to->cells |= t->in;
+        count += t->in != 0;
+        if (t->many)
             return false;
     }
-    for (uint32_t n = 0; n < parts->count && write; n++) {
-        const part *p = &parts->part[n];
-        vm_cells *g = &cells[group + (uint64_t)p->at];
-        record_marks(k, &g->w, load8(p->in), load8(p->who) + me, p->whole);
+    to->count = count;
+    return from->count != 0;
+}
+
+INLINE vm_line *get_line(const vm_plain *k, const vm_check_block *b, const line_table *table, uint64_t at, bool shared)
+{
+    if (shared)
+        return check_shared_line(k->check, b, at);
+    vm_line *page = table->pages[at >> table->shift];
+    return page ? page + (at & (((uint64_t)1 << table->shift) - 1)) : NULL;
+}
+
+/* Opens a line if its rows cannot hold the access. Returns false if memory runs out. */
+INLINE bool is_ready(const vm_plain *k, vm_line *line, const part *p)
+{
+    return line->cells || p->count || check_line_open(k->check, line);
+}
+
+/* Checks and records a read of one line. Returns false if the fast path cannot decide. */
+INLINE bool read_line(const vm_plain *k, vm_line *line, const part *p, bool shared)
+{
+    uint32_t done = 0;
+    for (uint32_t n = 0; n < p->count && !line->cells; n++) {
+        if (!check_line_read(k, line, &p->touch[n]))
+            return false;
+        done |= p->touch[n].in;
+    }
+    for (unsigned g = 0; done != p->cells && g < VM_LINE / VM_CELLS; g++) {
+        /* a row that was recorded before the line was opened is recorded again, which changes nothing */
+        const uint32_t cells = p->cells >> g * VM_CELLS & 255;
+        const x8 in = cells_mask(cells), who = load8(p->who + g * VM_CELLS) + k->who;
+        if (cells && !read_group(k, &line->cells[g], in, who, cells == 255, shared))
+            return false;
     }
     return true;
 }
 
-/* Tries the fast path in shared memory. All lanes must be aligned and inside one variable, and the cluster must have
- * only this block. */
-static bool try_shared(const vm_warp *w, const vm_code *i, uint32_t m, vm_pattern *p, quick_access *k, bool write)
+/* Returns true if a write to one line races with nothing. */
+INLINE bool may_write_line(const vm_plain *k, const vm_line *line, const part *p, bool shared)
+{
+    for (uint32_t n = 0; n < p->count && !line->cells; n++)
+        if (!check_line_may_write(k, line, &p->touch[n]))
+            return false;
+    for (unsigned g = 0; line->cells && g < VM_LINE / VM_CELLS; g++)
+        if (p->cells >> g * VM_CELLS & 255 && !may_write(k, &line->cells[g], cells_mask(p->cells >> g * VM_CELLS),
+                                                         load8(p->who + g * VM_CELLS) + k->who, shared))
+            return false;
+    return true;
+}
+
+INLINE void write_line(const vm_plain *k, vm_line *line, const part *p)
+{
+    uint32_t done = 0;
+    for (uint32_t n = 0; n < p->count && !line->cells; n++) {
+        check_line_record(k, line, VM_ROLE_WRITE, &p->touch[n]);
+        done |= p->touch[n].in;
+    }
+    for (unsigned g = 0; done != p->cells && g < VM_LINE / VM_CELLS; g++) {
+        const uint32_t cells = p->cells >> g * VM_CELLS & 255;
+        if (cells)
+            record_marks(k, &line->cells[g].w, cells_mask(cells), load8(p->who + g * VM_CELLS) + k->who, cells == 255);
+    }
+}
+
+/* The same as visit_lines() for only some lanes of the pattern, the lanes m. */
+static bool visit_lanes(const vm_plain *k, const vm_parts *parts, const vm_check_block *b, const line_table *table,
+                        uint64_t first, bool write, bool shared, uint32_t m)
+{
+    for (unsigned recording = 0; recording <= write; recording++)
+        for (uint32_t n = 0; n < parts->count; n++) {
+            part p;
+            if (!select_lanes(&p, &parts->part[n], m))
+                return false;
+            if (!p.cells)
+                continue;
+            vm_line *line = get_line(k, b, table, first + (uint64_t)p.at, shared);
+            if (recording)
+                write_line(k, line, &p);
+            else if (!line || !(write ? may_write_line(k, line, &p, shared) : read_line(k, line, &p, shared)))
+                return false;
+        }
+    return true;
+}
+
+/* Checks and records the access in all lines that the pattern touches. A write tests all lines before it changes any.
+ * `first`: the line of the first lane's cell. `some`: the lanes of the access if the pattern
+ * has more lanes, otherwise 0. */
+INLINE bool visit_lines(const vm_plain *k, const vm_parts *parts, const vm_check_block *b, const line_table *table,
+                        uint64_t first, bool write, bool shared, uint32_t some)
+{
+    if (VM_UNLIKELY(some))
+        return visit_lanes(k, parts, b, table, first, write, shared, some);
+    for (uint32_t n = 0; n < parts->count; n++) {
+        const part *p = &parts->part[n];
+        vm_line *line = get_line(k, b, table, first + (uint64_t)p->at, shared);
+        if (VM_UNLIKELY(!line || !is_ready(k, line, p)) ||
+            !(write ? may_write_line(k, line, p, shared) : read_line(k, line, p, shared)))
+            return false;
+    }
+    for (uint32_t n = 0; n < parts->count && write; n++) {
+        const part *p = &parts->part[n];
+        write_line(k, get_line(k, b, table, first + (uint64_t)p->at, shared), p);
+    }
+    return true;
+}
+
+/* Tries the fast path in shared memory. The lanes must be aligned and inside one variable, and the block alone in its
+ * cluster. */
+static bool try_shared(const vm_warp *w, const vm_code *i, uint32_t m, vm_pattern *p, vm_plain *k, bool write)
 {
     const vm_run_state *run = w->runner->run;
     const vm_check_block *b = w->block->check;
     const uint32_t lane = (uint32_t)__builtin_ctz(m);
-    const uint64_t base = (uint32_t)((i->flags & VM_ADDR32 ? vm_r32(w, i->a)[lane] : vm_r64(w, i->a)[lane]) + i->imm);
+    const uint64_t base = (uint32_t)((i->flags & VM_ADDR32 ? vm_r32(w, i->a)[lane] : vm_r64(w, i->a)[lane]) + i->imm) -
+                          get_distance(p, lane);
     const uint64_t first = base + (uint64_t)p->low, end = base + (uint64_t)p->high + p->bytes;
     uint64_t low, high;
-    if (!check_find_shared_bounds(run, base, run->launch->module->check->owner[k->insn], &low, &high) || first < low ||
+    if (base > UINT32_MAX ||
+        !check_find_shared_bounds(run, base, run->launch->module->check->owner[k->insn], &low, &high) || first < low ||
         first > base || end > high || (base | p->bits) & (p->bytes - 1) || w->block->cluster->size > 1 ||
         run->shared_system)
         return false;
     const uint64_t cell = base >> b->shift;
-    const vm_parts *parts = get_parts(run->device->check, p, cell % VM_CELLS, b->shift);
+    const vm_parts *parts = get_parts(run->device->check, p, cell % VM_LINE, b->shift);
     if (!parts)
         return false;
     k->limit = k->clock->fast;
     k->base = b->base;
     k->readers = b->dirty;
-    return write ? visit_groups(k, parts, b->cells, cell / VM_CELLS, true, true)
-                 : visit_groups(k, parts, b->cells, cell / VM_CELLS, false, true);
+    k->shared = true;
+    const uint32_t some = m == p->lanes ? 0 : m;
+    return write ? visit_lines(k, parts, b, NULL, cell / VM_LINE, true, true, some)
+                 : visit_lines(k, parts, b, NULL, cell / VM_LINE, false, true, some);
 }
 
 /* Returns true if all bytes of [from, end) were written. */
@@ -376,15 +526,16 @@ static bool is_written(const vm_shadow *shadow, uint64_t from, uint64_t end)
     return true;
 }
 
-/* Tries the fast path in global memory. The pattern's allocation must still be valid. All lanes must be aligned and
- * inside one page of shadow memory, and all bytes must have been written. */
-static bool try_global(const vm_warp *w, const vm_code *i, uint32_t m, vm_pattern *p, quick_access *k, bool write)
+/* Tries the fast path in global memory. The pattern's allocation must still be valid. All lanes must be aligned, and all
+ * bytes written. */
+static bool try_global(const vm_warp *w, const vm_code *i, uint32_t m, vm_pattern *p, vm_plain *k, bool write)
 {
     const vm_run_state *run = w->runner->run;
     const vm_allocation *a = p->allocation;
     const uint32_t lane = (uint32_t)__builtin_ctz(m);
-    const uint64_t base = i->flags & VM_ADDR32 ? vm_r32(w, i->a)[lane] + (uint32_t)i->imm
-                                               : vm_r64(w, i->a)[lane] + i->imm;
+    const uint64_t base = (i->flags & VM_ADDR32 ? vm_r32(w, i->a)[lane] + (uint32_t)i->imm
+                                                : vm_r64(w, i->a)[lane] + i->imm) -
+                          get_distance(p, lane);
     if (!a || p->generation != atomic_load_explicit(&run->device->generation, memory_order_relaxed))
         return false;
     const uint64_t first = base - a->base + (uint64_t)p->low, end = base - a->base + (uint64_t)p->high + p->bytes;
@@ -394,19 +545,19 @@ static bool try_global(const vm_warp *w, const vm_code *i, uint32_t m, vm_patter
         return false;
     vm_shadow *shadow = a->shadow;
     if (!shadow || a->home != run->device || shadow->used || shadow->shift != run->launch->module->check->shift ||
-        first / VM_SHADOW_PAGE != (end - 1) / VM_SHADOW_PAGE || (write && shadow->pitch))
+        (write && shadow->pitch) || (shadow->unwritten && !is_written(shadow, first, end)))
         return false;
-    vm_cells *page = shadow->pages[first / VM_SHADOW_PAGE];
-    if (!page || (shadow->unwritten && !is_written(shadow, first, end)))
-        return false;
-    const uint64_t cell = (base - a->base) % VM_SHADOW_PAGE >> shadow->shift;
-    const vm_parts *parts = get_parts(run->device->check, p, cell % VM_CELLS, shadow->shift);
+    const uint64_t cell = (base - a->base) >> shadow->shift;
+    const vm_parts *parts = get_parts(run->device->check, p, cell % VM_LINE, shadow->shift);
     if (!parts)
         return false;
     k->limit = check_dependent_limit(k->clock, m);
     k->base = run->device->check->launch;
-    return write ? visit_groups(k, parts, page, cell / VM_CELLS, true, false)
-                 : visit_groups(k, parts, page, cell / VM_CELLS, false, false);
+    k->shared = false;
+    const line_table table = {shadow->pages, PAGE_LINES_SHIFT - shadow->shift};
+    const uint32_t some = m == p->lanes ? 0 : m;
+    return write ? visit_lines(k, parts, NULL, &table, cell / VM_LINE, true, false, some)
+                 : visit_lines(k, parts, NULL, &table, cell / VM_LINE, false, false, some);
 }
 
 #ifdef __AVX2__
@@ -420,21 +571,32 @@ bool check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
 {
     vm_check *check = w->runner->run->device->check;
     const bool write = kind == VM_SEE_STORE;
-    quick_access k = {.clock = &w->block->check->warps[w->index],
-                      .now = check->time,
-                      .insn = vm_insn_of(w, i),
-                      .block = (uint32_t)w->block->number,
-                      .who = w->index * VM_LANES | (w->block->check->triggered ? VM_LATE_SIDE : 0),
-                      .read_only = kind & VM_SEE_CONSTANT};
+    vm_plain k = {.check = check,
+                  .clock = &w->block->check->warps[w->index],
+                  .now = check->time,
+                  .insn = vm_insn_of(w, i),
+                  .block = (uint32_t)w->block->number,
+                  .who = w->index * VM_LANES | (w->block->check->triggered ? VM_LATE_SIDE : 0),
+                  .read_only = kind & VM_SEE_CONSTANT};
     vm_pattern *p = check->patterns[k.insn % VM_PATTERNS];
     if ((i->space != PTX_SPACE_SHARED && i->space != PTX_SPACE_GLOBAL) || !p || p->hits < check->often ||
-        p->insn != k.insn + 1 || p->lanes != m || p->bytes != (uint32_t)i->size * i->count ||
+        p->insn != k.insn + 1 || m & ~p->lanes || p->bytes != (uint32_t)i->size * i->count ||
         p->bytes & (p->bytes - 1) || !has_same_distances(p, w, i, m) ||
-        (write && p->count < (unsigned)__builtin_popcount(m)))
+        (write && p->count < (unsigned)__builtin_popcount(p->lanes)))
         return false;
     /* The warp has synchronised at the current time. A read that is recorded now would have a time that is not newer
      * than `synced`. merge_reads() would later treat it as a read before the synchronisation, so access.c decides. */
     if (VM_UNLIKELY(k.clock->synced >= k.now))
         return false;
     return i->space == PTX_SPACE_SHARED ? try_shared(w, i, m, p, &k, write) : try_global(w, i, m, p, &k, write);
+}
+
+/* Does the same as check_insn() for the accesses that check_insn() leaves to the fast path. */
+uint32_t check_compiled_access(vm_warp *w, const vm_code *i)
+{
+    const unsigned kind = w->runner->shown[w->frame->function->first_tally + i->insn];
+    if (!check_is_plain(kind))
+        return 0;
+    w->block->check->warps[w->index].spins = 0;
+    return check_quick(w, i, VM_ALL, kind);
 }

@@ -10,6 +10,13 @@ bool check_can_quick(void);
  * if the access has no defect and was recorded. Returns false if the fast path cannot decide; check_access() must then
  * check it. */
 bool check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind);
-extern const bool check_has_vectors; /* true if quick.c was compiled for AVX2 */
+/* Returns true if check_quick() may check instructions of this kind. */
+static inline bool check_is_plain(unsigned kind)
+{
+    return kind == VM_SEE_LOAD || kind == VM_SEE_STORE || kind == (VM_SEE_LOAD | VM_SEE_SPECIAL | VM_SEE_CONSTANT);
+}
+/* The same as check_quick() for an access of a whole warp in compiled code (vm_hooks.access). */
+uint32_t check_compiled_access(vm_warp *w, const vm_code *i);
+extern const bool check_has_vectors; /* quick.c was compiled for AVX2 */
 
 #endif

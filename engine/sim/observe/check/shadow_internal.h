@@ -4,11 +4,14 @@
 
 #include "vm_checks_internal.h"
 
-/* Allocates groups of cells, all zero, each at the beginning of a cache line. Returns NULL if memory runs out. */
-vm_cells *check_cells_new(const kiln_allocator *mem, size_t groups);
-void check_cells_free(const kiln_allocator *mem, vm_cells *cells); /* Frees groups of cells. NULL is allowed. */
-/* Allocates the shadow memory of `bytes` bytes. If `written` is true, all bytes count as written. Returns NULL if
- * memory runs out. */
+/* Allocates lines without marks. Returns NULL if memory runs out. */
+vm_line *check_lines_new(const kiln_allocator *mem, size_t count);
+/* Frees lines, and subtracts the cells of open lines from check->cell_bytes. NULL is allowed. */
+void check_lines_free(vm_check *check, const kiln_allocator *mem, vm_line *lines, size_t count);
+/* Returns the number of lines of a page of the shadow. */
+static inline size_t check_page_lines(const vm_shadow *shadow) { return (VM_SHADOW_PAGE >> shadow->shift) / VM_LINE; }
+/* Allocates the shadow memory of `bytes` bytes. `written`: all bytes count as written. Returns NULL if memory runs
+ * out. */
 vm_shadow *check_shadow_new(vm_check *check, uint64_t bytes, bool written);
 void check_shadow_free(vm_check *check, vm_shadow *shadow, uint64_t bytes);
 /* Forgets all accesses, but keeps the information which bytes were written. */

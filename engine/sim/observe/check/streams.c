@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "finding_internal.h"
+#include "line_internal.h"
 #include "streams_internal.h"
 #include "vm_checks_internal.h"
 #include "vm_memory.h"
@@ -182,12 +183,12 @@ void check_host_race(vm_device *device, const char *what, uint64_t address, uint
     const uint64_t first = address - a->base, end = bytes < a->bytes - first ? first + bytes : a->bytes;
     const uint64_t step = (uint64_t)1 << shadow->shift;
     for (uint64_t at = first / step * step; at < end; at += step) {
-        const vm_cells *page = shadow->pages[at / VM_SHADOW_PAGE];
+        const vm_line *page = shadow->pages[at / VM_SHADOW_PAGE];
         if (!page) {
             at = (at / VM_SHADOW_PAGE + 1) * VM_SHADOW_PAGE - step;
             continue;
         }
-        const vm_cell cell = vm_cell_get(page, at % VM_SHADOW_PAGE >> shadow->shift);
+        const vm_cell cell = check_page_get(page, at % VM_SHADOW_PAGE >> shadow->shift);
         const vm_mark *mark = find_conflict(&cell, write, span);
         if (!mark)
             continue;
@@ -271,8 +272,8 @@ void check_managed_race(vm_device *device, uint64_t address, bool written, vm_pe
     const vm_allocation *a = check ? vm_allocation_of(device, address) : NULL;
     const vm_shadow *shadow = a ? a->shadow : NULL;
     const uint64_t at = address - (a ? a->base : 0);
-    const vm_cells *page = shadow && at < a->bytes ? shadow->pages[at / VM_SHADOW_PAGE] : NULL;
-    const vm_cell cell = page ? vm_cell_get(page, at % VM_SHADOW_PAGE >> shadow->shift) : (vm_cell){0};
+    const vm_line *page = shadow && at < a->bytes ? shadow->pages[at / VM_SHADOW_PAGE] : NULL;
+    const vm_cell cell = page ? check_page_get(page, at % VM_SHADOW_PAGE >> shadow->shift) : (vm_cell){0};
     /* A page that kernels write is protected against reads and writes of the host. The signal does not tell whether the
      * host reads or writes, so only a kernel's write counts as a conflict. A page that kernels only read is protected
      * against writes, so any mark counts. */

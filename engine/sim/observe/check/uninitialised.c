@@ -55,8 +55,9 @@ void check_local_known(vm_warp *w, uint32_t lanes)
     }
 }
 
-/* Returns true if the address belongs to a parameter in local memory, which the call itself has written. The search
- * is charged to the step budget of the instruction, because calls may be nested, and functions have many parameters. */
+/* Returns true if the address belongs to a parameter in local memory. The call itself has written such a parameter. The
+ * search is charged to the step budget of the instruction, because calls may be nested, and functions have many
+ * parameters. */
 static bool is_parameter(vm_warp *w, uint64_t at)
 {
     for (const vm_frame *frame = w->frame; frame; frame = frame->caller) {

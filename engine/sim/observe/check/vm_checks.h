@@ -182,26 +182,39 @@ static inline void vm_mark_put(vm_marks *m, size_t n, const vm_mark *mark)
 {
     m->stamp[n] = mark->stamp, m->who[n] = mark->who, m->insn[n] = mark->insn, m->block[n] = mark->block;
 }
-/* Returns a copy of cell n of an array of groups. */
-static inline vm_cell vm_cell_get(const vm_cells *cells, uint64_t n)
-{
-    const vm_cells *g = &cells[n / VM_CELLS];
-    n %= VM_CELLS;
-    return (vm_cell){.w = vm_mark_get(&g->w, n),
-                     .r1 = vm_mark_get(&g->r1, n),
-                     .r2 = vm_mark_get(&g->r2, n),
-                     .constant = g->constant[n],
-                     .constant_insn = g->constant_insn[n],
-                     .published = g->published[n],
-                     .published_cta = g->published_cta[n]};
-}
+
+/* A row of marks: the marks that one instruction of one warp has left in the cells of a line. The cells differ only by
+ * the lane: cell c belongs to lane `lane + (c >> step)`. If `step` is VM_STEP_ONE, all cells belong to one lane. */
+typedef struct vm_row {
+    uint32_t stamp, insn, block;
+    uint16_t who; /* vm_mark.who of the warp's first lane, with flags */
+    int8_t lane;
+    uint8_t step;
+    uint32_t in[4]; /* indexed by vm_role: the cells that hold the mark in this role, a bit each */
+} vm_row;
+/* The roles of a mark in a cell. The last one uses only `stamp` and `insn`: vm_cell.constant and constant_insn. */
+enum vm_role { VM_ROLE_WRITE, VM_ROLE_READ, VM_ROLE_READ2, VM_ROLE_CONSTANT, VM_ROLES };
+enum { VM_LINE = 32, VM_STEP_ONE = 5, VM_ROWS = 3, VM_ROWS_MOST = 31 };
+/* Shadow memory of VM_LINE neighbouring cells. A line is either compact or open. A compact line keeps the marks of its
+ * cells in at most VM_ROWS_MOST rows; a cell that no row names has no mark. It becomes open when its marks need more
+ * rows or when a flag is published in it, and then `cells` has the marks. */
+typedef struct vm_line {
+    vm_cells *cells;      /* VM_LINE / VM_CELLS groups; NULL: the line is compact */
+    vm_row *more;         /* all rows, if they are too many for `rows`; otherwise NULL */
+    uint32_t count, room; /* rows in use, the first ones; room: of `more` */
+    uint32_t
+        base; /* shared memory: the start of the last block that used the line (vm_check_block.base); otherwise 0 */
+    uint32_t unused;
+    vm_row rows[VM_ROWS];
+} vm_line;
+_Static_assert(sizeof(vm_line) == 128, "two cache lines");
 
 /* The shadow memory of one allocation. The allocation owns the shadow, and the check's allocator provides its memory.
  */
 typedef struct vm_shadow {
     uint64_t *written;  /* one bit per byte, set if something has written the byte; NULL if all bytes are written */
     uint64_t unwritten; /* number of bytes that nothing has written */
-    vm_cells **pages;   /* one array of cells for each VM_SHADOW_PAGE bytes; NULL until a kernel touches the page */
+    vm_line **pages;    /* one array of lines for each VM_SHADOW_PAGE bytes; NULL until a kernel touches the page */
     /* The times at which a kernel last read and last wrote each page. NULL without check_track(). */
     uint32_t *used;
     uint32_t flagged; /* the time of the last atomic, volatile or ordered write; needs `used` */
@@ -452,10 +465,9 @@ typedef struct vm_check_block {
     /* A copy of the last element of `gates`, made when the cluster's barrier opened, because warps may wait for the
      * barrier later. */
     vm_gate opened;
-    vm_cells *cells; /* cells of shared memory */
-    size_t cell_count;
-    /* a bit for each byte of each thread's local memory; NULL if the kernel has no local memory */
-    uint64_t *local_written;
+    vm_line *lines; /* shadow of shared memory */
+    size_t line_count;
+    uint64_t *local_written; /* a bit for each byte of local memory, by thread; NULL: it has no local memory */
     size_t local_words;
     /* The members from here on are used only if the module has asynchronous instructions. */
     vm_more *gate_more; /* indexed by barrier, like `gates` */

@@ -15,9 +15,9 @@ typedef struct vm_pattern {
     uint32_t rel[VM_LANES], live[VM_LANES];
     uint32_t hits; /* number of times that the same differences were seen */
     uint8_t shift; /* the granule's shift for which `parts` was made */
-    /* For quick.c: the cells that the pattern touches, indexed by the place of the first lane's cell in its group. An
-     * element is NULL until it is needed. */
-    vm_parts *parts[VM_CELLS];
+    /* For quick.c: the cells that it touches, by the place of the first lane's cell in its line. NULL until it is
+     * needed. */
+    vm_parts *parts[VM_LINE];
     int64_t low, high;
     uint64_t bits; /* the bitwise OR of all differences, for tests of alignment */
     /* The different addresses as distances from the first lane's. who[n] has the lanes with the address at[n], and
@@ -97,7 +97,7 @@ struct vm_check {
     uint32_t modules;                  /* the last vm_check_code.serial */
     vm_pattern *patterns[VM_PATTERNS]; /* indexed by instruction modulo VM_PATTERNS; NULL until needed */
     vm_pattern spare;                  /* used if there is no memory for another pattern */
-    /* bytes of shadow cells of global memory, up to CELL_BYTES_MOST */
+    /* bytes of lines, rows and cells, up to CHECK_CELL_BYTES_MOST */
     size_t cell_bytes;
     /* the last VM_FLIGHTS operations, indexed by number modulo VM_FLIGHTS; NULL until there is one */
     vm_flight *flights;

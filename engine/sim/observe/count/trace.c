@@ -241,8 +241,8 @@ static void cut_back(vm_trace_warp *t, uint32_t at)
 }
 
 /* Adds an instruction to the warp's trace. If the instruction follows the last one, the current run becomes one
- * longer. Otherwise a new run begins. A memory access, a bulk copy or an operation on an mbarrier also adds its
- * record. */
+ * instruction longer. Otherwise a new run begins. A memory access, a bulk copy or an operation on an mbarrier also adds
+ * its record. */
 void count_trace_insn(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_trace_warp *t = w->block->trace ? &w->block->trace[w->index] : NULL;

@@ -115,6 +115,8 @@ static bool runner_begin(vm_runner *runner)
     if (checks_alone) {
         runner->show = launch->watch->checks->insn;
         runner->shown = launch->watch->checks->shown ? launch->watch->checks->shown(runner) : NULL;
+        if (runner->shown && launch->watch->checks->compiles && launch->watch->checks->compiles(runner))
+            runner->access = launch->watch->checks->access;
     }
     return true;
 }

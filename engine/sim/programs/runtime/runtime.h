@@ -45,8 +45,7 @@ void kiln__rt_forget(void);
 
 /* ---- contexts ---- */
 
-/* Loads the driver and if the thread has no current context, makes the primary context of the thread's device
- * current. */
+/* Loads the driver. If the thread has no current context, makes the primary context of the thread's device current. */
 cudaError_t kiln__rt_enter(void);
 /* Returns the ordinal of the current context's device. If there is no current context, returns the ordinal of the
  * thread's device. */

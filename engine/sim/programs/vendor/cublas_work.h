@@ -52,8 +52,8 @@ bool blas_set_product(work *w, int op_a, int op_b, int64_t m, int64_t n, int64_t
 void blas_set_strides(work *w, int64_t a, int64_t b, int64_t c, int64_t batch);
 bool blas_is_stored(const matrix *m); /* returns true if the sizes and the leading dimension are valid */
 
-/* Fills alpha and beta, and enqueues the work, whose function returns false if memory is missing. `alpha` and `beta`
- * are NULL for functions without them. `size` is the size of a scalar. Returns a cublasStatus_t. */
+/* Sets alpha and beta of the work, and enqueues the work. `function` returns false if memory is missing. `alpha` and
+ * `beta` are NULL for functions without them. `size` is the size of a scalar. Returns a cublasStatus_t. */
 int blas_enqueue(cublas_handle handle, work *w, const void *alpha, const void *beta, size_t size,
                  bool (*function)(const void *));
 

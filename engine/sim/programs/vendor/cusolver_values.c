@@ -650,8 +650,8 @@ VENDOR_API int cusolverDnXgesvdp_bufferSize(POLAR_PARAMETERS, size_t *on_device,
                               on_host);
 }
 
-/* NVIDIA's gesvdp may perturb the singular values, and returns the error of this. The stand-in does not perturb them,
- * so the error is 0. */
+/* NVIDIA's gesvdp may perturb the singular values, and returns the error that results. The stand-in does not perturb
+ * them, so the error is 0. */
 VENDOR_API int cusolverDnXgesvdp(POLAR_PARAMETERS, AREAS, void *info, double *error)
 {
     work w = {.name = "cusolverDnXgesvdp",

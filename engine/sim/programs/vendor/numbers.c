@@ -94,7 +94,8 @@ double vendor_read(const void *at, int64_t index, int type)
     }
 }
 
-/* Integer sums wrap, as on the device. If a product of other types is infinite or NaN, the result is 0. */
+/* Integer sums wrap, as on the device. An infinite value or a NaN, which only products of other types give, becomes
+ * 0. */
 static int32_t wrap(double value)
 {
     return isfinite(value) ? (int32_t)(uint32_t)(int64_t)fmod(value, 4294967296.0) : 0;

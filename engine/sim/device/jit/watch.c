@@ -1,0 +1,47 @@
+/* watch.c - regions of launches whose instructions an observer sees (the checks). The region calls the observer before
+ * each access of a whole warp, and the interpreter executes what the observer must see otherwise. */
+#include <string.h>
+
+#include "emit.h"
+
+/* Loads and stores stay in the region, because it calls the observer before them. Atomics become calls of
+ * jit_run_watched(). Operations between lanes have hooks of their own, so they and all other instructions that the
+ * observer sees end the region. Extra operations (guard & 2) are not seen. */
+void jit_watch(const vm_function *function, uint32_t at, const uint8_t *watched, jit_insn *insn)
+{
+    const vm_code *i = &function->code[at];
+    const bool meets = i->masked == vm_op_shfl || i->masked == vm_op_vote || i->masked == vm_op_warp_sync;
+    const bool seen = !(i->guard & 2) && watched[i->insn];
+    if (insn->kind == JIT_STOP || (!seen && !meets))
+        return;
+    if (jit_is_access(insn) && (i->space == PTX_SPACE_GLOBAL || i->space == PTX_SPACE_SHARED))
+        return;
+    if (i->masked == ops_atom)
+        insn->kind = JIT_CALL;
+    else
+        *insn = (jit_insn){.id = insn->id, .kind = JIT_STOP};
+}
+
+void jit_run_watched(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    m = w->runner->show(w, i, m);
+    if (m)
+        i->masked(w, i, m);
+}
+
+void jit_emit_watch(jit_emitter *e, const vm_code *i, const jit_insn *insn)
+{
+    uint64_t address = 0;
+    const unsigned on = ++e->labels;
+    if (!e->u->access || i->guard & 2 || !e->u->watched[i->insn])
+        return;
+    memcpy(&address, &e->u->access, sizeof e->u->access);
+    for (unsigned k = 0; k < insn->use_count; k++)
+        if (!insn->uses[k].write && insn->uses[k].slot == i->a)
+            jit_spill(e, i->a, insn->uses[k].width);
+    unsigned good = jit_value(e, "call i32 inttoptr (i64 %llu to %s)(i64 %%w, i64 %llu)", (unsigned long long)address,
+                              e->u->typed ? "i32 (i64, i64)*" : "ptr", (unsigned long long)(uintptr_t)i);
+    good = jit_value(e, "icmp ne i32 %%v%u, 0", good);
+    jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", good, on, jit_exit(e, e->at, false));
+    jit_label(e, on);
+}

@@ -1,0 +1,192 @@
+/* line_internal.h - lines of shadow memory: their marks, and the checks of plain accesses to compact lines.
+ *
+ * A plain access checks and records whole rows of marks by operations on sets of cells (`vm_row.in`). The functions
+ * return false if they cannot decide; the caller then checks cell by cell. */
+#ifndef KILN_SIM_CHECK_LINE_INTERNAL_H
+#define KILN_SIM_CHECK_LINE_INTERNAL_H
+
+#include "dependent_internal.h"
+#include "vm_checks_internal.h"
+
+/* The limit of all shadow cells of a device, in bytes. Beyond it races may be missed. */
+#define CHECK_CELL_BYTES_MOST ((size_t)1 << 31)
+
+/* Returns the lane of a cell in a row. */
+static inline int check_row_lane(int8_t lane, uint8_t step, unsigned cell) { return lane + (int)(cell >> step); }
+
+/* Returns the rows of a compact line. */
+static inline vm_row *check_line_rows(vm_line *line)
+{
+    return VM_UNLIKELY(line->more != NULL) ? line->more : line->rows;
+}
+static inline const vm_row *check_line_rows_of(const vm_line *line) { return line->more ? line->more : line->rows; }
+
+/* Opens a line: its cells get the marks of its rows. Returns the cells. Returns NULL and sets `starved` if memory runs
+ * out; the line then stays compact. */
+vm_cells *check_line_open(vm_check *check, vm_line *line);
+/* Removes all marks. The line is then compact. */
+void check_line_clear(vm_check *check, vm_line *line);
+/* Returns a copy of a cell of the line. */
+vm_cell check_line_get(const vm_line *line, unsigned n);
+/* Changes a cell of the line from `before`, which it is now, to `cell`. */
+void check_line_put(vm_check *check, vm_line *line, unsigned n, const vm_cell *before, const vm_cell *cell);
+/* Gives the mark to the cells `in`, which have no mark in this role, or which are in an open line. */
+void check_line_add(vm_check *check, vm_line *line, enum vm_role role, const vm_row *mark, uint32_t in);
+
+/* Returns a copy of cell `n` of an array of lines. */
+static inline vm_cell check_page_get(const vm_line *lines, uint64_t n)
+{
+    return check_line_get(&lines[n / VM_LINE], (unsigned)(n % VM_LINE));
+}
+
+/* Returns the time of the last write to a cell. */
+static inline uint32_t check_line_written(const vm_line *line, unsigned n)
+{
+    if (line->cells)
+        return line->cells[n / VM_CELLS].w.stamp[n % VM_CELLS];
+    const vm_row *rows = check_line_rows_of(line);
+    for (uint32_t k = 0; k < line->count; k++)
+        if (rows[k].in[VM_ROLE_WRITE] >> n & 1)
+            return rows[k].stamp;
+    return 0;
+}
+
+/* Returns a line of shared memory. All marks of an open line that the block has not used are older than the block, so
+ * they count as "never written", and the line becomes compact again. */
+static inline vm_line *check_shared_line(vm_check *check, const vm_check_block *b, uint64_t at)
+{
+    vm_line *line = &b->lines[at];
+    if (VM_UNLIKELY(line->cells && line->base != b->base))
+        check_line_clear(check, line);
+    line->base = b->base;
+    return line;
+}
+
+/* One plain access of a warp, while it is checked. */
+typedef struct vm_plain {
+    vm_check *check; /* of the device that owns the memory */
+    const vm_clock *clock;
+    uint32_t now, insn, block, who, limit; /* who: vm_mark.who of the warp's first lane */
+    uint32_t base; /* shared memory: the time at which the block began; global memory: at which the launch began */
+    bool shared;
+    bool read_only; /* ld.global.nc */
+    bool readers;   /* asynchronous operations may have read cells */
+} vm_plain;
+
+/* The cells of a line that a plain access touches, and the lanes that touch them (vm_row). `many`: VM_MANY if several
+ * lanes touch each of the cells, otherwise 0. */
+typedef struct vm_touch {
+    uint32_t in;
+    uint16_t many;
+    int8_t lane;
+    uint8_t step;
+} vm_touch;
+
+enum { VM_SAME = VM_WHO | VM_MANY }; /* the bits of `who` that must be equal for the same threads */
+
+/* Returns the cells of `in` that have the same lane in the row and in the access. */
+static inline uint32_t check_same_lanes(const vm_row *row, const vm_touch *t, uint32_t in)
+{
+    if (row->step == t->step)
+        return row->lane == t->lane ? in : 0;
+    uint32_t same = 0;
+    VM_EACH(c, in)
+        same |= (uint32_t)(check_row_lane(row->lane, row->step, c) == check_row_lane(t->lane, t->step, c)) << c;
+    return same;
+}
+
+/* Returns true if some of the cells `in` of the row are newer than the limit and have a mark of another thread. */
+static inline bool check_is_unordered(const vm_plain *k, const vm_row *row, const vm_touch *t, uint32_t in)
+{
+    if (row->stamp <= k->limit || !in)
+        return false;
+    if (((row->who ^ k->who) & VM_WHO) || (row->who & (VM_MANY | VM_PENDING)) || t->many || row->block != k->block ||
+        row->stamp <= k->base)
+        return true;
+    return check_same_lanes(row, t, in) != in;
+}
+
+/* Removes the marks of the cells `in` in one role. */
+static inline void check_line_remove(vm_line *line, enum vm_role role, uint32_t in)
+{
+    vm_row *rows = check_line_rows(line);
+    for (uint32_t n = 0; n < line->count; n++)
+        rows[n].in[role] &= ~in;
+}
+
+static inline vm_row check_own_row(const vm_plain *k, const vm_touch *t)
+{
+    return (vm_row){.stamp = k->now,
+                    .insn = k->insn,
+                    .block = k->block,
+                    .who = (uint16_t)(k->who | t->many),
+                    .lane = t->lane,
+                    .step = t->step};
+}
+
+/* Returns true if a write to the cells races with nothing. Changes nothing. */
+static inline bool check_line_may_write(const vm_plain *k, const vm_line *line, const vm_touch *t)
+{
+    const vm_row *rows = check_line_rows_of(line);
+    for (uint32_t n = 0; n < line->count; n++) {
+        const vm_row *row = &rows[n];
+        if (check_is_unordered(k, row, t,
+                               (row->in[VM_ROLE_WRITE] | row->in[VM_ROLE_READ] | row->in[VM_ROLE_READ2]) & t->in))
+            return false;
+        if (row->in[VM_ROLE_CONSTANT] & t->in && (k->shared ? k->readers : row->stamp > k->base))
+            return false;
+    }
+    return true;
+}
+
+/* Returns true if one access has made the marks of both rows. */
+static inline bool check_is_same_row(const vm_row *a, const vm_row *b)
+{
+    return a->stamp == b->stamp && a->insn == b->insn && a->block == b->block && a->who == b->who &&
+           a->lane == b->lane && a->step == b->step;
+}
+
+/* Records the access in one role for all of its cells. */
+static inline void check_line_record(const vm_plain *k, vm_line *line, enum vm_role role, const vm_touch *t)
+{
+    const vm_row made = check_own_row(k, t);
+    vm_row *rows = check_line_rows(line), *same = NULL;
+    for (uint32_t n = 0; n < line->count; n++) {
+        rows[n].in[role] &= ~t->in;
+        same = check_is_same_row(&rows[n], &made) ? &rows[n] : same;
+    }
+    if (VM_LIKELY(same != NULL))
+        same->in[role] |= t->in;
+    else
+        check_line_add(k->check, line, role, &made, t->in);
+}
+
+bool check_line_merge(const vm_plain *k, vm_line *line, const vm_touch *t, uint32_t fresh);
+
+/* Checks and records a read of a compact line, as check_cell() of access.c does. */
+static inline bool check_line_read(const vm_plain *k, vm_line *line, const vm_touch *t)
+{
+    const vm_row *rows = check_line_rows_of(line);
+    uint32_t written = 0, fresh = 0;
+    for (uint32_t n = 0; n < line->count; n++) {
+        const vm_row *row = &rows[n];
+        const uint32_t in = row->in[VM_ROLE_WRITE] & t->in;
+        if (check_is_unordered(k, row, t, in) || (in && k->read_only && !k->shared && row->stamp > k->base))
+            return false;
+        written |= row->stamp > k->base ? in : 0;
+        fresh |= row->stamp > k->limit ? row->in[VM_ROLE_READ] & t->in : 0;
+    }
+    if (k->shared && written != t->in) /* some of these cells were never written */
+        return false;
+    if (VM_UNLIKELY(k->read_only && !k->shared)) {
+        check_line_record(k, line, VM_ROLE_CONSTANT, t);
+        if (line->cells) /* the line needed another row */
+            return false;
+    }
+    if (VM_UNLIKELY(fresh))
+        return check_line_merge(k, line, t, fresh);
+    check_line_record(k, line, VM_ROLE_READ, t);
+    return true;
+}
+
+#endif
