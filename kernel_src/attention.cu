@@ -87,8 +87,8 @@ template <bool maximum> __device__ __forceinline__ float block_all_reduce(float 
 // One block per query: computes all its scores, their softmax, and then the mean of V with these weights.
 //
 // The scores are in shared memory, which limits KEYS. Each thread multiplies the query by one key, so a warp reads 32
-// rows at once. Then each thread sums one column of V. Every query reads K and V again: they come from the L2, QUERIES
-// times. Only the result is rounded.
+// rows at once. Then each thread sums one column of V. Every query reads K and V again, so both come from the L2
+// QUERIES times. Only the result is rounded.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     attention_naive(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
                     bf16 *__restrict__ o, unsigned heads, unsigned kv_heads, unsigned queries, unsigned keys)

@@ -38,8 +38,9 @@ enum {
 typedef float vector __attribute__((vector_size(LANES * sizeof(float))));
 typedef int32_t words __attribute__((vector_size(LANES * sizeof(int32_t))));
 
-/* TOGETHER queries of the forward pass. Keys are in panels of WIDTH keys, each with its elements in order of the depth:
- * panels[key / WIDTH][d][key % WIDTH]. Scores and columns are padded to whole panels. */
+/* TOGETHER queries of the forward pass, which one loop computes at once. Keys are in panels of WIDTH keys, each with
+ * its elements in order of the depth: panels[key / WIDTH][d][key % WIDTH]. Scores and columns are padded to whole
+ * panels. */
 typedef struct four {
     const float *rows, *panels, *values;
     float *scores, *columns;       /* columns: the sum of p^2 of each key */
@@ -437,7 +438,8 @@ static void copy_rows(const kiln_array *array, size_t head, size_t from, size_t 
     memcpy((char *)array->data + head * bytes, (const char *)array->data + from * bytes, bytes);
 }
 
-/* Copies everything of one head of keys, and of the query heads that share it, from the head with the same numbers. */
+/* Copies all arrays of one head of keys, and of the query heads that share it, from an earlier head with the same
+ * inputs. */
 static void repeat_head(void *user, size_t index, size_t worker)
 {
     (void)worker;

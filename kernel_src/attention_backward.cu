@@ -93,7 +93,7 @@ __device__ __forceinline__ unsigned first_query(unsigned key, Sizes n)
     return CAUSAL ? (unsigned)max((int)(key + n.queries - n.keys), 0) : 0;
 }
 
-// Returns how many keys a query sees. A result that is not positive means none.
+// Returns how many keys a query sees. A result of 0 or less means that the query sees no key.
 __device__ __forceinline__ int keys_seen(unsigned query, Sizes n)
 {
     return min(CAUSAL ? (int)(query + 1 + n.keys - n.queries) : (int)n.keys, (int)n.keys);

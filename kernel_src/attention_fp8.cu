@@ -87,8 +87,9 @@ template <bool maximum> __device__ __forceinline__ float block_all_reduce(float 
     return mine;
 }
 
-// One block per query, as in attention.cu: all scores in shared memory, their softmax, then the mean of V. No
-// exponential is rounded to 8 bits, so this kernel shows how much of the error of the other kernels comes from that.
+// As in attention.cu, each block has one query. It computes all scores in shared memory, their softmax, and then the
+// mean of V. No exponential is rounded to 8 bits, so this kernel shows how much of the other kernels' error comes from
+// this rounding.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     attention8_naive(const f8e4m3 *__restrict__ q, const f8e4m3 *__restrict__ k, const f8e4m3 *__restrict__ v,
                      const float *q_scale, const float *k_scale, const float *v_scale, bf16 *__restrict__ o,
@@ -141,7 +142,7 @@ __device__ __forceinline__ unsigned row_place(unsigned row, unsigned column)
     return swizzled<ROW_BYTES>(row * ROW_BYTES + column);
 }
 
-// Converts four exponentials to e4m3. The first one is in the lowest byte.
+// Converts four exponentials to e4m3. The lowest byte gets `a`.
 __device__ __forceinline__ unsigned pack_quad(float a, float b, float c, float d)
 {
     unsigned quad;
@@ -324,8 +325,8 @@ __device__ __forceinline__ void take_tile8(float (&o)[HEAD_DIM / 2], Softmax &so
         }
 }
 
-// One block per tile of 16 WARPS queries, and STAGES tiles of keys and values that cp.async brings, as in attention.cu.
-// Products by mma.sync, from sm_89 on. V is transposed where it is read, by each warp for itself.
+// A block makes one tile of 16 WARPS queries. As in attention.cu, shared memory has STAGES tiles of keys and values,
+// which cp.async brings. The products use mma.sync, from sm_89 on. Each warp transposes V when it reads V.
 extern "C" __global__ void __launch_bounds__(THREADS)
     attention8_flash_async(const f8e4m3 *__restrict__ q, const f8e4m3 *__restrict__ k, const f8e4m3 *__restrict__ v,
                            const float *q_scale, const float *k_scale, const float *v_scale, bf16 *__restrict__ o,

@@ -1,7 +1,8 @@
-// attention_tiles.cuh - the common part of attention.cu and attention_fp8.cu: which tile a block takes, and the ring of tiles
-// that one warp fills for warp groups.
+// attention_tiles.cuh - the common part of attention.cu and attention_fp8.cu: which tile a block takes, and the ring of
+// tiles that one warp fills for warp groups.
 //
-// The file that includes this one has the macros CAUSAL, HEADS_FIRST, STAGES and PERSISTENT (attention.cu describes them).
+// The file that includes this one has the macros CAUSAL, HEADS_FIRST, STAGES and PERSISTENT (attention.cu describes
+// them).
 
 #ifndef ATTENTION_TILES_CUH
 #define ATTENTION_TILES_CUH
@@ -15,7 +16,7 @@ struct Sizes {
     unsigned heads, kv_heads, queries, keys; // heads: over all batches
 };
 
-// Returns how many keys a query sees. A result that is not positive means none.
+// Returns how many keys a query sees. A result of 0 or less means that the query sees no key.
 __device__ __forceinline__ int keys_seen(unsigned query, Sizes n)
 {
     return min(CAUSAL ? (int)(query + 1 + n.keys - n.queries) : (int)n.keys, (int)n.keys);

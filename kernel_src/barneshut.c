@@ -79,7 +79,7 @@ static place make_place(body_kind kind, kiln__random *random, uint64_t i)
 
 enum { PULL_SAMPLES = 64 };
 
-/* Bodies for which the pulls of all bodies are added up. */
+/* The sums of greatest_sum(). Each sum adds the lengths of the pulls of all bodies on one body of a sample. */
 typedef struct sampling {
     const float *bodies;
     uint64_t count;
@@ -179,7 +179,7 @@ typedef struct problem {
     uint64_t every;   /* of every AT_ONCE * every bodies, AT_ONCE are computed */
 } problem;
 
-/* The points of a sum, a column each, so that four are added at once. */
+/* The points of a sum. Each coordinate has its own array, so that one vector instruction adds four points. */
 typedef struct points {
     double x[LIST_MOST], y[LIST_MOST], mass[LIST_MOST];
     size_t count;

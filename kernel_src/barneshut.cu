@@ -528,9 +528,9 @@ extern "C" __global__ void __launch_bounds__(WALK)
 // only adds pairs.
 //
 // A node is compared with the box around the warp's bodies, which are 32 BODIES neighbours. Its distance from a body is
-// at least its distance from the box. So no body gets a node that the body itself would open. Opened nodes go to a
-// stack, as the number of their first child. The warp takes eight at a time and examines their 32 children. The stack
-// has at most 32 nodes of each depth, because children are pushed only after all deeper nodes were taken.
+// at least its distance from the box. So no body gets a node that the body itself would open. For an opened node, the
+// number of its first child goes to a stack. The warp takes eight numbers at a time and examines the 32 children. The
+// stack has at most 32 nodes of each depth, because children are pushed only after all deeper nodes were taken.
 enum : u32 { TAKEN = WARP / 4, STACK = WARP * DEPTH, LIST = 2 * WARP, WALK_WARPS = WALK / WARP };
 
 struct WalkShared {

@@ -88,8 +88,8 @@ extern "C" __global__ void __launch_bounds__(256)
 #endif
 
 #if defined BFS_VERTEX_PARALLEL || !defined BFS_ONE
-// One thread per vertex, at every level. The threads of the frontier's vertices read their neighbours. The kernel needs
-// no atomics, because all threads that write a level write the same value.
+// At every level each thread has one vertex. If the vertex is in the frontier, its thread reads its neighbours. The
+// kernel needs no atomics, because all threads that write a level write the same value.
 //
 // Every level reads the whole array `levels`, so a search costs vertices times levels. This is acceptable for a graph
 // with few levels, but not for a road network or a path. A warp takes as long as its vertex with the most edges.
@@ -199,7 +199,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined BFS_WARP_PER_VERTEX || !defined BFS_ONE
-// One warp per vertex of the frontier. Its lanes read neighbouring elements of index, so a vertex with many edges
+// Each warp has one vertex of the frontier. Its lanes read neighbouring elements of index, so a vertex with many edges
 // delays its warp by only a thirty-second of the time.
 //
 // Compared with frontier_block_queue: reads are coalesced and lanes are evenly loaded if vertices have many edges. If

@@ -1157,8 +1157,9 @@ __device__ __forceinline__ void store_points(float *y, float (&v)[PAIRS], unsign
 #endif
 
 #if defined(CONVNET_WINOGRAD) || !defined(CONVNET_ONE)
-// Transformed filters: for each of PAIRS and each group, CHUNKS * TILE_K rows of PACKED_FILTERS. There is one row per
-// channel, with zeros after the last channel and filter. Neighbouring threads have neighbouring filters.
+// Computes the transformed filters. The array has CHUNKS * TILE_K rows of PACKED_FILTERS for each of PAIRS and each
+// group. There is one row per channel, with zeros after the last channel and filter. Neighbouring threads have
+// neighbouring filters.
 extern "C" __global__ void convnet_winograd_filters(const float *__restrict__ w, float *__restrict__ transformed)
 {
     constexpr unsigned ROWS = CHUNKS * TILE_K, ROWS_1 = at_least_one(ROWS), WIDE = at_least_one(PACKED_FILTERS);

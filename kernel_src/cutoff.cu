@@ -252,8 +252,9 @@ __device__ __forceinline__ int points_near(float at, int points, float spacing, 
     return (int)fminf(floorf((at + radius) / spacing) + 2, (float)points) - first;
 }
 
-// One block per atom of the overflow list. It adds to all points within the radius by atomics, which treat denormal
-// numbers as 0. The test of the distance is exact, so an infinite charge affects only points within the radius.
+// Each block processes one atom of the overflow list. It adds to all points within the radius by atomics, which treat
+// denormal numbers as 0. The test of the distance is exact, so an infinite charge affects only points within the
+// radius.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     cutoff_overflow(const float4 *overflow, const u32 *taken, float *energy, int nx, int ny, int nz, float spacing,
                     float radius)
@@ -356,7 +357,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #endif
 
 #if defined CUTOFF_WALKING || !defined CUTOFF_ONE
-// As many blocks as the multiprocessors hold. Each of them processes one region after the other.
+// The grid has as many blocks as the multiprocessors hold at a time. Each of them processes one region after the other.
 extern "C" __global__ void __launch_bounds__(THREADS)
     cutoff_walking(const float4 *bins, const u32 *counts, u32 offset_count, float *energy, int nx, int ny, int nz,
                    float spacing, float radius)

@@ -84,9 +84,9 @@ __device__ __forceinline__ offset place(int x, int y, int z, int nx, int ny)
 }
 
 #if defined DCS_SCATTER_ATOMIC || !defined DCS_ONE
-// One thread per atom and slice, which adds to every point of the slice. All lanes add to the same point at the same
-// time, so their additions are serialised, and their order differs from run to run. Atomics treat denormal numbers as
-// 0.
+// A thread processes one atom and one slice, and adds to every point of the slice. All lanes add to the same point at
+// the same time, so their additions are serialised, and their order differs from run to run. Atomics treat denormal
+// numbers as 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     dcs_scatter_atomic(const float4 *atoms, unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -385,9 +385,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 #if defined DCS_SHARED_ROOT || !defined DCS_ONE
 
-// Let three points of a column be h apart. Let d be the distance along y from an atom to the middle point, and D the
-// square of its distance plus h^2. Then the squares of the three distances are D - h^2 and D +- 2 h d. They all follow
-// from y = 1 / sqrt(D) alone:
+// Let h be the distance between neighbours among three points of a column. Let d be the distance along y from an atom
+// to the middle point. Let D be the square of the whole distance from the atom to the middle point, plus h^2. Then the
+// squares of the three distances are D - h^2 and D +- 2 h d. They all follow from y = 1 / sqrt(D) alone:
 //     1 / sqrt(D - h^2)        = y (1 - h^2 y^2)^(-1/2),
 //     1 / sqrt(D +- 2 h d)     = y (1 +- e)^(-1/2),  e = 2 h d y^2,
 // by short series, as long as |e| and (h y)^2 are small, that is, for distant atoms. The even and the odd part of the

@@ -124,7 +124,7 @@ __device__ __forceinline__ int exponent_of(unsigned scale)
     return (int)(scale << 1) >> 1;
 }
 
-// One warp per row of A.
+// Each warp processes one row of A.
 extern "C" __global__ void __launch_bounds__(256)
     residues_scale_rows(const double *__restrict__ A, unsigned *scales, unsigned rows, unsigned columns)
 {
@@ -221,8 +221,8 @@ __device__ __forceinline__ double scaled(double x, unsigned scale)
     return scale & NOT_FINITE ? 0 : rint(times_power(x, exponent_of(scale)));
 }
 
-// Remainders of A: four neighbours of a row per thread. `pitch` is the number of bytes in a row of remainders; zeros
-// fill the end of the row.
+// Computes the remainders of A. Each thread has four neighbours of a row. `pitch` is the number of bytes in a row of
+// remainders; zeros fill the end of the row.
 extern "C" __global__ void __launch_bounds__(256)
     residues_of_rows(const double *__restrict__ A, const unsigned *scales, unsigned *to, unsigned rows, unsigned columns,
                      unsigned pitch)
@@ -467,7 +467,7 @@ __device__ __forceinline__ double join_remainders(const unsigned (&r)[MODULI])
     return fma((double)limbs[2], 0x1p64, (double)low);
 }
 
-// Four neighbours of a row of C per thread.
+// Each thread computes four neighbours of a row of C.
 extern "C" __global__ void __launch_bounds__(256)
     residues_join(const double *__restrict__ A, const double *__restrict__ B, double *__restrict__ C,
                   const unsigned *__restrict__ remainders, const unsigned *__restrict__ rows,

@@ -401,7 +401,7 @@ struct warp_product {
     // Writes the sums to C through shared memory: 16 WARPS_M rows at a time, in aligned pieces of 16 bytes. Rows of C
     // may begin at any address. A row lies in the room as many elements after a multiple of 16 bytes as it does in C.
     // So a piece that is aligned in C is aligned in the room too. At most 16 bytes at each end of a row are written by
-    // elements. `room` has 16 WARPS_M rows of `pitch` elements. It may be the room of the tiles.
+    // elements. `room` has 16 WARPS_M rows of `pitch` elements, and may be the memory of the tiles.
     __device__ __forceinline__ void store_staged(unsigned char *room, result *C, unsigned first_row,
                                                  unsigned first_column, unsigned M, unsigned N) const
     {
@@ -898,8 +898,8 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
     // A thread adds and writes four sums of a row at a time. The blocks of a cluster share the tile.
     const bool quads = N % 4 == 0 && is_aligned<4 * sizeof(result)>(C);
     for (unsigned item = rank * threads + threadIdx.x; item < rows * columns / 4; item += SPLIT * threads) {
-        // If four results cannot be written at once, neighbouring threads write neighbouring results: item 32 q + l has
-        // every 32nd result from 128 q + l on.
+        // If a thread cannot write four results at once, neighbouring threads write neighbouring results. Item 32 q + l
+        // then has the results 128 q + l, 128 q + l + 32, and so on.
         constexpr unsigned stretch = columns < 128 ? columns : 128, apart = stretch / 4;
         const unsigned begin = quads ? 4 * item : item / apart * stretch + item % apart, distance = quads ? 1 : apart;
         const unsigned r = begin / columns, c = begin % columns;
@@ -978,9 +978,9 @@ __device__ __forceinline__ void store_lines(result *to, const result *from, unsi
 // stretch of bytes. cp.async copies the aligned pieces of 16 bytes that contain it, wherever it begins. The same holds
 // for B by columns. If B lies by rows, each row is a stretch of its own. Lanes read the stretches by elements.
 //
-// A warp keeps the fragments of B for all columns of the tile. It makes DOWN times 16 rows. It puts 16 rows of results
-// into shared memory, and writes them by complete lines. It waits for no other warp. A and B begin at multiples of 16
-// bytes.
+// A warp keeps the fragments of B for all columns of the tile. The warp makes DOWN times 16 rows. It puts 16 rows of
+// results into shared memory, and writes them by complete lines. A warp waits for no other warp. A and B begin at
+// multiples of 16 bytes.
 struct thin {
     enum : unsigned { rows = 16 * WARPS_M * DOWN, threads = WARP * WARPS_M, across = TILE_N / 8, pitch = TILE_N + 8 };
     enum : unsigned { row_b = TILE_N * SIZE + 32 }; // bytes for a stretch of a row of B

@@ -10,8 +10,8 @@
 // the numbers of a block. A block must be short, because its largest number determines the scale. So a block has 16 or
 // 32 numbers, and tensor cores apply the scales while they multiply. The element of C is
 //     sum over k of a[k] scale_a[k / block] b[k] scale_b[k / block]
-// Sums are in single precision. C is f32, f16 or bf16. A_scales is M x K / block and B_scales N x K / block, by rows, a
-// byte for each scale. K is a multiple of 32. M and N have any size in `plain`, and K may be 0 there.
+// Sums are in single precision. C is f32, f16 or bf16. A_scales is M x K / block and B_scales is N x K / block, both by
+// rows. A scale is a byte. K is a multiple of 32. In the kernel `plain`, M and N have any size, and K may be 0.
 //
 // The kernels `mma_scaled` and `tcgen05` need devices that were not available. They were never run on hardware, and
 // were tested only on the simulated device. Their code is left out on other devices.

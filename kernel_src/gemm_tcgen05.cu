@@ -157,7 +157,7 @@ __device__ __forceinline__ void multiply_tiles(const room &room, const tensor_ma
 #endif
 
 #if defined(GEMM_TCGEN05) || !defined(GEMM_ONE)
-// Tiles blockIdx.x, blockIdx.x + gridDim.x, and so on.
+// A block makes tiles blockIdx.x, blockIdx.x + gridDim.x, and so on.
 struct fixed_order {
     unsigned tile, tiles;
     __device__ __forceinline__ void make() const

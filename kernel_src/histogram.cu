@@ -111,7 +111,7 @@ struct GlobalCount {
     __device__ __forceinline__ void part(unsigned part, bool there) { each_of_part(part, there, *this); }
 };
 
-// One atomic addition in global memory per key.
+// Does one atomic addition in global memory per key.
 //
 // The L2 serialises additions to the same word. With few bins, or many equal keys, the whole device waits for a few
 // words.
@@ -153,7 +153,7 @@ struct SharedCount {
     __device__ __forceinline__ void part(unsigned part, bool there) { each_of_part(part, there, *this); }
 };
 
-// One private histogram per block, in shared memory. At the end the block adds it to the histogram in global memory.
+// Each block has a private histogram in shared memory. At the end the block adds it to the histogram in global memory.
 //
 // Only BINS atomics per block remain in global memory, instead of one per key. An atomic in shared memory takes one
 // cycle for each lane whose bin is in the same bank: three to four for evenly spread keys. Lanes with the same bin

@@ -62,7 +62,7 @@ __device__ __forceinline__ float at(const float *matrix, unsigned row, unsigned 
 }
 
 #if defined(MATMUL_NAIVE) || !defined(MATMUL_ONE)
-// One element of P per thread. Both operands come directly from global memory.
+// Each thread makes one element of P. Both operands come directly from global memory.
 //
 // Two reads for a multiply and an add: 1 operation per access. A warp reads neighbouring elements of B (coalesced, if
 // BLOCK_X is at least 8) and one element of A per row (a broadcast), so the L1 serves most reads.
@@ -491,13 +491,14 @@ __device__ __forceinline__ void make_tile(const Product &p, float *P)
 #endif
 
 #if defined(MATMUL_COARSENED) || !defined(MATMUL_ONE)
-// THREAD_M x THREAD_N results per thread. The operands of a step are in registers, all reads have 16 bytes, and the
-// next tile and the next operands are always being loaded.
+// Each thread makes THREAD_M x THREAD_N results. The operands of a step are in registers, all reads have 16 bytes, and
+// the next tile and the next operands are always being loaded.
 //
-// Compared with granular: 2 TILE_M TILE_N / (TILE_M + TILE_N) operations per access from global memory, with tiles of
-// 128 instead of 16. More important now: THREAD_M THREAD_N multiply-adds need THREAD_M + THREAD_N elements from shared
-// memory. With 8 x 8 these are four reads of 16 bytes for 64 multiply-adds. Nearly all issued instructions are
-// multiply-adds. Few warps fit on an SM, so the independent instructions within each warp hide the latency.
+// Compared with granular: tiles have 128 rows and columns instead of 16. An access from global memory serves 2 TILE_M
+// TILE_N / (TILE_M + TILE_N) operations. More important now: THREAD_M THREAD_N multiply-adds need THREAD_M + THREAD_N
+// elements from shared memory. With 8 x 8 these are four reads of 16 bytes for 64 multiply-adds. Nearly all issued
+// instructions are multiply-adds. Few warps fit on an SM, so the independent instructions within each warp hide the
+// latency.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_coarsened(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ P, unsigned M,
                      unsigned N, unsigned K, unsigned walk)

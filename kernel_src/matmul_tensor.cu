@@ -152,8 +152,8 @@ __device__ __forceinline__ bool read_operands(Operands &o, const float *a, const
     return carried;
 }
 
-// Three products of tf32 parts by mma.sync. Each warp splits operands in registers when it reads them from shared
-// memory.
+// Computes three products of tf32 parts by mma.sync. Each warp splits operands in registers when it reads them from
+// shared memory.
 //
 // Compared with coarsened: the bound is a third of the tensor cores' tf32 rate instead of the fp32 units' rate. Each
 // warp that reads a number splits it, TILE_N / WARP_N times for A. A larger part per warp saves this work and reads of

@@ -119,7 +119,8 @@ __device__ __forceinline__ uint4 plus_one(uint4 w)
     return {w.x + 1, w.y + 1, w.z + 1, w.w + 1};
 }
 
-// Increments FLIGHT words per thread, a block apart, from word `first` on. There are `words` words in all.
+// Increments FLIGHT words per thread from word `first` on. The distance between two words of a thread is the size of a
+// block. There are `words` words in all.
 template <unsigned hint>
 __device__ __forceinline__ void increment(const unsigned *x, unsigned *y, offset first, offset words)
 {
@@ -188,8 +189,8 @@ extern "C" __global__ void memory_resident(const unsigned *__restrict__ x, unsig
 #endif
 
 // The common loop of the kernels below: y[i] = make(i) for the first `count` i, FLIGHT elements per thread as in
-// in_flight. All are made before the first is written. So the kernels have the same bytes in flight, and differences in
-// speed have other causes.
+// in_flight. All results are made before the first result is written. So the kernels have the same bytes in flight, and
+// differences in speed have other causes.
 template <class Make> __device__ __forceinline__ void for_each(unsigned *y, offset count, Make make)
 {
     offset first = tile_begin(BLOCK * FLIGHT) + threadIdx.x;
@@ -281,9 +282,9 @@ extern "C" __global__ void memory_scattered(const unsigned *__restrict__ x, unsi
 // ---- a matrix: rows of WIDTH elements, the last one may be shorter ----
 
 #if defined(MEMORY_ROW_A_THREAD) || !defined(MEMORY_ONE)
-// One thread per row, as one would divide the work among CPU cores. Neighbours access elements WIDTH apart, so each
-// request is 32 sectors for reading and for writing. The thread needs the rest of each sector next, if it is still in
-// the L1 by then.
+// Each thread processes one row, as CPU cores would divide the work. Neighbouring threads access elements at a distance
+// of WIDTH, so each request has 32 sectors for reading and for writing. The thread needs the rest of each sector next,
+// if it is still in the L1 by then.
 extern "C" __global__ void memory_row_a_thread(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     offset begin = grid_thread<BLOCK>() * WIDTH, end = begin + WIDTH < N ? begin + WIDTH : N;
@@ -293,9 +294,9 @@ extern "C" __global__ void memory_row_a_thread(const unsigned *__restrict__ x, u
 #endif
 
 #if defined(MEMORY_COLUMN_A_THREAD) || !defined(MEMORY_ONE)
-// One thread per column of 64 rows. Neighbours access neighbouring elements, 4 sectors per request. The work is the
-// same as in row_a_thread, and on a CPU this order would be the worse one. Blocks are numbered along the columns of 64
-// rows first, in one dimension, because a grid is at most 65,535 high.
+// Each thread processes one column of 64 rows. Neighbouring threads access neighbouring elements, so a request has 4
+// sectors. The work is the same as in row_a_thread, and on a CPU this order would be the worse one. Blocks are numbered
+// along the columns of 64 rows first, in one dimension, because a grid is at most 65,535 high.
 extern "C" __global__ void memory_column_a_thread(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     constexpr unsigned ACROSS = ceil_div(WIDTH, BLOCK); // blocks for 64 rows
@@ -358,9 +359,10 @@ __device__ __forceinline__ void same_structure(const unsigned *x, unsigned *y, o
 #endif
 
 #if defined(MEMORY_AOS) || !defined(MEMORY_ONE)
-// An array of structures, one thread per structure. The lanes of a warp read one field of 32 structures, FIELDS
-// elements apart, and write in the same way. A request is min(4 FIELDS, 32) sectors. The next FIELDS - 1 requests use
-// the rest of each sector, so the L1 serves the repeated reads, and the L2 has to combine the writes.
+// Accesses an array of structures. Each thread has one structure. At a time the lanes of a warp read one field of 32
+// structures, at distances of FIELDS elements, and write in the same way. A request is min(4 FIELDS, 32) sectors. The
+// next FIELDS - 1 requests use the rest of each sector, so the L1 serves the repeated reads, and the L2 has to combine
+// the writes.
 extern "C" __global__ void memory_aos(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     structures(x, y, N, true);

@@ -24,7 +24,7 @@
 // their order. So there is only one answer, the same bits in every run. N is below 2^32 - 2^16 and may be 0.
 //
 // Between the passes the items are in two arrays in turn. A pair is one word of 8 bytes. The two arrays begin at
-// multiples of 16 bytes; keys, values and results need not.
+// multiples of 16 bytes. Keys, values and results may begin at any element.
 //
 // The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
 // definitions. A kernel is compiled if its own macro MERGESORT_<NAME> is set, or if MERGESORT_ONE is not set.

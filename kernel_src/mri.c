@@ -137,8 +137,8 @@ struct problem {
     uint64_t first;       /* the first sample of the stretch in the tables */
     size_t stretch, room; /* samples in the stretch; the largest number of them, a multiple of PART */
     double *columns;      /* for each sample: `padded` cosines, then `padded` sines */
-    /* [1] and [2]: y and z ([0] is not used). For each coordinate from 0 to half - 1: `room` cosines, then `room`
-     * sines. The coordinate -i uses the entry of i. */
+    /* Element 1 is for y, element 2 is for z, and element 0 is not used. For each coordinate from 0 to half - 1, the
+     * array has `room` cosines, then `room` sines. The coordinate -i uses the entry of i. */
     double *turns[3];
     turn *weights;   /* 0 if a sample is not finite: add_all_special() adds these samples */
     double *workers; /* for each worker: SUMS x padded sums of TASK_ROWS rows, and the factors of ROWS rows */

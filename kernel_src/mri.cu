@@ -117,8 +117,9 @@ __device__ __forceinline__ float cycles_of(float kx, float ky, float kz, const V
 }
 
 #if defined MRI_SCATTER_ATOMIC || !defined MRI_ONE
-// One thread per sample and slice. It computes its weight, then adds to every voxel of the slice. All lanes add to the
-// same voxel at once, and the order of the additions differs from run to run. Atomics treat denormal numbers as 0.
+// Each thread processes one sample and one slice. It computes its weight, then adds to every voxel of the slice. All
+// lanes add to the same voxel at once, and the order of the additions differs from run to run. Atomics treat denormal
+// numbers as 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_scatter_atomic(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d,
                        unsigned samples, float *re, float *im, int nx, int ny, int nz)

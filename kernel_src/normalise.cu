@@ -312,7 +312,7 @@ __device__ __forceinline__ typename Op::item threads_reduce(typename Op::item mi
 }
 
 #if defined(NORMALISE_TWO_PASS) || !defined(NORMALISE_ONE)
-// One block per row, one element per thread and iteration: the formulas, pass by pass.
+// A block makes one row by the formulas, pass by pass. A thread reads one element per iteration.
 //
 // Softmax and layer norm read the row three times, RMS norm twice. A row of some KB is still in the L1 or L2 when it is
 // read again, so memory delivers it once. But each pass waits for the previous one at a barrier, and a thread has few
@@ -470,7 +470,8 @@ typedef choose<KIND, Exponentials, Moments, Squares> Known;
 #endif
 
 #if defined(NORMALISE_ONLINE) || !defined(NORMALISE_ONE)
-// One block per row, in two passes: the first finds the statistics of the row, the second writes the row.
+// A block makes one row in two passes. The first pass finds the statistics of the row, and the second pass writes the
+// row.
 //
 // Compared with two_pass: one pass fewer, words of 16 bytes, and IN_FLIGHT words in flight per thread. This costs some
 // arithmetic: with each vector the running maximum or mean changes, and the sum is corrected.
@@ -765,9 +766,9 @@ struct Lanes { // a team of LANES threads of a block
 //
 // Compared with online: there is no second read, not even from the L2. All lines of memory are requested at once,
 // before any arithmetic. A narrow row needs a warp or less and no barrier, and a block has several rows. With fewer
-// blocks than rows, a thread continues with other rows, and may fetch the next rows AHEAD. A row of bfloat16 needs half
-// the registers if it is kept AS_WORDS, but exponentials are computed twice. Rows IN_SHARED memory need no registers,
-// so more rows can be in flight.
+// blocks than rows, a thread continues with other rows, and may fetch the next rows early (AHEAD). A row of bfloat16
+// needs half the registers if KEEP is AS_WORDS, but exponentials are computed twice. If KEEP is IN_SHARED, rows are in
+// shared memory and need no registers, so more rows can be in flight.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM > 0 ? PER_SM : 1)
     normalise_register_row(const element *__restrict__ x, const element *__restrict__ gamma,
                            const element *__restrict__ beta, element *__restrict__ y, unsigned rows, unsigned width,

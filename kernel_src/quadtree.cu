@@ -154,8 +154,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) quadtree_add(offset *values,
             values[first + k] += before;
 }
 
-// One thread per child, whose points are known now. `marks` gets the number of pieces of the child, and whether it has
-// children. The element after the last child is 0.
+// Each thread has one child, whose points are known now. `marks` gets the number of pieces of the child, and whether it
+// has children. The element after the last child is 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     quadtree_children(uint4 *nodes, const Split *list, const offset *sums, offset *marks, u32 splits, u32 depth)
 {

@@ -413,7 +413,7 @@ extern "C" __global__ void __launch_bounds__(256)
         found[chunk] = noted;
 }
 
-// One block per depth: an exclusive scan of the depth's counts. The total goes to totals[depth].
+// Each block computes the exclusive scan of the counts of one depth. The total goes to totals[depth].
 extern "C" __global__ void __launch_bounds__(SCAN_BLOCK) quadtree_number(u32 *counts, u32 *totals, u32 chunks)
 {
     __shared__ u32 warps[2][WARP];
@@ -446,8 +446,8 @@ extern "C" __global__ void __launch_bounds__(SCAN_BLOCK) quadtree_number(u32 *co
         totals[blockIdx.x] = before;
 }
 
-// Returns the number of nodes with children of all depths before lane_id(). Lane DEPTH gets the number of all nodes
-// with children.
+// Returns the number of nodes with children at all depths below the number of the lane. Lane DEPTH gets the number of
+// all nodes with children.
 __device__ __forceinline__ u32 splits_before(const u32 *totals)
 {
     const u32 mine = lane_id() < DEPTH ? totals[lane_id()] : 0;

@@ -102,7 +102,7 @@ __device__ __forceinline__ word raw(word number)
     return number & sign ? number ^ sign : ~number;
 }
 
-// The digit of a pass. The last one may have fewer bits than the others.
+// The digit of a pass. The last digit may have fewer bits than the other digits.
 struct Digit {
     unsigned shift, mask;
     __device__ __forceinline__ Digit(unsigned first_bit, unsigned end_bit, unsigned pass) : shift(first_bit + pass * DIGIT_BITS)
@@ -213,8 +213,8 @@ struct Tile {
 };
 
 // Where a pass reads and writes. Passes alternate between scratch memory and the sorted items, so that the last one
-// writes the sorted items. The first one reads the input and orders it; the passes between see ordered numbers in place
-// of keys.
+// writes the sorted items. The first pass reads the keys and converts them to ordered numbers. The passes between the
+// first and the last pass see these numbers in place of keys.
 struct Route {
     const word *from_keys;
     const unsigned *from_values;

@@ -280,8 +280,8 @@ __device__ __forceinline__ void reduce_tree(item *s, unsigned end)
 }
 
 #if defined(REDUCTION_NEIGHBOURED_DIVERGENT) || !defined(REDUCTION_ONE)
-// One item per thread, then a tree in shared memory: in step k every 2^k-th thread combines its item with the item
-// 2^(k-1) places further on.
+// Each thread has one item in shared memory, and the block combines the items by a tree: in step k every 2^k-th thread
+// combines its item with the item 2^(k-1) places further on.
 //
 // Active threads are spread over all warps, so every warp takes part in every step with fewer and fewer lanes: the mean
 // number of active lanes falls towards 1. In the first five steps every warp has a divergent branch, after that every
@@ -306,8 +306,8 @@ extern "C" __global__ void reduction_neighboured_divergent(const element *__rest
 // Computes the same tree over the same items as the kernel above, but the n-th thread combines the n-th pair.
 //
 // The first threads are the active ones, so whole warps are idle, and divergent branches remain only in the last five
-// steps. But the lanes of a warp access words 2 strides apart in shared memory, which causes bank conflicts of 2, 4,
-// ... 32 ways.
+// steps. But neighbouring lanes access words of shared memory at a distance of 2 strides, which causes bank conflicts
+// of 2, 4, ... 32 ways.
 extern "C" __global__ void reduction_neighboured(const element *__restrict__ x, item *__restrict__ partials, offset N)
 {
     __shared__ item s[BLOCK];

@@ -92,11 +92,11 @@ __device__ __forceinline__ void store_item(value *y, offset first, unsigned i, o
 }
 
 #if defined(SCAN_KOGGE_STONE) || !defined(SCAN_ONE)
-// One item per thread in shared memory. In step k each thread adds the item 2^k places before its own (Kogge and Stone,
-// 1973).
+// Each thread has one item in shared memory. In step k each thread adds the item 2^k places before its own (Kogge and
+// Stone, 1973).
 //
-// log2 BLOCK steps of BLOCK additions, so N log N additions in all. A step reads and writes the same array, which takes
-// two barriers.
+// There are log2 BLOCK steps of BLOCK additions, so N log N additions in all. A step reads and writes the same array,
+// which takes two barriers.
 extern "C" __global__ void scan_kogge_stone(const value *x, value *y, value *__restrict__ sums, offset N)
 {
     __shared__ value s[BLOCK];
@@ -207,8 +207,8 @@ template <unsigned count> __device__ __forceinline__ value prefix_of_warp(const 
 }
 
 #if defined(SCAN_THREE_PHASE) || !defined(SCAN_ONE)
-// ITEMS consecutive items per thread (a blocked arrangement), in three phases. Each thread scans its own items. Then
-// the threads' aggregates are scanned. Then each thread adds the aggregate of the threads before it.
+// Each thread has ITEMS consecutive items (a blocked arrangement). The kernel has three phases. Each thread scans its
+// own items. Then the threads' aggregates are scanned. Then each thread adds the aggregate of the threads before it.
 //
 // Compared with brent_kung: N additions in the first phase and N in the third, and the steps with barriers only process
 // the threads' sums. The section goes through shared memory in both directions. There it changes from a striped
@@ -386,9 +386,9 @@ extern "C" __global__ void scan_add(value *__restrict__ y, const value *__restri
 // Reduce, then scan: the first kernel computes only the aggregate of its tile, and the third kernel scans the tile from
 // a known prefix.
 //
-// Compared with three_phase and the kernels before it, whose first kernel scans and whose third kernel reads and writes
-// y again: three passes over memory instead of four. Warps scan by shuffles, words are 16 bytes, and no item goes
-// through shared memory.
+// In three_phase and the kernels before it, the first kernel scans, and the third kernel reads and writes y again.
+// Those are four passes over memory, and here there are three. Warps scan by shuffles, words are 16 bytes, and no item
+// goes through shared memory.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     scan_tile_sums(const value *__restrict__ x, value *__restrict__ sums, offset N)
 {

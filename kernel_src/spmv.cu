@@ -219,8 +219,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-// One thread per block of the previous launch. For each row, the first block that ended in it adds the sums of all
-// blocks for this row, in the order of the blocks. So the bits are the same in every run.
+// Each thread processes one block of the previous launch. For each row, the first block that ended in it adds the sums
+// of all blocks for this row, in the order of the blocks. So the bits are the same in every run.
 extern "C" __global__ void __launch_bounds__(256)
     spmv_merge_fixup(const u32 *carry_rows, const float *carry_sums, float *y, u32 blocks, u32 rows)
 {
@@ -423,7 +423,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // ---- BCSR: dense blocks of BLOCK_ROWS x BLOCK_COLUMNS: one column number for a whole block ----
 
 #if defined SPMV_BCSR || !defined SPMV_ONE
-// VECTOR lanes per row of the matrix. Each takes every VECTOR-th block of its row of blocks.
+// VECTOR lanes add one row of the matrix. Each takes every VECTOR-th block of its row of blocks.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_bcsr(const u32 *offsets, const u32 *index, const float *values, const float *x, float *y, u32 rows, u32 columns)
 {
@@ -632,7 +632,7 @@ extern "C" __global__ void __launch_bounds__(WARPS *WARP)
     }
 }
 
-// One warp per row that was cut into pieces, or the whole block if there are many pieces.
+// Each warp adds the pieces of one row that was cut, or the whole block adds them if there are many pieces.
 extern "C" __global__ void __launch_bounds__(256)
     spmv_bins_join(const u32 *cut_rows, const u32 *cut_starts, const float *partial, float *y, u32 cut)
 {

@@ -66,7 +66,7 @@ __device__ __forceinline__ float combine(float centre, float left, float right, 
 }
 
 #if defined(STENCIL_NAIVE) || !defined(STENCIL_ONE)
-// One thread per point, seven loads.
+// Each thread makes one point with seven loads.
 //
 // Left and right share the sectors of the centre. The L1 serves up and down if the block is high enough. Below and
 // above are a plane away, and come from the L2 as long as three planes of all running blocks fit in it.
@@ -111,8 +111,8 @@ extern "C" __global__ void stencil_pencil(const float *__restrict__ in, float *_
 #if defined(STENCIL_REGISTER_TILED) || !defined(STENCIL_ONE)
 // A thread makes ROWS neighbouring points along y in each plane.
 //
-// Compared with pencil: up and down are in registers too, except for the first and the last row: 3 + 2 / ROWS loads per
-// point. A thread has ROWS loads of the next plane in flight at once.
+// Compared with pencil: the points above and below are in registers too, except for the first and the last row. So a
+// point needs 3 + 2 / ROWS loads. A thread has ROWS loads of the next plane in flight at once.
 extern "C" __global__ void stencil_register_tiled(const float *__restrict__ in, float *__restrict__ out, unsigned nx,
                                                   unsigned ny, unsigned nz)
 {

@@ -1,10 +1,10 @@
 // syrk.cu - C = A A' in single precision, five ways. A is N x K, C is N x N and symmetric, both dense and row-major.
 //
 // An element of C is the dot product of two rows of A, so both operands are read along K. In matmul, neighbouring lanes
-// read neighbouring elements of a row of B. Here the corresponding elements are a whole row apart, which costs sectors
-// in global memory and bank conflicts in shared memory. The first three kernels address this. The last two use the
-// symmetry: half of the products need not be computed. All kernels write both triangles of C, and both have the same
-// bits.
+// read neighbouring elements of a row of B. In this product neighbouring lanes read elements of different rows, which
+// costs sectors in global memory and bank conflicts in shared memory. The first three kernels reduce these costs. The
+// last two kernels use the symmetry and compute only half of the products. All kernels write both triangles of C, and
+// both have the same bits.
 //
 // All sizes below 2^31 are legal, also 0, and none has to be a multiple of a tile. Offsets have 64 bits.
 //
@@ -44,7 +44,7 @@
 #endif
 
 #if defined(SYRK_STRIDED) || !defined(SYRK_ONE)
-// One thread per element of C. Both rows come directly from global memory.
+// Each thread makes one element of C. Both rows come directly from global memory.
 //
 // The lanes of a warp read one element of each of BLOCK_X rows, K apart: one sector per lane, of which 4 of 32 bytes
 // are used. The next seven steps use the other 28 bytes, if the L1 still has the sector by then.
@@ -158,8 +158,8 @@ extern "C" __global__ void syrk_triangle(const float *__restrict__ A, float *__r
 #endif
 
 #if defined(SYRK_COARSENED) || !defined(SYRK_ONE)
-// THREAD_M x THREAD_N results per thread. The operands of a step are in registers, all reads have 16 bytes, and the
-// next tiles and operands are always being loaded, as in matmul's kernel of the same name.
+// Each thread makes THREAD_M x THREAD_N results. The operands of a step are in registers, all reads have 16 bytes, and
+// the next tiles and operands are always being loaded, as in matmul's kernel of the same name.
 //
 // Compared with triangle: THREAD_M THREAD_N multiply-adds need THREAD_M + THREAD_N elements of shared memory, instead
 // of two elements for one multiply-add. So arithmetic is the bound. Both tiles are rows of A, so both are transposed on

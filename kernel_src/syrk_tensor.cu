@@ -128,7 +128,7 @@ __device__ __noinline__ void make_plain(const float *A, float *C, unsigned N, un
     }
 }
 
-// Six products of bf16 parts by wgmma, for the tiles on and below the diagonal.
+// Computes six products of bf16 parts by wgmma for the tiles on and below the diagonal.
 //
 // Compared with coarsened: both kernels compute half of the tiles. This kernel computes them at a sixth of the rate of
 // the tensor cores. One warp of the first group copies. The groups that multiply take that group's registers for their

@@ -28,7 +28,8 @@ struct tf32 {
 
 // ---- results ----
 
-// Converts two sums to the type of the result, rounded to nearest even. The first one is in the lower half of the word.
+// Converts two sums to the type of the result, rounded to nearest even. The lower half of the word has the first
+// number.
 __device__ __forceinline__ unsigned pack_pair(f16, float first, float second)
 {
     unsigned pair;

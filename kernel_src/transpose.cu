@@ -3,9 +3,9 @@
 //
 // There is no arithmetic, so the time depends only on the accesses. A warp's 32 elements along a row are one request of
 // four sectors; along a column they are a request of 32 sectors. A transpose needs one of each. The kernels differ in
-// the place where rows become columns. In naive this is global memory, and in tiled shared memory. tiled_padded and
-// swizzled avoid bank conflicts there, and tiled_unrolled and vectorised have more bytes in flight at a time. Elements
-// are words of 32 bits whose bits are kept, also for floats: NaN, -0 and others.
+// the place where rows become columns. In naive the place is global memory, and in tiled it is shared memory.
+// tiled_padded and swizzled avoid bank conflicts there, and tiled_unrolled and vectorised have more bytes in flight at
+// a time. Elements are words of 32 bits whose bits are kept, also for floats: NaN, -0 and others.
 //
 // M and N may be any numbers below 2^31, also 0; edges are checked. Matrices may have more than 2^32 elements, because
 // offsets have 64 bits. Blocks are numbered in one dimension, because a grid is at most 65,535 high.
@@ -70,7 +70,8 @@ __device__ __forceinline__ Place place(const unsigned *A, unsigned *T, unsigned 
 }
 
 #if defined(TRANSPOSE_NAIVE_COLUMN) || !defined(TRANSPOSE_ONE)
-// One thread per element, neighbours along a row of T: the write is coalesced, the read is not.
+// Each thread moves one element. Neighbouring threads have neighbours along a row of T, so the write is coalesced and
+// the read is not.
 //
 // Each warp reads 32 sectors of 32 bytes and needs 4 bytes of each, so a request uses 12.5 % of its bytes. The rest is
 // used only if the block reads it again before the L1 or L2 evicts it. A store has 4 sectors per request, like a copy.
@@ -85,7 +86,8 @@ extern "C" __global__ void transpose_naive_column(const unsigned *__restrict__ A
 #endif
 
 #if defined(TRANSPOSE_NAIVE_ROW) || !defined(TRANSPOSE_ONE)
-// One thread per element, neighbours along a row of A: the read is coalesced, the write is not.
+// Each thread moves one element. Neighbouring threads have neighbours along a row of A, so the read is coalesced and
+// the write is not.
 //
 // Compared with naive_column, the counters change sides: 4 sectors per request are read, 32 written. No thread waits
 // for a write, and the L2 combines the pieces of a sector if it can. But if a sector leaves the L2 incomplete, memory
@@ -101,7 +103,8 @@ extern "C" __global__ void transpose_naive_row(const unsigned *__restrict__ A, u
 #endif
 
 // The input of the two copies was transposed before by transpose_naive_row, so their answer is checked like any other:
-// X and T are BATCH matrices of N x M. A thread has ITEMS elements, a block apart, and all are in flight together.
+// X and T are BATCH matrices of N x M. A thread has ITEMS elements, and the distance between two of them is the size of
+// a block. All loads of a thread are in flight together.
 
 #if defined(TRANSPOSE_COPY_ROW) || !defined(TRANSPOSE_ONE)
 // A copy, whose speed is the upper bound of a transpose. Neighbouring threads read and write neighbours along a row:

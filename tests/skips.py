@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""skips.py RESULTS...: lists what a test run left out, and why; exit 1 if this machine could have run some of it.
+"""skips.py RESULTS...: lists the tests that a test run skipped, and why. The exit code is 1 if this machine could run one of them.
 
-RESULTS are files that `ctest --output-junit` writes, or (a name that ends with .log) texts like tests/fuzz/run.sh's. A test
-that leaves something out prints `SKIP CLASS: why`, and CLASSES below has the class: what it needs, and how to tell whether
-this machine has that. tools/setup.sh --test installs what the first table needs, so nothing of it may be left out where
-tools/test.sh ran. The second one is about the machine itself, which is asked. A test that is left out without a line, or
-with a class that is in no table, counts as one that could have run."""
+RESULTS are files that `ctest --output-junit` writes, or texts as tests/fuzz/run.sh prints, if the name ends with .log. A test that
+skips something prints `SKIP CLASS: why`. CLASSES below has two tables of classes: what a class needs, and how the program finds
+whether this machine has it. tools/setup.sh --test installs everything that the first table needs, so after tools/test.sh no such
+test may be skipped. The second table is about the machine itself, and the program examines the machine. A test that is skipped
+without such a line, or with a class that is in no table, counts as one that could run."""
 import os
 import pathlib
 import re

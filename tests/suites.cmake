@@ -1,8 +1,8 @@
-# What the lists of tests share: tests/CMakeLists.txt, and tests/sim/CMakeLists.txt, which the simulated device includes when
-# it is built alone. KILN_TESTS is OFF afterwards if there is no CUnit.
+# Functions for the lists of tests: tests/CMakeLists.txt, and tests/sim/CMakeLists.txt, which the simulated device
+# includes when it is built alone. If there is no CUnit, KILN_TESTS is OFF afterwards.
 #
-# tests/PART/test_*.c are the CUnit suites of engine/PART, one program each, linked against that part alone and what it
-# stands on. tests/check.h has the little they share.
+# tests/PART/test_*.c are the CUnit suites of engine/PART. Each suite is a program that is linked with this part and the
+# parts that it uses. tests/check.h has the functions that all suites share.
 pkg_check_modules(CUNIT QUIET IMPORTED_TARGET cunit)
 if(CUNIT_FOUND)
   try_compile(works SOURCE_FROM_CONTENT cunit.c "#include <CUnit/Basic.h>\nint main(void) { return (int)CU_get_error(); }\n"
@@ -55,6 +55,30 @@ function(kiln_remember_compiles regex)
   endforeach()
 endfunction()
 
+# The builds with sanitizers leave out the tests of covered.txt, because other tests run their lines (bench/cover.py).
+# kiln_leave_covered(): disables the tests of this folder that are in the list, and gives them the label `covered`. It is called
+# after all other changes of the tests' LABELS. A suite of the list is only built if its target is named.
+option(KILN_EVERY_TEST "Under a sanitizer: also the tests of tests/covered.txt" ON)
+set(KILN_COVERED "")
+if(KILN_SANITIZE AND NOT KILN_EVERY_TEST)
+  set(sanitizer asan)
+  if(KILN_SANITIZE MATCHES thread)
+    set(sanitizer tsan)
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${KILN_ROOT}/tests/covered.txt)
+  file(STRINGS ${KILN_ROOT}/tests/covered.txt KILN_COVERED REGEX "^${sanitizer} ")
+  list(TRANSFORM KILN_COVERED REPLACE "^[a-z]+ " "")
+endif()
+function(kiln_leave_covered)
+  get_property(tests DIRECTORY PROPERTY TESTS)
+  foreach(test ${tests})
+    if(test IN_LIST KILN_COVERED)
+      set_property(TEST ${test} APPEND PROPERTY LABELS covered)
+      set_tests_properties(${test} PROPERTIES DISABLED TRUE)
+    endif()
+  endforeach()
+endfunction()
+
 # kiln_unpack(TARGET FOLDER FILE.gz ...): the target TARGET unpacks each FILE.gz to FOLDER/FILE.
 function(kiln_unpack target folder)
   set(unpacked "")
@@ -103,6 +127,9 @@ function(kiln_suite part rooms)
     target_compile_definitions(${part}_${name} PRIVATE KILN_TEST_DATA="${KILN_ROOT}/tests/${part}"
                                KILN_SOURCE_DIR="${KILN_ROOT}" KILN_BINARY_DIR="${CMAKE_BINARY_DIR}")
     target_link_libraries(${part}_${name} PRIVATE ${rooms} PkgConfig::CUNIT)
+    if(label IN_LIST KILN_COVERED)
+      set_target_properties(${part}_${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+    endif()
     if(part STREQUAL sim)
       target_compile_definitions(${part}_${name} PRIVATE KILN_TEST_PTX="${CMAKE_BINARY_DIR}/ptx")
       add_dependencies(${part}_${name} sim_ptx)
@@ -115,7 +142,9 @@ function(kiln_suite part rooms)
     if(part MATCHES "^(cache|store|compile|sim|core|plan|ranks|tune)$" AND
        NOT label MATCHES "^(compile.compile|compile.cubin|compile.sources|plan.signature|sim.check_quick|sim.fatbin|sim.mutants|sim.ptx.*|store.exchange)$")
       set_tests_properties(${label} PROPERTIES LABELS threads)
-      add_dependencies(threads ${part}_${name})
+      if(NOT label IN_LIST KILN_COVERED)
+        add_dependencies(threads ${part}_${name})
+      endif()
     endif()
     # What reads or writes numbers or names, under a locale with a decimal comma and with capitals of its own.
     if(KILN_LOCALE_SUITES AND label MATCHES "${KILN_LOCALE_SUITES}" AND NOT KILN_SANITIZE)
@@ -125,10 +154,9 @@ function(kiln_suite part rooms)
         "LC_ALL=tr_TR.UTF-8;LOCPATH=${CMAKE_BINARY_DIR}/locales;KILN_TEST_LOCALE=,")
     endif()
     if(name MATCHES "^test_vm" AND NOT KILN_SANITIZE) # its results are the same with the handlers of every instruction set
-      foreach(isa base avx2)
-        add_test(NAME ${label}.${isa} COMMAND ${part}_${name})
-        set_tests_properties(${label}.${isa} PROPERTIES TIMEOUT 900 ENVIRONMENT KILN_SIM_ISA=${isa})
-      endforeach()
+      # The handlers for AVX2 are the source of base with other options of the compiler. conformance.sim.avx2 runs them.
+      add_test(NAME ${label}.base COMMAND ${part}_${name})
+      set_tests_properties(${label}.base PROPERTIES TIMEOUT 900 ENVIRONMENT KILN_SIM_ISA=base)
       if(NOT name MATCHES "(wgmma|mma_scaled)$") # hundreds of kernels, all in instructions that are not compiled
         add_test(NAME ${label}.jit COMMAND ${part}_${name}) # and with all code compiled, where there is LLVM
         set_tests_properties(${label}.jit PROPERTIES TIMEOUT 900 ENVIRONMENT KILN_SIM_JIT=1)

@@ -6,8 +6,13 @@
 # function and the counters. In loops that compute, these calls take longer than the work, also in the test suites.
 # KILN_NO_EDGES has the options for files with such loops.
 option(KILN_FUZZ "Link the fuzz targets with libFuzzer" OFF)
+option(KILN_COVER "Record which blocks each process runs, for tests/bench/cover.py (gcc)" OFF)
 set(KILN_EDGES "")
 set(KILN_NO_EDGES "")
+if(KILN_COVER)
+  set(KILN_FUZZ OFF)
+  set(KILN_EDGES -fsanitize-coverage=trace-pc)
+endif()
 if(KILN_FUZZ)
   if(CMAKE_C_COMPILER_ID MATCHES Clang)
     set(KILN_CLANG ${CMAKE_C_COMPILER})

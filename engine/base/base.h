@@ -30,7 +30,7 @@
 
 #define KILN__COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* ---- memory: every allocation goes through a kiln_allocator; NULL means malloc ---- */
+/* ---- memory: every allocation goes through a kiln_allocator; NULL means malloc() ---- */
 
 void *kiln__alloc(const kiln_allocator *mem, size_t size); /* NULL if memory runs out. Size 0 gives a valid pointer */
 void *kiln__calloc(const kiln_allocator *mem, size_t count, size_t size); /* zeroed; NULL on overflow too */
@@ -305,8 +305,8 @@ bool kiln__target_runs(kiln__target target, int cc);
  * writes the same bytes in every locale. tests/style/locale.py forbids the functions of the C library that obey the
  * locale. */
 
-/* Between these two calls the calling thread is in the C locale. Use them around calls of a library that reads or
- * writes numbers. A callback of the caller must not run between them. */
+/* Between these two calls the calling thread is in the C locale. Use these two calls around calls of a library that
+ * reads or writes numbers. A callback of the caller must not run between the two calls. */
 locale_t kiln__locale_enter(void);
 void kiln__locale_leave(locale_t before);
 /* These functions replace strerror() and strsignal(). A text is valid until the next call in this thread. Messages

@@ -112,8 +112,8 @@ kiln__io kiln__child_receive_some(const kiln__child *child, const kiln_allocator
 
 /* ---- another program, run to its end (process.c) ---- */
 typedef struct kiln__process {
-    const char *const *arguments; /* ends with NULL; the first argument is the program, which is searched in PATH. No
-                                   * shell is used */
+    const char *const *arguments; /* ends with NULL. The first argument is the name of the program, which the function
+                                   * searches in PATH. No shell is used */
     const char *folder;           /* folder in which the child runs */
     const char *output;           /* a new file for its standard output and error; the file must not exist */
     double seconds;               /* 0 means no limit */

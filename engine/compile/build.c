@@ -531,8 +531,8 @@ static bool may_have_host_code(const kiln__compile_request *request, const kiln_
            strstr(kiln_error_message(why), "explicitly marked as a __host__ function");
 }
 
-/* Copies the texts, which will be changed, and adds the option -default-device. Functions without __device__ then
- * belong to the device. */
+/* Copies the texts, because later steps change them, and adds the option -default-device. Functions without __device__
+ * then belong to the device. */
 static bool copy_request(const kiln__compile_request *from, kiln__arena *arena, kiln__compile_request *to,
                          kiln__include **includes)
 {
@@ -609,7 +609,7 @@ static kiln__hash128 hash_source(const kiln__compile_request *request)
     return hash;
 }
 
-/* Copies the list of declarations that earlier requests lost. An incomplete copy costs rounds only. */
+/* Copies the list of the declarations that earlier requests blanked. An incomplete copy only costs more rounds. */
 static void copy_known(const kiln_allocator *mem, kiln__nvrtc *nvrtc, kiln__host_list *to)
 {
     pthread_mutex_lock(&nvrtc->lock);
@@ -668,9 +668,9 @@ static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *
     return status;
 }
 
-/* If earlier configurations of the source lost declarations, compiles the source without them. No other part of the
- * source has their names, so the code is the same without them. After KILN_ERROR_COMPILE there is no *why, and the
- * caller compiles the source as if nothing was known. */
+/* If declarations were blanked for earlier configurations of the source, compiles the source without these
+ * declarations. No other part of the source has their names, so the code is the same without them. After
+ * KILN_ERROR_COMPILE there is no *why, and the caller compiles the source as if nothing was known. */
 static kiln_status compile_known(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                  const flow *limits, kiln__unit *unit, kiln_error **why)
 {

@@ -81,8 +81,8 @@ void kiln__host_list_drop(const kiln_allocator *mem, kiln__host_list *list, cons
 /* Blanks declarations that have an error in `log`, or that are in the list `known`, and that contain nothing of the
  * device (__global__, __device__, __constant__, ...): main(), functions that call the runtime, and std:: variables.
  * `name` is the name of the text in the log, unless a #line changes the name. Returns the number of blanked
- * declarations; 0 also if there is no memory. Adds the declarations to `removed`, and their positions to `places`.
- * `known` and `removed` may be NULL. */
+ * declarations, or 0 if memory runs out. Adds the declarations to `removed`, and their positions to `places`. `known`
+ * and `removed` may be NULL. */
 size_t kiln__host_remove(const kiln_allocator *mem, char *text, const char *name, const char *log,
                          const kiln__host_list *known, kiln__host_list *removed, kiln__text *places);
 

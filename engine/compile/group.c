@@ -36,7 +36,7 @@ static bool has_name(const kiln__text *message, size_t names, const char *name)
     return false;
 }
 
-/* Adds the names of `member` that `message` lacks. Their count, which precedes the names, is updated. */
+/* Adds the names of `member` that `message` lacks, and updates the count before the names. */
 void kiln__group_add(kiln__text *message, const kiln__text *member, size_t names)
 {
     if (message->length == 0) {

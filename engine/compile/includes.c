@@ -442,7 +442,8 @@ typedef struct macro {
 
 static bool ends_line(const char *at) { return *at == '\n' || *at == '\0' || (*at == '/' && *advance(at) == '/'); }
 
-/* Reads "NAME" or "NAME(WORD)" at the end of a line. Returns its end, or NULL if it is something else. */
+/* Reads "NAME" or "NAME(WORD)" at the end of a line. Returns the end of this text, or NULL if the line has something
+ * else. */
 static const char *read_macro(const char *at, macro *out)
 {
     size_t length = 0;

@@ -385,8 +385,8 @@ static void move_to_front(queue *from, queue *into)
 }
 
 /* Puts the followers of a group back to the front of their queues, in the order of their requests, and frees the group.
- * Each is compiled alone next, except after the loss of a machine (`gone`), which is no fault of the group. The caller
- * holds the lock. */
+ * The pool compiles each of these jobs alone next, except after the loss of a machine (`gone`), which is no fault of
+ * the group. The caller holds the lock. */
 static void split_group(slot *self, kiln__compile_job *group, bool gone)
 {
     kiln__compiler *compiler = self->compiler;

@@ -39,7 +39,7 @@ typedef struct file {
 struct kiln__toolkit {
     file *files;
     size_t count, room;
-    size_t *slots; /* hash table by path: index in files + 1; 0 means free */
+    size_t *slots; /* hash table by path: index in files + 1; 0 means a free slot */
     size_t slot_count;
     size_t *queue;
     size_t queue_room;

@@ -382,8 +382,8 @@ static void float_pair(const kiln__fill_values *fill, const uint64_t words[2], d
     out[1] = fill->a + fill->b * (radius * sine);
 }
 
-/* Computes the values of the `count` elements from `first` on, which is even. If `count` is odd, one more value may be
- * written. */
+/* Computes the values of `count` elements from number `first` on. `first` is even. If `count` is odd, one more value
+ * may be written. */
 static void float_elements(const fill_job *job, uint64_t first, size_t count, double *values)
 {
     const kiln__fill_values *fill = &job->fill;

@@ -33,7 +33,8 @@ void kiln__parallel(size_t threads, size_t count, void (*work)(void *user, size_
     size_t want = threads ? threads : kiln__cpu_count(), started = 0;
     if (want > count)
         want = count;
-    /* One thread less than wanted, because this thread works too. It is not an error if a thread cannot be created. */
+    /* Starts one thread less than wanted, because the calling thread works too. It is not an error if a thread cannot
+     * be created. */
     while (started + 1 < want && started < MOST && kiln__thread_start(&ids[started], run_worker, &all) == 0)
         started++;
     run_worker(&all);

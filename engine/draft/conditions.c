@@ -50,7 +50,7 @@ kiln__tree *kiln__defined(kiln__draft *draft, size_t name, size_t at)
 }
 
 /* Sets each name without a definition to 0, as the preprocessor does in a condition. Returns false if a header may
- * define such a name. */
+ * define one of these names. */
 static bool set_zeros(kiln__tree *tree)
 {
     if (!tree)

@@ -276,7 +276,7 @@ static bool read_launch_call(kiln__draft *draft, size_t at, launch_form form)
 /* ---- functions around a launch ---- */
 
 /* Finds `template <...>` and the name of the function or structure whose braces begin before word `scope`. Returns the
- * word of the name, or 0 if it is no template. *params gets the words of the parameters. */
+ * word of the name, or 0 if the function or structure is no template. *params gets the words of the parameters. */
 static size_t find_template_head(const kiln__draft *draft, size_t scope, kiln__range *params)
 {
     enum { MOST_HEAD = 200 };

@@ -20,7 +20,7 @@ typedef kiln__frame frame;
 typedef struct reader {
     kiln__draft *draft;
     size_t at, to, depth; /* depth: the number of definitions that were followed */
-    size_t before;        /* definitions count up to this word; 0 means up to the launch */
+    size_t before;        /* definitions count up to this word; 0 means the word of the launch */
     const frame *macro;
     bool failed;
 } reader;
@@ -202,9 +202,9 @@ static kiln__tree *read_in_frame(const reader *r, const frame *f, kiln__range va
     return tree;
 }
 
-/* Reads the value of a variable before word `before`. If the last definition stands in a branch of #if that params
- * decide, the definition before it counts where that condition is false. If the variable changes after its definition,
- * so that no definition gives its value, the function sets *changed. */
+/* Reads the value of a variable before word `before`. If params decide the #if around the last definition, the value is
+ * that of the earlier definition where the condition of this #if is false. If the variable changes after its
+ * definition, so that no definition gives its value, the function sets *changed. */
 static kiln__tree *read_variable(const reader *r, size_t name, size_t before, bool *changed)
 {
     kiln__draft *draft = r->draft;

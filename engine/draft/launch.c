@@ -546,7 +546,7 @@ static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
         }
 }
 
-/* Returns true if a block's number is divided, so that one axis counts several things. */
+/* Returns true if the kernel divides the number of its block, so that one axis of the grid counts several things. */
 static bool is_divided(const kiln__draft *draft, const place *places, size_t count)
 {
     for (size_t i = 0; i < count; i++)

@@ -188,8 +188,8 @@ static bool strides_by_block(const kiln__draft *draft)
     return false;
 }
 
-/* A literal number that the launch gives to the template, and that stands in its grid or block too, is the same param:
- * `sum<256><<<n / 256, 256>>>`. */
+/* Makes one param of a literal number that the launch uses twice: as an argument of the template, and in its grid or
+ * block. An example is 256 in `sum<256><<<n / 256, 256>>>`. */
 static void tie_templates(kiln__draft *draft, kiln__tree **block, kiln__tree **grid, kiln__tree *shared)
 {
     const kiln__host_launch *host = &draft->host;
@@ -327,8 +327,8 @@ static void round_sizes(kiln__draft *draft, kiln__tree *const *grid)
         draft->tunables[i].number = numbers[i];
 }
 
-/* Makes small the sizes that are factors of the tree. If `known` is true, these include sizes that the kernel gets as
- * arguments. */
+/* Replaces the sizes that are factors of the tree by small primes. If `known` is true, also replaces such sizes that
+ * the kernel gets as arguments. */
 static void shrink_factors(kiln__draft *draft, const kiln__tree *tree, bool known)
 {
     static const int64_t smalls[KILN__MOST_SIZES] = {5, 3, 7, 11, 13, 17, 19, 23};

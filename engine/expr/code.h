@@ -92,12 +92,13 @@ struct kiln__expr {
 };
 
 /* Returns the place of text[at] if text[0] is at `pos`. The place is exact if the file contains the text literally. For
- * a text that YAML folded or unescaped it is `pos`. */
+ * a text that YAML folded or unescaped, the function returns `pos`. */
 kiln__pos kiln__expr_place(kiln__pos pos, const char *text, size_t length, size_t at);
 
-/* Parses one expression from text[from..length). *end is where it ends: the first character that cannot continue it.
- * Offsets and errors count from text[0], which is at `pos`. The text is referenced, and must live as long as the
- * expression: a copy for each part of a long text would need memory that is quadratic in the text's length. */
+/* Parses one expression from text[from..length). *end gets the offset of the first character that cannot continue the
+ * expression. Offsets and errors count from text[0], which is at `pos`. The expression points into the text, so the
+ * text must live as long as the expression: a copy for each part of a long text would need memory that is quadratic in
+ * the text's length. */
 kiln__expr *kiln__expr_parse_part(kiln__arena *arena, const char *text, size_t from, size_t length, kiln__pos pos,
                                   unsigned flags, const kiln__lists *lists, size_t *end, kiln__diag *diag);
 /* Returns the first offset from `at` on that is not a blank. */

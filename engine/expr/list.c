@@ -138,7 +138,8 @@ static uint64_t range_count(const int64_t bounds[3])
     return (span - 1) / (up ? (uint64_t)bounds[2] : -(uint64_t)bounds[2]) + 1;
 }
 
-/* Adds a range that is the whole list. Checks the number of its values before it stores the first value. */
+/* Adds the values of a range if the range is the whole list expression. Checks the number of its values before it
+ * stores the first value. */
 static bool long_range(reader *r, const int64_t bounds[3], size_t start, values *out)
 {
     uint64_t count = range_count(bounds);

@@ -521,12 +521,13 @@ typedef struct kiln_host_info {
     const char *takes; /* the names of its arguments; an argument in brackets has a default */
     const char *gives; /* the outputs that it writes, or the names that it exports */
 } kiln_host_info;
-/* Tells the engine which arguments the registered function `name` takes, in the form of `takes` of kiln_host_info.
- * With this information, the engine checks a spec that uses the function as a reference when the spec is loaded: each
- * argument without a default must have a buffer, a size or another name in the spec. Otherwise the spec is refused.
- * Call it before you load the specs. Both texts are copied. KILN_ERROR_NOT_FOUND: the function is not registered. */
+/* Tells the engine which arguments the registered function `name` takes, in the form of `takes` of kiln_host_info. If a
+ * spec uses the function as a reference, the engine then checks the arguments when it loads the spec. Each argument
+ * without a default must have a buffer, a size or another name in the spec, and otherwise the engine refuses the spec.
+ * Call this function before you load the specs. Both texts are copied. KILN_ERROR_NOT_FOUND: the function is not
+ * registered. */
 KILN_API kiln_status kiln_describe_host(kiln_engine *engine, const char *name, const char *takes, kiln_error **error);
-/* Returns one of the host functions that every engine has, by its number from 0. Returns NULL past the last function.
+/* Returns a host function that every engine has, by its number from 0. Returns NULL past the last function.
  * */
 KILN_API const kiln_host_info *kiln_host(size_t number);
 
@@ -752,11 +753,11 @@ KILN_API kiln_status kiln_plan_metric(kiln_plan *plan, size_t metric, const char
 
 typedef struct kiln_capture_options {
     size_t size; /* sizeof(kiln_capture_options); every zero member means its default */
-    /* The name of a kernel or a spec. The name of a template may be given without its arguments. NULL or "*":
+    /* The name of a kernel or a spec. The name of a template may be given without its arguments. NULL or "*" means
      * every launch. */
     const char *what;
-    /* The folder that gets the captured launches. It is made if it does not exist. NULL means $KILN_CAPTURE_DIR,
-     * otherwise "kiln-capture". */
+    /* The folder that gets the captured launches. If the folder does not exist, the library makes it. NULL means
+     * $KILN_CAPTURE_DIR, and "kiln-capture" without this variable. */
     const char *folder;
     unsigned count; /* the number of launches; 0 means 1 */
     /* The most bytes of buffer contents in one capture. 0 means $KILN_CAPTURE_LIMIT, otherwise 4 GiB. */

@@ -198,12 +198,12 @@ typedef struct kiln_tune_options {
     /* The command line or another text that tells how the sweep was started. The store keeps the text with each
      * sample. NULL means no text. */
     const char *command;
-    /* Only for a simulated device in this process. The name of a size set of the spec, usually a small one. The sweep
-     * verifies each configuration at this size set. It estimates the time at the sizes of the sweep, where it runs only
-     * a few blocks of each kernel. NULL means that the sweep does both at the sizes of the sweep. A configuration that
-     * is not valid at this size set is not verified. Buffers may be larger than the host's memory, because only the
-     * pages that these blocks use are filled. KILN_ERROR_UNSUPPORTED: the amount of work depends on data (inputs,
-     * `while`), or `run` requests more than verification and an estimate. */
+    /* This member works only for a simulated device in this process. The name of a size set of the spec, usually a
+     * small one. The sweep verifies each configuration at this size set. It estimates the time at the sizes of the
+     * sweep, where it runs only a few blocks of each kernel. NULL means that the sweep does both at the sizes of the
+     * sweep. A configuration that is not valid at this size set is not verified. Buffers may be larger than the host's
+     * memory, because only the pages that these blocks use are filled. KILN_ERROR_UNSUPPORTED: the amount of work
+     * depends on data (inputs, `while`), or `run` requests more than verification and an estimate. */
     const char *verify_size_set;
     /* A simulated device whose model estimates random configurations before the GPU measures any. NULL means none. The
      * names are as in kiln_options: "sim:PROFILE", or "sim:sm_80"; "sim" means the profile nearest to the GPU.
@@ -415,7 +415,7 @@ typedef struct kiln_store_filter {
     const char *device;
     int failed;     /* 1 means only failed records; -1 means only records that did not fail */
     int64_t before; /* only records made before this time, in microseconds since 1970 */
-    /* Only records that were made at these sizes. Sizes that are not listed may have any value. */
+    /* If not NULL, only records that were made at these sizes match. Sizes that are not listed may have any value. */
     const kiln_setting *sizes;
     size_t size_count;
     /* The file of the spec; used together with `spec`. It distinguishes two specs with the same name

@@ -57,8 +57,9 @@ static kiln_status copy_spec(kiln__judge *judge, const char *text, size_t length
     return own->source_text && own->source_folder ? KILN_OK : kiln__fail_memory(error);
 }
 
-/* Opens a plan of a variant at the engine's default sizes. If the constraints of the variant exclude them, opens it at
- * the first size set that they allow. If they allow none, fails with the error of the default sizes. */
+/* Opens a plan of a variant at the engine's default sizes. If the constraints of the variant exclude these sizes, opens
+ * the plan at the first size set that the constraints allow. If they allow no size set, fails with the error of the
+ * default sizes. */
 static kiln_status open_plan(kiln__judge *judge, const kiln_spec *spec, const char *variant, bool judged,
                              kiln_plan **plan, kiln_error **error)
 {

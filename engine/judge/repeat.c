@@ -52,7 +52,7 @@ struct kiln__judge_repeats {
 
 static const kiln__driver *driver_of(const kiln__judge_repeats *r) { return &r->judge->engine->driver; }
 
-/* Draws a number that belongs to a repetition and one of its buffers or places. */
+/* Returns a random number that the seed, the repetition and `what` determine. */
 static uint64_t draw(const kiln__judge_repeats *r, unsigned repetition, size_t what)
 {
     return kiln__random_mix(kiln__random_mix(r->trial.seed + repetition) + what);

@@ -128,8 +128,8 @@ static kiln_status time_both(kiln__judge *judge, kiln__judge_repeats *repeats, s
     return KILN_OK;
 }
 
-/* Times the candidate and the variant's own source at a size set that fits the device. Sets *fault if an answer is
- * wrong there, or if a measured time is shorter than the peaks of the device allow. If there is no time, a note says
+/* Times the candidate and the variant's own source at a size set that fits the device. Sets *fault if an answer at this
+ * set is wrong, or if a measured time is shorter than the peaks of the device allow. If there is no time, a note says
  * why. */
 kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_error **error)
 {

@@ -897,9 +897,9 @@ static kiln_status call_both(kiln__judge *judge, const kiln__judge_trial *trial,
     return status;
 }
 
-/* Runs two calls in two streams. The simulated device runs one after the other, but its checks know that no stream
- * waits for the other one, and report memory that both use. Without `streams` in the contract the fault becomes a
- * note. */
+/* Runs two calls in two streams. The simulated device runs the two calls one after the other. But its checks know that
+ * no stream waits for the other stream, and report memory that both calls use. Without `streams` in the contract the
+ * fault becomes a note. */
 kiln_status kiln__judge_streams(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
                                 bool *fits, kiln_error **error)
 {

@@ -17,7 +17,7 @@ bool kiln__call_add(kiln__call_args *args, kiln__call_arg arg)
     return true;
 }
 
-/* Adds the exports named `prefix` or `prefix.REST`, as AS or AS.REST. With an empty prefix it adds all exports. */
+/* Adds the exports named `prefix` or `prefix.REST`, as AS or AS.REST. If the prefix is empty, adds all exports. */
 bool kiln__call_add_exports(kiln__call_args *args, const char *as, const kiln__export *exports, const char *prefix)
 {
     size_t length = strlen(prefix);

@@ -65,8 +65,9 @@ static const numeric numerics[] = {
     {KILN_u64, 3, LOAD_64, "cvt.rn.f64.u64 %g2, %d13;\n", UNSIGNED_LONG},
 };
 
-/* %g3 = |got - want|, as distance_of() of data/compare.c. The bits of the two elements differ. So if the two floats
- * are equal, they are 0 and -0. With `exact` these differ: %g10 is then 2^-1074, and otherwise 0. */
+/* Computes %g3 = |got - want|, like distance_of() of data/compare.c. The bits of the two elements differ, so if the two
+ * floats are equal, they are 0 and -0. With `exact`, 0 and -0 count as different: %g10 is then 2^-1074, and otherwise
+ * 0. */
 static const char *const distances[] = {
     [FLOATS] = "sub.rn.f64 %g3, %g1, %g2;\nabs.f64 %g3, %g3;\n"
                "setp.eq.f64 %p3, %g1, %g2;\n@%p3 mov.f64 %g3, %g10;\n"

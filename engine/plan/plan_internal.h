@@ -56,7 +56,8 @@ struct kiln_plan {
     const kiln__settings *device; /* replaces the names device.*; NULL means the names of the engine's device */
     unsigned answer_run;          /* number of the last run whose answer is compared; 0 means that only the first answer
                                    * is compared */
-    /* the next launch is captured into this folder; NULL means only if the engine's settings request it */
+    /* the next launch is captured into this folder; NULL means that the launch is captured only if the engine's
+     * settings request it */
     char *capture_folder;
     char *captured; /* the folder of the last capture */
     /* plans of references that are variants, which were opened ahead. The list is NULL if no plan was opened, and an

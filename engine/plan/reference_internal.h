@@ -11,10 +11,10 @@ kiln_status kiln__command_reference(kiln_plan *plan, const kiln__verify *verify,
                                     kiln__export **outputs, kiln_error **error);
 
 /* ---- reference.c ---- */
-/* These functions write the key of a reference. The first writes the key of a host function that reads only the first
- * `count` arguments. The second extends this key by the arguments from `first` on, for a host function that reads them
- * too. The third writes the key of a command. All return false if the reference cannot be kept, or memory is
- * exhausted. */
+/* These functions write the key of a reference. kiln__reference_host_key() writes the key of a host function that reads
+ * only the first `count` arguments. If the host function reads more arguments, kiln__reference_extend_key() extends
+ * this key by the arguments from `first` on. All three functions return false if the reference cannot be kept, or
+ * memory is exhausted. */
 bool kiln__reference_host_key(kiln_plan *plan, const kiln__verify *verify, const kiln__call_args *args, size_t count,
                               kiln__text *key);
 bool kiln__reference_extend_key(kiln_plan *plan, const kiln__call_args *args, size_t first, kiln__text *key);

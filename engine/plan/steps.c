@@ -135,8 +135,8 @@ static kiln_status op_failed(walk *w, CUresult result, const kiln__plan_op *op)
     return status;
 }
 
-/* Checks the time limit during long programs. After about a thousand launches a GPU's driver blocks without a time
- * limit. Any launch of the first run may hang, so in that run the host waits earlier. */
+/* Checks the time limit in a run of many steps. After about a thousand launches a GPU's driver blocks without a time
+ * limit. Any launch of the first run may hang, so in the first run the host waits earlier. */
 static kiln_status look_at_time(walk *w)
 {
     enum { LOOK_OPS = 256 };

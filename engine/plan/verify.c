@@ -247,7 +247,7 @@ static bool is_usable(const kiln__export *kept, const char *output)
     return found && found->is_array && find_projection(kept, &found->array, &projection);
 }
 
-/* Takes a reference from disk, if it is there, in place of the outputs that were made for the function to write. */
+/* If the disk has the reference, takes it in place of the outputs that were made for the function to write. */
 static bool take_kept(kiln_plan *plan, const kiln__verify *verify, const kiln__text *key, kiln__export **outputs,
                       kiln__unit *unit)
 {

@@ -27,9 +27,9 @@ static int read_number(const char *name)
     return value >= 0 && value < INT_MAX && !*end ? (int)value : -1;
 }
 
-/* Returns the first number that any launcher's variable gives: if `field` is 0 the number of this task on its machine,
- * if `field` is 1 the count of tasks on this machine. Returns -1 if no variable is set. The function tries the
- * variables of all launchers, because `srun --mpi=pmi2` sets PMI_RANK, but for the tasks of a machine it sets only
+/* Returns the first number that any launcher's variable gives. With `field` 0 this is the number of this task on its
+ * machine, and with `field` 1 the count of tasks on this machine. Returns -1 if no variable is set. The function tries
+ * the variables of all launchers, because `srun --mpi=pmi2` sets PMI_RANK, but for the tasks of a machine it sets only
  * Slurm's own variables. */
 static int read_any_number(size_t field)
 {

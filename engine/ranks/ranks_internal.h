@@ -46,7 +46,7 @@ void kiln__relay_write_ended(kiln__text *out, uint64_t channel, int how);
 void kiln__relay_write_answer(kiln__text *out, const char *answer);
 void kiln__relay_write_group(kiln__text *out, const uint64_t *ranks, size_t count);
 int kiln__relay_group_rank(const kiln__relayed *message, size_t index); /* -1 means no rank */
-/* Parses an untrusted message. Returns false if it is malformed. `info` is filled from HELLO. */
+/* Parses an untrusted message. Returns false if the message is malformed. A HELLO message fills `info`. */
 bool kiln__relay_read(const char *bytes, size_t length, kiln__relayed *message, kiln__rank_info *info);
 
 /* ---- both sides ---- */

@@ -22,7 +22,7 @@ kiln_status kiln_recording_load(kiln_engine *engine, const char *path, kiln_reco
     return status;
 }
 
-/* For one param of the recording `from`: its place in the other recording `to`. */
+/* The place of a param of the recording `from` in the recording `to`. */
 typedef struct value_map {
     size_t param;        /* index in `to` of the param with the same name */
     uint32_t *positions; /* for each value its index in `to`, or UINT32_MAX if `to` does not have the value. NULL if

@@ -30,7 +30,7 @@ typedef struct node {
     float mean;
 } node;
 
-/* The trees, and the rows from which the next ones grow. */
+/* The trees, and the rows from which the next trees grow. */
 struct kiln__forest {
     const kiln_allocator *mem;
     bool featured;       /* the growing tree may cut the feature, which is the last column */

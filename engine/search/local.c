@@ -72,10 +72,10 @@ static size_t find_better_neighbour(const kiln__search *s, const around *a, bool
 /* ---- greedy: best improvement, with restarts ----
  *
  * States:
- *   not started It has no proposal. The first answer that is no failure starts the search at the configuration of this
- *  answer.
- *   started      It proposes the adjacent configurations of `current`. When all of them have answers, it moves to the
- *                best of them. If none is better than `current`, the state becomes "not started". */
+ *   not started  It has no proposal. The first answer that is no failure starts the search at the configuration of this
+ *                answer.
+ *   started      It proposes the adjacent configurations of `current`. If all of them have answers, it moves to the
+ *                best of them. If none of them is better than `current`, the state becomes "not started". */
 
 /* The state of `greedy`. */
 typedef struct greedy {
@@ -129,13 +129,14 @@ const kiln__strategy kiln__strategy_greedy = {.name = "greedy",
 /* ---- iterated local search (Lourenço, Martin and Stützle, 2003) with first improvement ----
  *
  * States:
- *   not started It has no proposal. The first answer that is no failure starts a descent at the configuration of this
- *  answer.
- *   descending   It proposes the neighbours of `current`. An answer that is better than `current` moves it there. When
- *                all neighbours have answers and none is better, `current` is a local optimum, and it begins to kick.
+ *   not started  It has no proposal. The first answer that is no failure starts a descent at the configuration of this
+ *                answer.
+ *   descending   It proposes the neighbours of `current`. An answer that is better than `current` moves `current` to
+ *                the answered configuration. If all neighbours have answers and none is better, `current` is a local
+ *                optimum, and the search begins to kick.
  *   kicking      It proposes random steps from `home`, the best local optimum. Any answer that is no failure starts a
- *                new descent there, even if it is worse than `home`. But a late answer of a neighbour of an earlier
- *                descent does so only if it is better than `home`. */
+ *                new descent at its configuration, even if it is worse than `home`. But the delayed answer of a
+ *                neighbour of an earlier descent starts a new descent only if it is better than `home`. */
 
 /* The state of `ils`. */
 typedef struct ils {

@@ -130,8 +130,8 @@ kiln_status kiln__union_none_found(const kiln__union *u, double seconds, kiln_er
     return kiln__space_none_found(u->spaces[most], kiln__sampler_tally(u->samplers[most]), seconds, error);
 }
 
-/* Counts the points of part p and builds its index. If counting takes too long, or if finding a point by number does,
- * opens a sampler in place of the index. */
+/* Counts the points of part p and builds its index. If it takes too long to count the points, or to find a point by its
+ * number, opens a sampler in place of the index. */
 static kiln_status open_index(kiln__union *u, size_t p, kiln_error **error)
 {
     const kiln__bounds *b = &u->bounds;

@@ -13,8 +13,8 @@
 typedef struct kiln__part_axis {
     uint32_t values; /* number of values; 0 only if the set is empty */
     bool ordered;    /* neighbouring values are similar; true for numbers, false for texts */
-    /* For each value: true if it is a power of two. NULL unless the list has at least two powers of two and another
-     * size. */
+    /* For each value, tells whether the value is a power of two. The list is NULL unless it would have at least two
+     * powers of two and another size. */
     const bool *powers;
 } kiln__part_axis;
 

@@ -46,7 +46,8 @@ kiln_status kiln__search_hint(kiln__search *search, const uint32_t *point, doubl
  * when drawing finds no new point. Earlier points need not have answers: a strategy that waits for an answer returns a
  * random point. */
 kiln_status kiln__search_ask(kiln__search *search, uint32_t *point, bool *found, kiln_error **error);
-/* Marks a valid point that the caller chose as proposed. *fresh is false if it was proposed or answered before. */
+/* Marks a valid point that the caller chose as proposed. *fresh is false if the point was proposed or answered
+ * before. */
 kiln_status kiln__search_claim(kiln__search *search, const uint32_t *point, bool *fresh, kiln_error **error);
 /* Reports the answer for a point. A smaller value is better; HUGE_VAL means that the point failed. `cost` is the time
  * in seconds that trying the point took; 0 means unknown. A point that was never proposed becomes known, and will not

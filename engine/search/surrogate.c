@@ -145,8 +145,8 @@ static uint32_t scale_prior(double prior) { return (uint32_t)(prior * 4096); }
 
 /* Returns the weight of failures, from 0 to 1. If failures are clustered (for example, because of too much shared
  * memory), many more configurations fail next to a failure than next to a success. If failures are scattered, the two
- * shares are equal. The weight rises linearly from 0 at a difference of `scattered` to 1 at `clustered`. The counts
- * start with `few_failures` failures beside a failure, which is the assumption that failures are clustered. */
+ * shares are equal. The weight rises linearly from 0 at a difference of `scattered` to 1 at `clustered`. To assume
+ * clustered failures at first, the counts start with `few_failures` failures beside a failure. */
 static double weigh_failures(const failures *f)
 {
     double beside_failure = ((double)f->failed[1] + few_failures) / ((double)f->beside[1] + few_failures);

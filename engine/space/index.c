@@ -348,8 +348,9 @@ static bool schedule(kiln__index *x)
     return true;
 }
 
-/* Sets the keys of each param in a subtree, children first: the nodes above the subtree whose values it uses. `set`
- * has one byte for each node, and is all zero before and after a success. Returns false if memory runs out. */
+/* Sets the keys of each param in a subtree, children first. The keys of a param are the nodes above its subtree whose
+ * values the subtree uses. `set` has one byte for each node, and is all zero before and after a success. Returns false
+ * if memory runs out. */
 static bool find_keys(kiln__index *x, uint32_t param, unsigned char *set)
 {
     branch *b = &x->branches[param];
@@ -596,7 +597,7 @@ static void pick(kiln__index *x, uint32_t first, uint64_t n)
 /* ---- entry points ---- */
 
 /* Builds the graph, the tree and the schedule, then counts the space. Returns false if memory runs out. If the effort
- * ends before, `halted` is set and the rest is left out. */
+ * ends early, sets `halted` and leaves out the rest. */
 static bool build(kiln__index *x)
 {
     const kiln__space *space = x->space;

@@ -118,7 +118,7 @@ static bool is_param_value(const kiln__reader *r, const char *text)
 }
 
 /* Checks a name with a dot: a device property ("device.sm_count") or an export of an input ("A.rows"). `dot` points to
- * the first dot, `inputs` is the number of inputs that exist when the value is needed. Reports an unknown name with a
+ * the first dot. `inputs` is the number of inputs that exist when the value is needed. Reports an unknown name with a
  * suggestion. Also reports an input that does not exist yet when the value is needed. */
 static void check_dotted(kiln__reader *r, const char *text, const char *dot, kiln__pos pos, size_t inputs)
 {

@@ -127,8 +127,8 @@ void kiln__read_for_device(kiln__reader *r, kiln__spec_node *target, kiln__spec_
 void kiln__join_for_device(kiln__reader *r, const kiln__for_device *spec, const kiln__for_device *own,
                            kiln__for_device *both);
 
-/* metrics.c. Reads the metrics of the spec or of a variant. They may use the metrics in `shared`, which a variant has
- * from the spec. */
+/* metrics.c. Reads the metrics of the spec or of a variant. The metrics of a variant may use the metrics in `shared`,
+ * which are the spec's. */
 kiln__named_expr *kiln__read_metrics(kiln__reader *r, const kiln__spec_node *map, const kiln__named_expr *shared,
                                      size_t shared_count, size_t *count);
 /* Sets the metrics of a variant: the spec's metrics, then its own. If both have a metric of the same name, the

@@ -122,8 +122,8 @@ static void read_values(t1 *t, const kiln__spec_node *node, kiln__param *param)
     }
 }
 
-/* Reads the default of a param. Some existing files have a default that is not a value of the param. The first value
- * then replaces it. */
+/* Reads the default of a param. In some existing files the default is not a value of the param. The function then takes
+ * the first value of the param as the default. */
 static void read_default(t1 *t, const kiln__spec_node *node, kiln__param *param)
 {
     kiln_value wanted;

@@ -67,7 +67,8 @@ void kiln__scan_begin(kiln_store *store); /* before each statement */
  * than the file. */
 int kiln__scan_step(kiln_store *store, sqlite3_stmt *statement);
 
-/* Reopens the store if its file was moved or removed. Called before a sample is written or searched. */
+/* Reopens the store if its file was moved or removed. The store calls this function before it writes or searches a
+ * sample. */
 kiln_status kiln__store_reach(kiln_store *store, kiln_error **error);
 /* Handles a database that SQLite calls damaged. Checks it again, and reopens it if it is intact. Otherwise renames it,
  * logs that, and opens a new database. */
@@ -124,7 +125,7 @@ void kiln__pending_close(kiln_store *store);
 
 /* ---- files; exchange.c chooses the format ---- */
 
-/* Called before each row of an import. Returns KILN_ERROR_INTERRUPTED if the import must stop. */
+/* An import calls this function before each row. Returns KILN_ERROR_INTERRUPTED if the import must stop. */
 kiln_status kiln__store_import_on(const kiln_store *store, const char *path, kiln_error **error);
 
 /* These functions increment *written, *read and *taken. An import runs inside the caller's lock and transaction. */

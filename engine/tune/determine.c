@@ -250,7 +250,7 @@ static void loop_field(definition *d, const kiln__step *step)
 }
 
 /* Writes everything that decides what a step does, so that a change of the spec changes the hash. The switch has no
- * default: the compiler warns of a kind of step that is not written. */
+ * default, so that the compiler warns if a kind of step has no case. */
 static void step_field(definition *d, const kiln__step *step)
 {
     number_field(d->out, (int64_t)step->kind);

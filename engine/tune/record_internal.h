@@ -23,9 +23,9 @@ kiln_status kiln__recorder_identify(kiln__recorder *recorder, const kiln_sample 
  * stopped early is reused if it would be stopped early again with `bound`. */
 bool kiln__recorder_find(kiln__recorder *recorder, const kiln__identity *identity, double bound, kiln__arena *arena,
                          kiln_sample *sample, kiln_status *status, const char **message);
-/* Lists stored samples of the spec at these sizes that were run in the sweep's way on a device of the sweep: the best
- * first, at most 1,000. Texts and params lie in `arena`; the caller frees *list by kiln__free(). The list is empty if
- * the store cannot be read or the sweep reuses nothing. */
+/* Lists at most 1,000 stored samples of the spec at these sizes, the best first. Only samples count that were run in
+ * the sweep's way on a device of the sweep. Texts and params lie in `arena`; the caller frees *list by kiln__free().
+ * The list is empty if the store cannot be read or the sweep reuses nothing. */
 kiln_status kiln__recorder_recall(kiln__recorder *recorder, kiln__settings sizes, kiln__arena *arena,
                                   kiln__known **list, size_t *count, kiln_error **error);
 /* Lists times of configurations of the spec on another device or at other sizes. Estimates are included. All these

@@ -46,7 +46,7 @@ struct kiln__tune_source {
     const kiln__strategy *strategy;
     kiln__space **spaces; /* one space per variant */
     kiln__union *whole;
-    kiln__search *search;   /* NULL means walked, or nothing to search */
+    kiln__search *search;   /* NULL means that the space is walked, or that there is nothing to search */
     kiln_setting *settings; /* settings of the last returned configuration */
     uint32_t *points;       /* indexed by ticket: the points without an answer yet */
     size_t *free_tickets;

@@ -11,8 +11,8 @@ typedef struct kiln__asker {
     void *user;
 } kiln__asker;
 /* Checks the names in `options` against the spec, and counts the configurations if that takes little time. The options
- * and the spec must outlive the source. The options name the strategy. If they do not, a sweep with a budget and
- * without checks uses the default strategy, and any other sweep tries all configurations in order. `watch` may be NULL.
+ * and the spec must outlive the source. If the options name no strategy, a sweep with a budget and without checks uses
+ * the default strategy, and any other sweep tries all configurations in order. `watch` may be NULL.
  */
 kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                    const kiln__asker *watch, kiln__tune_source **source, kiln_error **error);

@@ -9,8 +9,8 @@ typedef struct kiln__trial { /* the settings that apply to the run of one sample
     double cut_above;        /* cut_above of kiln_run_options */
     double most_seconds;     /* most_seconds of kiln_run_options */
     double timeout;          /* sample_timeout of kiln_run_options; 0 means the limit of the sweep */
-    unsigned again;          /* the exact number of repetitions, without a check of the answer; 0 means as in the
-                              * sweep */
+    unsigned again;          /* the exact number of repetitions, without a check of the answer; 0 means as many as in
+                              * the sweep */
     double verify_seconds;   /* seconds in which further runs are made and their answers are compared; 0 means no
                               * further runs */
     kiln__answer_use answer; /* the use of the answer; unless it is NONE, the sample is not measured */

@@ -90,7 +90,8 @@ typedef struct sweep {
     kiln_run_options run; /* the run options to which `options` points */
     kiln__tune_source *source;
     kiln__shared *shared, *small; /* small: for `verify_size_set`; NULL means that there are no smaller sizes */
-    kiln__crew *crew;             /* measures in other processes, one per device; NULL means in this process */
+    kiln__crew *crew;             /* measures in other processes, one per device; NULL means that this process
+                                   * measures */
     job *flying; /* for each device the job that it measures; a job without a sample: the device is idle */
     size_t flying_count;
     bool unopened;            /* runner processes could not be opened, so there is no sweep */
@@ -155,8 +156,8 @@ static bool report(sweep *s, const kiln_sample *sample)
     return s->options->callback(s->options->user, &progress, sample) == 0;
 }
 
-/* Tells whether the caller asks to stop, at most once in TICK_NS. For callbacks of rooms that walk the space or
- * wait. */
+/* Tells whether the caller asks to stop, at most once in TICK_NS. Rooms that walk the space or wait use this function
+ * as their callback. */
 static bool wants_end(void *user)
 {
     sweep *s = user;
@@ -268,8 +269,8 @@ static kiln_status open_shared(sweep *s, kiln_error **error)
     return s->options->verify_size_set ? kiln__shared_open(s->engine, s->spec, &s->small, error) : KILN_OK;
 }
 
-/* After a fault the context is lost, with everything on the device. On the simulated device a new one is created, if
- * the engine owns it. On a GPU the process would have to end, so the sweep ends. */
+/* Continues after a fault, which destroys the context and everything on the device. On the simulated device, if the
+ * engine owns the context, creates a new context. On a GPU only a new process could continue, so the sweep ends. */
 static kiln_status recover(sweep *s, kiln_error *why, kiln_error **error)
 {
     kiln_engine *engine = s->engine;
@@ -990,9 +991,9 @@ static kiln_status start_crew(sweep *s, kiln_error **error)
     return status == KILN_OK ? KILN_OK : go_without_crew(s, status, why, error);
 }
 
-/* Waits until the runner processes have opened their devices, and starts compiles meanwhile. Draws no further
- * configuration once one is ready: a search that learns proposes better with answers. If the runner processes cannot be
- * opened, calls go_without_crew(). */
+/* Waits until the runner processes have opened their devices, and starts compiles meanwhile. As soon as one compiled
+ * configuration is ready, draws no further configurations, because a search that learns proposes better with answers.
+ * If the runner processes cannot be opened, calls go_without_crew(). */
 static kiln_status await_crew_open(sweep *s, kiln_error **error)
 {
     for (bool ready = false; !ready;) {

@@ -158,9 +158,9 @@ static bool has_line(const uint16_t *chunk, uint32_t step, uint16_t wanted)
 }
 
 /* Distributes the entries of a window over steps. A window is `count` places of a bin, at most WINDOW chunks long and
- * padded to whole octets. It begins at `at` by groups and at `from` by panels. Its entries come in the order of their
- * lines. An entry stays in its own step if the step has room and does not have the line yet. Otherwise the entry goes
- * to a later step, cyclically. */
+ * padded to whole octets. In the order by groups the window begins at `at`, and in the order by panels at `from`. The
+ * entries of the window come in the order of their lines. An entry stays in its own step if the step has room and does
+ * not have the line yet. Otherwise the entry goes to a later step, cyclically. */
 static void arrange_window(const binned *b, size_t at, size_t from, uint32_t count)
 {
     enum { TRIES = 32 };
@@ -279,8 +279,8 @@ static uint64_t fill_up(const binned *b, uint32_t *group_starts)
     return chunks;
 }
 
-/* Replaces the padded sizes in by_panel by the first place of each bin, and sets by_group in the same way. Sets `to`
- * to the place by groups of each octet by panels. */
+/* Replaces the padded sizes in by_panel by the first place of each bin, and sets by_group in the same way. Sets to[i]
+ * to the place, in the order by groups, of octet i in the order by panels. */
 static void place_bins(const binned *b, uint32_t *panel_starts, uint32_t *to)
 {
     size_t at = 0;

@@ -118,8 +118,8 @@ kiln_status kiln__host_sparse_ell(void *user, kiln_call *call)
 
 /* ---- hybrid: ELL up to a width, and COO for the rest of longer rows ---- */
 
-/* Chooses the width by Bell and Garland (SC 2009): the largest width that at least a third of the rows reach, and at
- * least 4096 rows. In a matrix of fewer than 4096 rows a third is enough. */
+/* Chooses the width by Bell and Garland (SC 2009): the largest width that at least a third of the rows, and at least
+ * 4096 rows, reach. In a matrix of fewer than 4096 rows a third is enough. */
 static kiln_status usual_width(kiln_call *call, const kiln__csr *m, uint32_t *width)
 {
     uint32_t most = longest(m),

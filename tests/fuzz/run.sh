@@ -1,7 +1,8 @@
 #!/bin/sh
-# run.sh TARGET: fuzzes one target of build/asan for KILN_FUZZ_SECONDS (2), from the top of the tree. New inputs are kept
-# in build/corpus/TARGET, what it finds and what it says in build/findings; the inputs kept in the tree only seed it.
-# KILN_FUZZ_SEED: the random seed, 1 if not set, so that two runs try nearly the same; 0 takes another one in each run.
+# run.sh TARGET: fuzzes one target of build/asan for KILN_FUZZ_SECONDS (2). Run it at the top of the tree. It begins with
+# the inputs of the tree, and keeps new inputs in build/corpus/TARGET. Findings and the output go to build/findings.
+# KILN_FUZZ_SEED is the random seed, by default 1, so that two runs try nearly the same inputs. 0 takes a new seed in each
+# run.
 set -eu
 target=$1
 name=$(basename "$target")

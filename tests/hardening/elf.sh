@@ -1,6 +1,6 @@
 #!/bin/sh
-# elf.sh BUILD_TYPE PROGRAM_OR_LIBRARY...: each file has what tools/hardening.cmake asks of compiler and linker, as its ELF
-# headers and symbols tell. A file with a name that ends with ":plain" has no function that needs a checked copy.
+# elf.sh BUILD_TYPE PROGRAM_OR_LIBRARY...: checks in the ELF headers and symbols of each file that the options of
+# tools/hardening.cmake took effect. If a name ends with ":plain", the file calls no function that has a checked version.
 set -u
 type=$1
 shift

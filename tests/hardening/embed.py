@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""embed.py SOURCE CUDA_INCLUDE: configures a project that adds Kiln with add_subdirectory(). Kiln's files are compiled and linked
-with the flags of tools/hardening.cmake, and the project's own file and program without them; a part of Kiln is built."""
+"""embed.py SOURCE CUDA_INCLUDE: configures a project that adds Kiln with add_subdirectory(). Kiln's files must be compiled and
+linked with the flags of tools/hardening.cmake, and the project's own file and program without these flags. The test builds a
+part of Kiln."""
 import json
 import pathlib
 import subprocess

@@ -1,6 +1,7 @@
 #!/bin/sh
-# controls.sh PROGRAM: each kind of planted host address is a finding. Guest data that looks like a host address is none, but
-# only a process whose memory lies elsewhere can tell: without address space layout randomisation it stays a finding.
+# controls.sh PROGRAM: checks that the program reports each kind of planted host address, and does not report guest data
+# that looks like a host address. Only a second process, whose memory lies elsewhere, can tell the two apart. So without
+# address space layout randomisation the program also reports the guest data.
 set -u
 program=$1
 failed=0

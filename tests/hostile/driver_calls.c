@@ -1,6 +1,7 @@
-/* driver_calls.c - functions of the driver with hostile arguments. Pointers to memory of the host are right, and hold as
- * much as the call asks for, because a driver cannot know better; device addresses, sizes, pitches, offsets, descriptors,
- * handles and launch parameters are hostile. A call may fail or succeed. Host memory beside the buffers must not change. */
+/* driver_calls.c - calls functions of the driver with hostile arguments. Pointers to memory of the host are valid, and
+ * their buffers are as large as the call needs, because a driver cannot check them. Device addresses, sizes, pitches,
+ * offsets, descriptors, handles and launch parameters are hostile. A call may fail or succeed. Host memory beside the
+ * buffers must not change. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

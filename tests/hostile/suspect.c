@@ -1,6 +1,7 @@
-/* suspect.c - addresses of the host in the guest's memory. A word of the guest that looks like a host address is a
- * suspicion: guest data may have the same bits. The same seed therefore runs again in a new process, whose code, libraries,
- * stacks, mappings and heap lie elsewhere. A host address differs there. Guest data is the same, and is no finding. */
+/* suspect.c - searches the guest's memory for addresses of the host. A word of the guest that looks like a host address
+ * is only a suspicion, because guest data may have the same bits. So the same seed runs again in a new process, whose
+ * code, libraries, stacks, mappings and heap lie elsewhere. If the word differs there, it is a host address. If it is
+ * the same, it is guest data and not reported. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Fails each fallible call of a whole `kiln tune` once, and looks at how the command ends.
+"""Lets each call of a whole `kiln tune` that can fail do so once, and checks how the command ends.
 
     run.py BUILD [--full] [--from N] [--seconds S] [--jobs J] [--scenario NAME] [--kind NAME] [--site KEY] [--keep]
 
-BUILD is a build folder: it is installed into a folder of its own first, and what is run is what was installed. A first
-run of each scenario records which calls there are (shim.c says how they are told apart); then there is one run for each
-call, in which it fails. After each of them the same sweep runs undisturbed on what was left.
+BUILD is a build folder. The program first installs it into a separate folder, and runs the installed command. A first
+run of each scenario records all calls (shim.c says how it identifies them). Then there is one run for each call, in which
+this call fails. After each of these runs, the same sweep runs without failures on the files that are left.
 
-Without --full it ends after --seconds (3), but not before 8 cases, in two of the scenarios, and takes one call of every
-function in every kind of process first, then another of each, and so on. The order is the same every time (--seed), so a
-run with --from N continues where one of the same build ended after N cases. Exit code 77: there is no NVRTC here."""
+Without --full the program uses two of the scenarios, and ends after --seconds (3), but not before 8 cases. It begins with
+one call of every function in every kind of process, then takes a second call of each, and so on. The order is the same
+in every run with the same --seed. So --from N continues a run of the same build that ended after N cases.
+Exit code 77: there is no NVRTC here."""
 import argparse
 import concurrent.futures
 import csv

@@ -1,8 +1,8 @@
 #!/bin/sh
-# locale.sh make FOLDER: makes the locales of the tests with the label `locale` in FOLDER: two with a decimal comma, one
-#   of which has other capitals of i, and one whose decimal point has two bytes.
-# locale.sh host FOLDER PROGRAM SPEC: runs PROGRAM (locale_host.c) in the C locale and in each of these. The output must
-#   be the same.
+# locale.sh make FOLDER: makes four locales in FOLDER, for the tests with the label `locale`. Three of them have a decimal
+#   comma, and one of these has other capital letters for i. The fourth one has a decimal point of two bytes.
+# locale.sh host FOLDER PROGRAM SPEC: runs PROGRAM (locale_host.c) in the C locale and in each of these locales. The output
+#   must be the same.
 set -u
 folder=$2
 locales='de_DE.UTF-8 tr_TR.UTF-8 de_DE.ISO-8859-1 ps_AF.UTF-8'

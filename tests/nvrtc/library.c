@@ -1,12 +1,13 @@
 /* library.c - a stand-in for NVIDIA's libnvrtc.so, which remembers NVIDIA's answers while one run of tools/test.sh lasts.
  *
- * Why: hundreds of tests have a cache of their own, and compile the same kernels. The sanitizers' builds then compile them all
- * again. NVRTC took a third of the time of these tests, and is not their subject.
+ * Hundreds of tests have separate caches, and compile the same kernels. The builds with sanitizers then compile all of them
+ * again. NVRTC took a third of the time of these tests, although they do not test NVRTC.
  *
  * The memory is the file $KILN_TEST_NVRTC, which tools/test.sh makes. Without this variable each request goes to NVIDIA's
- * library. The file is mapped when the library is loaded, because a compile worker may open and write no file later. It has its
- * full size from the beginning, so that filling it needs no write. A process that is confined before it loads the library, as
- * kernels' processes are, cannot open the file: it then asks NVIDIA's library, which is in the same folder.
+ * library. The library maps the file when it is loaded, because a compile worker must not open or write files later. The file has
+ * its full size from the beginning, so that no write has to enlarge it. A process that is already in a sandbox when it loads
+ * the library, such as the process of a kernel, cannot open the file. It then asks NVIDIA's library, which is in the same
+ * folder.
  *
  * A key is the hash of the whole request. Requests whose answer depends on anything else are not remembered (is_complete). */
 #include <dlfcn.h>

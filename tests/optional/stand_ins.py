@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""stand_ins.py BUILD SOURCE [--build]: broken optional dependencies leave parts out, and never break the command.
+"""stand_ins.py BUILD SOURCE [--build]: checks that a broken optional dependency only leaves a part out, and never breaks the
+command.
 
 For each optional dependency of the build there is a broken stand-in in front of PATH, PKG_CONFIG_PATH and
 CMAKE_PREFIX_PATH: a compiler wrapper that fails, one that prints rubbish, one of an MPI without headers, a package file

@@ -1,11 +1,12 @@
 #!/bin/sh
 # install.sh FOLDER_OF_DEBS [BARE_ROOT]: installs the four packages on a bare Debian 12 and uses them as their users do.
 #
-# For a maintainer, by hand: it needs root, debootstrap, a Debian mirror and PyPI, and takes some minutes. BARE_ROOT is what
-# `debootstrap --variant=minbase bookworm BARE_ROOT` made, and is copied; without it that is done first. The mirror
-# is the one that this machine's apt uses, or $KILN_MIRROR. tests/package/lint.sh (the CTest `package`) needs none of this.
+# A maintainer runs the script by hand. It needs root, debootstrap, a Debian mirror and PyPI, and some minutes. BARE_ROOT is
+# a folder that `debootstrap --variant=minbase bookworm BARE_ROOT` made; the script works on a copy. Without BARE_ROOT the
+# script runs debootstrap first. The mirror is $KILN_MIRROR, or the one of this machine's apt. tests/package/lint.sh (the
+# CTest `package`) needs none of these.
 set -eu
-[ $# -ge 1 ] || { sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 debs=$(cd "$1" && pwd) here=$(cd "$(dirname "$0")" && pwd)
 shift
 # shellcheck source=tests/package/bare.sh

@@ -1,6 +1,6 @@
 #!/bin/sh
-# lint.sh BUILD_FOLDER: makes the four Debian packages from what is built, has lintian read them (errors and
-# warnings fail), and looks at what a package for others must have. Nothing is installed: tests/package/install.sh does that.
+# lint.sh BUILD_FOLDER: makes the four Debian packages from the build folder and runs lintian on them; errors and warnings
+# fail. It also checks files that a package must have. It installs nothing: tests/package/install.sh does.
 set -eu
 build=$1 here=$(cd "$(dirname "$0")" && pwd)
 for tool in cpack dpkg-deb dpkg-shlibdeps lintian python3; do

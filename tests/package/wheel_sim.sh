@@ -2,8 +2,8 @@
 # wheel_sim.sh WHEEL [BARE_ROOT]: installs a wheel of `tools/packaging/wheel.sh --sim` on a bare Debian 12 that has Python, and
 # runs the tests of a project there, on the simulated device. It prints the seconds of both.
 #
-# For a maintainer, by hand: it needs root, a Debian mirror and PyPI, and without BARE_ROOT also debootstrap. BARE_ROOT is
-# as for install.sh, and is copied. The mirror is the one that this machine's apt uses, or $KILN_MIRROR.
+# A maintainer runs the script by hand. It needs root, a Debian mirror and PyPI, and without BARE_ROOT also debootstrap.
+# BARE_ROOT and the mirror are those of install.sh.
 set -eu
 [ $# -ge 1 ] || { sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)

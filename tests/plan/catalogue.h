@@ -1,4 +1,5 @@
-/* catalogue.h - suites over shipped specs on the simulated device: an engine, the specs, a visible skip without NVRTC. */
+/* catalogue.h - helpers of the suites that run shipped specs on the simulated device: an engine, the specs, and a skip
+ * with a message if there is no NVRTC. */
 #ifndef KILN_TEST_CATALOGUE_H
 #define KILN_TEST_CATALOGUE_H
 

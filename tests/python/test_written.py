@@ -1,4 +1,4 @@
-"""How the globals of a reference are written into a program. Needs neither NumPy nor the compiled part of the module."""
+"""Tests how the globals of a reference are written into a program. Needs neither NumPy nor the compiled part of the module."""
 import pathlib
 import sys
 import types

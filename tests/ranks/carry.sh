@@ -1,6 +1,6 @@
 #!/bin/sh
-# carry.sh FOLDER: an MPI (MPICH, from PyPI) and the plug-in for it in one folder of some 20 MB, which runs wherever it is
-# copied to: for machines with neither an MPI nor a network.
+# carry.sh FOLDER: puts an MPI (MPICH, from PyPI) and the plug-in for it into one folder of some 20 MB. The folder works
+# wherever it is copied to. It is for machines that have neither an MPI nor a network.
 #
 #     FOLDER/bin/mpiexec -n 2 env KILN_MPI=FOLDER/lib/libkiln-mpi.so kiln tune matmul
 set -eu

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Sweeps of several processes without an MPI: the ranks are started here, and talk by socket_plugin.c.
+"""Tests sweeps of several processes without MPI. The program starts the ranks, which exchange messages with socket_plugin.c.
 
     job.py BUILD SOURCE                  the test: a few rounds of each kind
     job.py BUILD SOURCE --rounds N [--seed S] [--size N]   N rounds in which ranks are killed, stopped and delayed
     job.py BUILD SOURCE --pace RANKS... [--ms 500]   how near to linear RANKS ranks are, where each sample takes --ms of sleep
 
-What is held in every round: the samples are those of one process, each once, in the answer and in the store, whatever
-happened to the ranks; and where the leader was killed the same command goes on from the store."""
+Each round checks that the answer and the store contain the samples that a single process makes, each once, whatever
+happened to the ranks. If the leader was killed, the same command must continue from the store."""
 import argparse
 import collections
 import json

@@ -1,6 +1,6 @@
 #!/bin/sh
-# mpi.sh KILN SPEC [MPIEXEC]: a sweep by four processes of an MPI makes the samples that one process makes; and a launcher of
-# no MPI is noticed. Exit 77: there is no MPI here.
+# mpi.sh KILN SPEC [MPIEXEC]: checks that a sweep by four MPI processes makes the same samples as one process, and that
+# the command detects a launcher that does not belong to MPI. Exit 77: there is no MPI here.
 set -u
 kiln=$1 spec=$2 mpiexec=${3:-}
 [ -n "$mpiexec" ] || { echo "SKIP mpi: built without an MPI (tools/setup.sh --test installs one)"; exit 77; }

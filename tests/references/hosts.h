@@ -1,4 +1,5 @@
-/* hosts.h - for the suites of the catalogue's host functions: a function as an engine holds it after its registration. */
+/* hosts.h - for the suites of the catalogue's host functions: gives a function in the form that an engine has after its
+ * registration. */
 #ifndef TEST_HOSTS_H
 #define TEST_HOSTS_H
 

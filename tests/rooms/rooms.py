@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Holds the rooms of the engine against the tables of engine/CMakeLists.txt and engine/sim/CMakeLists.txt (kiln_room), and
-the folders of the command against the table of tools/CMakeLists.txt (kiln_command_part): what includes what, what needs whose symbols, how large each
-is, and whether ARCHITECTURE.md (tools/kiln/README.md) shows the same table.
+"""Checks the rooms of the engine against the tables of engine/CMakeLists.txt and engine/sim/CMakeLists.txt (kiln_room), and the
+folders of the command against the table of tools/CMakeLists.txt (kiln_command_part). It checks the includes of each room, the
+symbols that it needs, its size, and that ARCHITECTURE.md (tools/kiln/README.md) shows the same table.
 
     rooms.py SOURCE_FOLDER BUILD_FOLDER          the test: exit 1 with a line for each thing that is wrong
     rooms.py SOURCE_FOLDER BUILD_FOLDER --table  prints the graph as it is

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""run.py KILN SHIM: what a kernel could do that has taken over the simulated device, in each command that runs kernels.
+"""run.py KILN SHIM: tests what a kernel that controls the process of the simulated device can do, in each command that runs
+kernels.
 
-The shim (shim.c) plays such a kernel inside a launch. In a sandbox none of its tries may succeed; without one all must, or
-they would show nothing. Then: how the commands end when the process of the kernels crashes, hangs, or outlives the command,
-and what they say where the system has no sandbox. Exit code 77: this machine has none, or there is no NVRTC."""
+The shim (shim.c) does what such a kernel would do during a launch. In a sandbox none of its attempts may succeed. Without a
+sandbox all of them must succeed; otherwise the test would show nothing. The program also tests how the commands end if the process
+of the kernels crashes, hangs, or outlives the command, and their messages if the system has no sandbox. Exit code 77: this machine
+has no sandbox, or there is no NVRTC."""
 import os
 import shutil
 import signal

@@ -1,6 +1,7 @@
-/* shim.c - plays a kernel that has taken over the simulated device: a library that is loaded before all others. The
- * simulator calls fegetenv() at the beginning of each launch, in the launching thread; there the shim tries what such a
- * kernel would. The shim notes each success in a file that it mapped before the process gave up its rights.
+/* shim.c - a library that is loaded before all others, and that acts as a kernel that controls the process of the simulated
+ * device. The simulator calls fegetenv() at the beginning of each launch, in the launching thread. In this call the shim
+ * attempts what such a kernel would attempt. It records each success in a file that it mapped before the process entered the
+ * sandbox.
  *
  * SHIM_REPORT: the file (struct report). SHIM_FOLDER: the spec's. SHIM_ACTS: "try", "crash", "hang" (in a launch), or
  * "deny" (the system has no seccomp and no Landlock). */

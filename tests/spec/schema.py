@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""schema.py KILN SOURCE_FOLDER: the JSON schema that `kiln spec --schema` prints, held against specs as an editor does.
+"""schema.py KILN SOURCE_FOLDER: checks specs with the JSON schema that `kiln spec --schema` prints, as an editor does.
 
-Every good spec of the tree meets it. Every broken one of tests/spec/broken does not, or is named here: what is wrong with
-it is a matter of names, expressions and numbers, or of YAML, which a schema does not see. The specs of the catalogue name
-the schema beside them, which is what the command prints. Exit 77: skipped, and why."""
+Every good spec of the tree must match the schema. A broken spec of tests/spec/broken must not match it, unless UNSEEN names the
+spec: a schema cannot see errors in names, expressions and numbers, or in the YAML itself. The specs of the catalogue name the
+schema in their folder, which must equal what the command prints. Exit 77: skipped, and why."""
 import json
 import pathlib
 import subprocess

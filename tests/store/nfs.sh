@@ -1,6 +1,6 @@
 #!/bin/sh
-# nfs.sh KILN SHIM SPEC: a store on a network file system, as cache/nfs_shim.c plays it, has a rollback journal, and loses
-# nothing when it comes to a local disk.
+# nfs.sh KILN SHIM SPEC: checks that a store on a network file system has a rollback journal, and loses nothing when it is
+# moved to a local disk. cache/nfs_shim.c simulates the network file system.
 set -u
 kiln=$1 shim=$2 spec=$3
 work=$(mktemp -d) || exit 1

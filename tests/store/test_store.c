@@ -1,4 +1,4 @@
-/* The store. A written sample stays, whatever happens to the process, the file or the disk.
+/* Tests of the store: a written sample is kept, whatever happens to the process, the file or the disk.
  *
  *   store_test_store                the suite, with 100 writers killed
  *   store_test_store kill 1000      the same test with 1000 writers

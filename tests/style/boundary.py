@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds engine/sim against engine/sim/BOUNDARY.md, the list of places where a number of a kernel becomes a host pointer.
+"""Checks engine/sim against engine/sim/BOUNDARY.md, which lists the places where a number of a kernel becomes a host pointer.
 
     boundary.py SOURCE_FOLDER    the test: exit 1 with a line for each thing that is wrong
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Finds PTX that is too long to be read. A person cannot review it, and it fills searches and differences.
+"""Finds files with long PTX. Nobody can review such a file, and it adds many lines to searches and diffs.
 
     compiled.py SOURCE_FOLDER    the test: exit 1 with a line for each file with more than 300 lines of PTX
     compiled.py --planted        a tree with such files: exit 1 where a file is not found

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the pages (*.md) against the tree.
+"""Checks the pages (*.md) against the files of the tree.
 
     pages.py SOURCE_FOLDER    the test: exit 1 with a line for each thing that is wrong
 

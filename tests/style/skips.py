@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""skips.py ROOT: every skip in the tests names a class that tests/skips.py has, and tests/skips.py lists skips and refuses
-those that a machine after tools/setup.sh --test could have run."""
+"""skips.py ROOT: checks that every skip in the tests names a class of tests/skips.py. It also checks tests/skips.py:
+the program lists skips, and its exit code is 1 if a machine could have run a skipped test after tools/setup.sh --test."""
 import sys
 
 sys.path.pop(0)  # this folder: its locale.py would stand in for Python's module, which subprocess imports

@@ -1,7 +1,7 @@
 #!/bin/sh
-# planted.sh KILN DEVICE [WORKER]: a sweep over every kind of bad configuration, measured in a process of its own: every
-# one has to be there with its reason, and what is good has to work. WORKER is planted_worker, by default
-# the one of KILN's build tree (KILN is build/tools/kiln).
+# planted.sh KILN DEVICE [WORKER]: runs a sweep over every kind of bad configuration, measured in a separate process. The
+# result must contain each bad configuration with its reason, and the good ones must work. WORKER is planted_worker; by
+# default it is the one of KILN's build tree (KILN is build/tools/kiln).
 set -u
 kiln=$(realpath "$1") device=$2
 here=$(cd "$(dirname "$0")" && pwd)

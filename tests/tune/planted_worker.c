@@ -4,10 +4,11 @@
  *
  * An action that must happen only once makes a file with its name in $KILN_PLANTED_MARKS, and does not happen if
  * this file exists. Each process holds a share of the file `busy` there while it works. A runner that measures a
- * configuration again that killed a runner asks for the whole of `busy`. If it does not get it, it makes the file
- * `not-alone`. With $KILN_PLANTED_MS each sample takes that much longer, as on a slow device. The
- * file `limits` there gets the time limit of each sample, in seconds. With $KILN_PLANTED_KEEP a
- * runner sends a reference of its own: `good` before its first launch, `late` after it, and `other` of another spec. */
+ * configuration again, after the configuration killed a runner, asks for an exclusive lock of `busy`. If other processes
+ * still hold shares, it makes the file `not-alone`. $KILN_PLANTED_MS makes each sample that much longer, as on a slow
+ * device. The worker writes the time limit of each sample, in seconds, to the file `limits` in the same folder. With
+ * $KILN_PLANTED_KEEP a runner sends a planted reference: `good` before its first launch, `late` after it, and
+ * `other` of another spec. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

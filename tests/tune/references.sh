@@ -1,6 +1,7 @@
 #!/bin/sh
-# references.sh KILN ATOMS: a reference is on disk after a sweep whose kernels run in a sandbox, the next sweep reads it, and
-# `kiln cache` lists and clears it. A sweep that computes a reference again makes its file anew, so the time of the change tells.
+# references.sh KILN ATOMS: checks that a sweep whose kernels run in a sandbox writes its reference to disk, that the next
+# sweep reads it, and that `kiln cache` lists and clears it. A sweep that computes a reference again writes a new file, so
+# the test looks at the time of the last change.
 set -u
 kiln=$(realpath "$1") atoms=$2
 work=$(mktemp -d) || exit 1

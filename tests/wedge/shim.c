@@ -1,5 +1,6 @@
-/* shim.c - a function of the host that never returns, preloaded (wedge.py). The printf of a simulated kernel calls a snprintf()
- * for a floating-point number. If the text is the marker, the thread gets stuck. KILN_WEDGE selects the way:
+/* shim.c - a preloaded library with a function of the host that never returns (wedge.py). The printf of a simulated
+ * kernel calls snprintf() for a floating-point number. If the text is the marker, the thread hangs. KILN_WEDGE selects
+ * how:
  *
  *   spin     a loop without end
  *   lock     a lock that is never released, while allocations wait for it too

@@ -1,6 +1,7 @@
 #!/bin/bash
-# stack.sh KILN SPEC: commands work where the main thread's stack is limited, by a hard limit or by a soft one that can be
-# raised. 64 KiB are less than a compiler needs, and than the interpreter's own threads had by default.
+# stack.sh KILN SPEC: checks that commands work if the stack of the main thread is limited, by a hard limit or by a soft
+# limit that can be raised. The limit of 64 KiB is less than a compiler needs, and less than the old default for the
+# threads of the interpreter.
 set -u
 kiln=$1 spec=$2 bad=0
 export KILN_DEVICE=sim

@@ -13,8 +13,8 @@ const char *kiln_py_code(int type)
     return type >= 0 && type < KILN_TYPE_COUNT ? codes[type] : NULL;
 }
 
-/* The state of the signal handlers belongs to the process, like the handlers. Only the main thread changes this
- * state, but any thread may handle a signal. */
+/* These variables are static, because signal handlers belong to the whole process. Only the main thread changes these
+ * variables, but any thread may handle a signal. */
 volatile int kiln_py_stop;
 static struct sigaction before;
 static unsigned depth;

@@ -28,7 +28,7 @@ spec prefixed 'prefix: OF_
 params: {T: [int, long], BLOCK: [32]}
 define: {class: 7}
 bake: [N]'
-{ echo '#include <cooperative_groups.h>' && kernel OF_BLOCK "OF_T(OF_class + OF_N)"; } >prefixed.cu
+{ echo '#include <mma.h>' && kernel OF_BLOCK "OF_T(OF_class + OF_N)"; } >prefixed.cu
 for name in launch unnamed pasted prefixed; do
     kiln tune $name.yaml --no-verify --no-store >out 2>&1 || cat out
     echo "$name: $(sed -n 's/^ *configurations *//p' out); kept: $(kiln cache list --json | grep -c '"id"')"

@@ -320,7 +320,7 @@ const char *cli_settings_text(const kiln_setting *settings, size_t count); /* "A
 /* ---- the engine ---- */
 
 /* Functions of this section that return an int return 0, or the exit code after an error message. */
-/* The log of an engine, and its user data; it may be called from any thread. */
+/* The log callback of an engine, and its user data. Any thread may call the callback. */
 void cli_log(void *user, kiln_log_level level, const char *message);
 void *cli_log_to(const cli *c);
 /* Opens the engine with the options of the command line, unless it is open. NULL means the default options. */

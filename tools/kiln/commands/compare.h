@@ -15,7 +15,8 @@ typedef struct compare_args {
 
 typedef enum compare_kind { COMPARE_MEASURED, COMPARE_ESTIMATED, COMPARE_SIMULATED, COMPARE_COUNT } compare_kind;
 
-/* One configuration of a result, or one counter of a kernel: then `variant` is the kernel, and `params` the counter. */
+/* One configuration of a result, or one counter of a kernel. For a counter, `variant` is the kernel and `params` is the
+ * counter. */
 typedef struct compare_row {
     const char *spec, *sizes, *device, *variant, *params;
     kiln_status status;

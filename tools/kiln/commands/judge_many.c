@@ -268,7 +268,7 @@ static void print_line(const batch *all, const judged *item)
     out_flush();
 }
 
-/* Prints a table with a row for each candidate. The message is the second line of a page. */
+/* Prints a table with a row for each candidate. The message of a row is the second line of the candidate's page. */
 static void print_table(const batch *all)
 {
     cli_table table;

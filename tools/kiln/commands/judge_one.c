@@ -59,8 +59,8 @@ static int find_best(cli *c, opponent *of, kiln_judge_options *options)
     return 0;
 }
 
-/* Finds the opponent of --against. It is the variant of the judged spec with this name. If the judged spec has no such
- * variant, it is the best variant of another spec. */
+/* Finds the opponent that --against names. The opponent is the variant of the judged spec with this name. If the judged
+ * spec has no such variant, another spec has this name, and the opponent is the best variant of the other spec. */
 static int find_opponent(cli *c, opponent *of, kiln_judge_options *options)
 {
     const judge_args *args = c->args;

@@ -488,7 +488,7 @@ static int show_findings(const cli *c, const char *folder, int details, const si
 }
 
 /* Shows the findings, the profile and the traces in the places `to`. Standard output belongs to the program, so the
- * command does not write there. Returns 0, or the exit code that the findings give. */
+ * command does not write to it. Returns 0, or the exit code that the findings give. */
 static int show(const cli *c, const char *folder, const result_places *to, const sim_end *end)
 {
     const sim_args *args = c->args;

@@ -103,7 +103,7 @@ const cli_command cli_study_command = {
     .examples =
         (const cli_example[]){
             {"kiln study occupancy matmul -v tiled --over TILE_WIDTH --arch sm_80",
-             "At which tile width fewer blocks fit."},
+             "The tile widths at which fewer blocks fit."},
             {"kiln study tiles matmul -v tiled", "The effect of wider tiles."},
             {"kiln study access matmul -v tiled -p TILE_WIDTH=8 -s M=16 -s N=16 -s K=16 --block 1",
              "The element that each thread reads, step by step."},

@@ -50,8 +50,8 @@ static const char *command_again(const cli *c, const tune_view *view, const kiln
     return device && *device ? cli_printf("%s -d %s", line, cli_shell_word(device)) : line;
 }
 
-/* Returns the command line that checks the configurations of the sweep. `kiln check` runs on the simulated device, at
- * its small sizes: the sizes of a GPU would take too long there. */
+/* Returns the command line that checks the configurations of the sweep. `kiln check` runs on the simulated device at
+ * small sizes, because the sizes of a GPU would take too long on this device. */
 static const char *check_line(const cli *c, const tune_view *view)
 {
     const tune_args *args = c->args;

@@ -25,7 +25,7 @@ static const char *next_word(const char **line)
     return word;
 }
 
-/* Options of a sweep that its configurations need when they run again. */
+/* The options of a sweep that a later run of one of its configurations needs too. */
 static const struct kept_option {
     const char *name;
     char letter;

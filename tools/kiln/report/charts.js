@@ -1,9 +1,10 @@
 "use strict";
-/* What the charts show: the signals and tables of the specifications in charts/. The page draws them (page.js), and
- * `kiln report --charts` writes them to files (export.js). Nothing here touches a document. */
+/* Makes the Vega specifications of the charts: it adds signals and tables to the specifications in charts/. page.js
+ * draws the charts in the page, and export.js writes them to files (`kiln report --charts`). This file touches no
+ * document. */
 function kilnCharts(data, specs, vega) {
     const shapes = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right"];
-    /* Okabe and Ito's colours, which the colour-blind tell apart; on a dark page lighter ones */
+    /* Okabe and Ito's colours, which colour-blind people can distinguish. A dark page has lighter colours. */
     const palette = {
         light: ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#7a5cc4"],
         dark: ["#56b4e9", "#e69f00", "#2fc79a", "#e78ac3", "#ff7f50", "#f0e442", "#b7a4f5"],
@@ -16,24 +17,24 @@ function kilnCharts(data, specs, vega) {
     const clockUnit = (most) => (most < 180 ? ["s", 1] : most < 10800 ? ["min", 60] : ["h", 3600]);
     const clockTitle = data.replayed ? "search time" : "sweep time";
     const timeTitle = (problem) => problem.time.replace(" time", "") + " (" + problem.unit + ")";
-    /* A loop, as Math.min() of 100,000 arguments overflows the stack. */
+    /* These functions loop, because Math.min() with 100,000 arguments overflows the stack. */
     const least = (numbers) => numbers.reduce((a, b) => Math.min(a, b), Infinity);
     const greatest = (numbers) => numbers.reduce((a, b) => Math.max(a, b), -Infinity);
 
-    /* Entries of a legend: [text, shape, colour]. */
+    /* Returns the entries of a legend: [text, shape, colour]. */
     function variantLegend(names, theme) {
         const list = names.slice(0, shapes.length).map((name, i) => [name, shape(i), colour(theme, i)]);
         const others = names.length - shapes.length;
         if (others > 0) list.push([others + " slower variant" + (others > 1 ? "s" : ""), "circle", colour(theme, shapes.length)]);
         return list;
     }
-    /* Part of a file's name: letters, digits, '-' and '_'. */
-    /* A log scale of less than a third of a decade or so has hardly any labels. */
+    /* A short range gets a linear scale, because a log scale of less than half a decade has hardly any labels. */
     const scaleType = (low, high) => (low > 0 && high / low > 3 ? "log" : "linear");
+    /* Makes a part of a file's name, which has only letters, digits, '-' and '_'. */
     const fileName = (text) => text.normalize("NFKD").replace(/[^A-Za-z0-9_]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 40) || "x";
     const namesOf = (problem) => problem.variants.map((v) => v.name);
 
-    /* ---- each gives {spec, title, legend, height, signals, tables, types} ---- */
+    /* ---- the charts: each function returns {spec, title, legend, height, signals, tables, types} ---- */
 
     function best(problem, theme, by) {
         const names = namesOf(problem), several = names.length > 1;
@@ -60,7 +61,7 @@ function kilnCharts(data, specs, vega) {
         };
     }
 
-    /* The params of a variant, that whose choice matters most first. */
+    /* Returns the params of a variant. The param whose choice changes the time most comes first. */
     const byEffect = (variant) => variant.params.slice().sort((a, b) => b.effect - a.effect);
     const cost = (param) => (param.effect > 1.005 ? "the worst choice costs " + digits(param.effect, 3) + " ×" : "no choice costs anything");
     function effect(problem, variant, param, theme) {
@@ -77,7 +78,8 @@ function kilnCharts(data, specs, vega) {
         };
     }
 
-    /* Of the colours of a variant's pairs: `most`, the log2 at which they end; `clamped`: some are beyond it. */
+    /* Returns the range of the colours of a variant's pairs. `most` is the log2 at which the colours end. `clamped`
+     * tells whether some values are beyond `most`. */
     function pairRange(variant) {
         const logs = variant.pairs.flatMap((pair) => pair.cells.filter((cell) => cell[2] !== null).map((cell) => Math.log2(cell[2] / variant.best)));
         const top = Math.max(Math.log2(1.05), greatest(logs)), most = Math.min(3, top);
@@ -118,7 +120,7 @@ function kilnCharts(data, specs, vega) {
         params.forEach((param, axis) => {
             const shared = param.labels.length < param.values, every = Math.ceil(param.labels.length / 12);
             param.labels.forEach((label, i) => {
-                const level = shared ? Math.ceil(i * param.values / param.labels.length) : i; /* the first of those that share */
+                const level = shared ? Math.ceil(i * param.values / param.labels.length) : i; /* the first that shares the label */
                 if (i % every === 0) ticks.push({ axis, label: shared ? label.split(" to ")[0] : label, align: "right", dx: -5, y: place(param, level) });
             });
         });
@@ -137,7 +139,7 @@ function kilnCharts(data, specs, vega) {
         };
     }
 
-    /* The one intensity that all configurations have; null: they differ. */
+    /* Returns the intensity that all configurations have, or null if their intensities differ. */
     function oneIntensity(problem) {
         const points = problem.roofline.points;
         return new Set(points.map((row) => digits(row[0], 3))).size === 1 ? points[0][0] : null;
@@ -170,7 +172,8 @@ function kilnCharts(data, specs, vega) {
         };
     }
 
-    /* A quantity over the first one, with those that nothing beats in both. `y`: its number. */
+    /* Draws quantity number `y` over the first quantity, and marks the configurations that no other configuration beats
+     * in both quantities. */
     function trade(problem, y, theme) {
         const { first, list, rows } = problem.quantities, names = namesOf(problem), several = names.length > 1;
         const title = (q) => q.name + (q.unit ? " (" + q.unit + ")" : "");
@@ -190,9 +193,10 @@ function kilnCharts(data, specs, vega) {
     }
     const tradesOf = (problem) => problem.quantities.second >= problem.quantities.list.length ? [] : problem.quantities.list.map((q, i) => i).filter((i) => i !== problem.quantities.first && problem.quantities.list[i].varies);
 
-    /* Of a limit beyond the points, on a scale with logarithms. */
+    /* Returns limits beyond the points, for a logarithmic scale. */
     const beyond = (numbers, factor) => [least(numbers) / factor, greatest(numbers) * factor];
-    /* The times of two problems; the line: as many times slower on both as the best of each. */
+    /* Draws the times of two problems. On the line a configuration is slower than the best one by the same factor in
+     * both problems. */
     function compare(pair, theme) {
         const names = namesOf(data.problems[pair.a]), several = names.length > 1;
         const [xlow, xhigh] = beyond(pair.points.map((row) => row[0]), 1.1), [ylow, yhigh] = beyond(pair.points.map((row) => row[1]), 1.1);
@@ -215,7 +219,8 @@ function kilnCharts(data, specs, vega) {
     const scoreStyle = (theme, i) => ({
         colour: palette[theme.dark ? "dark" : "light"][i % shapes.length], dash: dashes[Math.floor(i / shapes.length) % dashes.length],
     });
-    /* Of kiln compare-strategies. `file`: 0 is the mean of all. */
+    /* Draws the scores of `kiln compare-strategies`. `file` is the number of a file from 1, and 0 means the mean of all
+     * files. */
     function scores(theme, file) {
         const curve = (s) => s.curves[0].map((_, k) => (file ? s.curves[file - 1][k] : s.curves.reduce((sum, c) => sum + c[k], 0) / s.curves.length));
         const curves = data.strategies.flatMap((s, id) => curve(s).map((y, k, all) => ({ id, x: 100 * (k + 1) / all.length, y, ...scoreStyle(theme, id), tip: s.name })));
@@ -225,7 +230,7 @@ function kilnCharts(data, specs, vega) {
         };
     }
 
-    /* ---- a view of one ---- */
+    /* ---- the view of a chart ---- */
 
     function config(theme) {
         return {
@@ -236,7 +241,7 @@ function kilnCharts(data, specs, vega) {
                 labelFont: font, titleFont: font, titleFontWeight: "normal", labelFontSize: 11, titleFontSize: 12, titlePadding: 8 },
         };
     }
-    /* In a file the title and the legend stand in the chart. Their texts are data and signals, as all others are. */
+    /* Adds the title and the legend to a chart for a file. Their texts are data and signals, like all other texts. */
     function addFrame(spec, chart) {
         const rows = Math.ceil((chart.legend || []).length / 4);
         spec.signals.push({ name: "kilnTitle", value: chart.title }, { name: "kilnSubtitle", value: chart.subtitle || "" });
@@ -254,10 +259,10 @@ function kilnCharts(data, specs, vega) {
             spec.legends.push({ fill: chart.ramp, type: "gradient", orient: "bottom", direction: "horizontal", gradientLength: 200, tickCount: 4,
                 encode: { labels: { update: { text: { signal: "format(pow(2, datum.value), '.3~r') + ' ×'" } } } } });
     }
-    /* `framed`: with its title and legend, for a file; else for the page, which has these beside it. */
+    /* `framed` adds the title and the legend, for a file. The page has both beside the chart. */
     function view(chart, theme, options, framed) {
         const spec = JSON.parse(JSON.stringify(specs[chart.spec]));
-        spec.description = chart.title; /* what screen readers say */
+        spec.description = chart.title; /* screen readers read this text */
         if (chart.height) spec.height = chart.height;
         for (const scale of spec.scales) if (chart.types && chart.types[scale.name]) scale.type = chart.types[scale.name];
         if (framed) addFrame(spec, chart);
@@ -273,7 +278,7 @@ function kilnCharts(data, specs, vega) {
         lineRange, parallelWidth, parallel, oneIntensity, roofline, compare, trade, tradesOf, scoreStyle, scores, view };
 }
 
-/* ---- Vega out of its modules; whole it is one module ---- */
+/* ---- makes the object `vega` from Vega's modules, or from the single module of a whole Vega ---- */
 
 function kilnVega(modules) {
     const loaded = {};
@@ -289,7 +294,7 @@ function kilnVega(modules) {
     const vega = {};
     if (modules["vega"]) {
         Object.assign(vega, load("vega"));
-        delete vega.expressionInterpreter; /* the one that is asked for is a module of its own */
+        delete vega.expressionInterpreter; /* the program uses the interpreter in a separate module */
     } else {
         for (const name of ["vega-util", "vega-dataflow", "vega-scale", "vega-parser", "vega-view"])
             Object.assign(vega, load(name));

@@ -1,5 +1,5 @@
-/* Every chart as an SVG, one JSON object {"file", "svg"} a line. `kiln report --charts` runs it in Node.js, after Vega,
- * charts.js, and the constants kilnData and kilnSpecs. */
+/* Prints every chart as SVG: each line is a JSON object {"file", "svg"}. `kiln report --charts` runs this script in
+ * Node.js, after Vega, charts.js, and the constants kilnData and kilnSpecs. */
 (async function () {
     const vega = kilnVega(kilnModules), charts = kilnCharts(kilnData, kilnSpecs, vega);
     const theme = { dark: false, fore: "#1b1f24", back: "#ffffff", soft: "#57606a", line: "#d0d7de", best: "#0072b2", bad: "#d55e00" };

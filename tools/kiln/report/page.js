@@ -5,7 +5,7 @@
     if (!data) return;
     const vega = kilnVega(kilnModules), charts = kilnCharts(data, specs, vega), { digits, many } = charts;
 
-    /* ---- the page's own elements: text goes in as text ---- */
+    /* ---- elements of the page: a text is inserted as text, never as HTML ---- */
 
     function make(tag, inside, properties, ...children) {
         const made = Object.assign(document.createElement(tag), properties);
@@ -25,7 +25,7 @@
 
     const dark = matchMedia("(prefers-color-scheme: dark)");
     const css = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
-    let printing = false; /* on paper all is light */
+    let printing = false; /* a printed page always has the light colours */
     const theme = () => ({ dark: dark.matches && !printing, ...Object.fromEntries(["fore", "back", "soft", "line", "best", "bad"].map((name) => [name, css(name)])) });
     const outlines = {
         "circle": "M6 1a5 5 0 1 0 0.01 0z", "square": "M1.5 1.5h9v9h-9z", "triangle-up": "M6 1l5 9.5H1z", "diamond": "M6 0l4.5 6L6 12 1.5 6z",
@@ -44,7 +44,7 @@
         tip.style.top = (y + box.height > innerHeight ? Math.max(4, event.clientY - box.height - 10) : y) + "px";
     }
 
-    const drawn = new Set(); /* {host, fill, view}: what a change of theme or width is for */
+    const drawn = new Set(); /* the charts {host, fill, view} that a change of theme or width draws again */
     const waiting = new Map();
     const seen = window.IntersectionObserver &&
         new IntersectionObserver((entries) => entries.forEach((entry) => entry.isIntersecting && now(entry.target)), { rootMargin: "600px" });
@@ -64,7 +64,8 @@
         chart.width = chart.host.clientWidth;
         drawn.add(chart);
     }
-    /* The chart as a file, with its title and legend; as wide as it is drawn, in a PNG with twice the pixels. */
+    /* Saves the chart as a file with its title and legend. The file has the width of the chart in the page; a PNG has
+     * twice the pixels. */
     async function save(chart, type) {
         const shown = chart.fill(), view = charts.view(shown, theme(), { renderer: "none" }, true);
         view.width(Math.max(chart.host.clientWidth, 420));
@@ -74,7 +75,8 @@
         make("a", null, { href: url, download: charts.fileName(shown.title) + "." + type }).click();
         view.finalize();
     }
-    /* A chart in `inside`, drawn when it comes into sight. `fill` gives its specification, signals and tables. */
+    /* Adds a chart to `inside`, and draws it when it comes into sight. `fill` returns its specification, signals and
+     * tables. */
     function addChart(inside, fill) {
         const frame = make("div", inside, { className: "frame" });
         const host = make("div", frame, { className: "chart" }), chart = { host, fill };
@@ -101,7 +103,7 @@
             if (chart.host.clientWidth !== chart.width) draw(chart);
         }), 120);
     });
-    const themed = []; /* legends and ramps */
+    const themed = []; /* functions that draw legends and ramps again after a change of theme */
     const recolour = () => { themed.forEach((again) => again()); drawn.forEach(draw); };
     const print = (on) => {
         printing = on;
@@ -114,7 +116,7 @@
 
     /* ---- texts beside the charts ---- */
 
-    /* `entries` gives [text, shape, colour] for the present theme. */
+    /* Adds a legend. `entries` returns [text, shape, colour] of each entry for the present theme. */
     function legend(inside, entries) {
         const list = make("ul", inside, { className: "legend" });
         const fill = () => list.replaceChildren(...entries().map(([text, mark, colour]) => {
@@ -129,7 +131,7 @@
         themed.push(fill);
         fill();
     }
-    /* What the colours from the best time to 2^most times it look like. */
+    /* Adds a ramp of the colours, from the best time to 2^most times the best time. */
     function addRamp(inside, most, clamped) {
         const line = make("span", inside, { className: "ramp" }, "best"), bar = make("i", line);
         line.append((clamped ? "at least " : "") + digits(2 ** most, 2) + " × the best");
@@ -199,7 +201,7 @@
         host.style.setProperty("--least", charts.parallelWidth(variant) + "px");
     }
 
-    /* The three charts of one variant, which is chosen in any of them. */
+    /* Adds the three charts of one variant. The user chooses the variant in any of the three. */
     function ofVariant(article, problem) {
         const state = { variant: Math.max(0, problem.variants.findIndex((v) => v.ran && v.params.length)) };
         const parts = [["effects", effects, 1], ["pairs", pairs, 2], ["parallel", parallel, 1]].map(([name, fill, least]) => ({
@@ -291,7 +293,7 @@
         show();
     }
 
-    /* ---- all of it ---- */
+    /* ---- the whole page ---- */
 
     document.documentElement.classList.add("scripts");
     if (data.strategies) {

@@ -34,7 +34,7 @@ typedef enum report_time {
 
 typedef struct report_sample {
     const char *variant;        /* the variant's name, in brackets if it is not a contender */
-    bool aside;                 /* 1 means not a contender, so it is never the best */
+    bool aside;                 /* true means that the variant is no contender, so the sample is never the best */
     const kiln_setting *params; /* names and texts are interned: equal texts have the same pointer */
     size_t param_count;
     const char *reason; /* the kind of the failure; NULL means that the sample ran */
@@ -158,7 +158,7 @@ typedef struct report {
     report_problem *problems;
     size_t problem_count, problem_room, count;
     cli_list objectives; /* quantities with min: or max:; the first two make the front */
-    bool several;        /* 1 means several stores, so the labels of problems name the store */
+    bool several;        /* true means that there are several stores, so the labels of problems name the store */
     report_pair *pairs;
     size_t pair_count;
     void *texts; /* a tree of interned texts */
