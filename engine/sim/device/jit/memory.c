@@ -469,8 +469,8 @@ static void emit_lanes(jit_emitter *e, const access *a, unsigned host, unsigned 
 void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
 {
     const access a = get_access(e, e->at);
+    jit_emit_watch(e, i, insn);
     const unsigned row = jit_get(e, i->a, a.shape->shared ? JIT_32 : JIT_64);
-    (void)insn;
     jit_group made, *g = find_group(e, &a);
     if (!g) {
         if (a.pattern == JIT_ANY)
