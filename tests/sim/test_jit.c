@@ -84,8 +84,11 @@ static const char words[] = FOLD32("add.u32 %r21, %r8, %r9;\n") FOLD32("sub.u32 
                                 FOLD32("lop3.b32 %r21, %r8, %r9, %r6, 0xe4;\n") FOLD32("bfe.u32 %r21, %r8, 5, 9;\n")
                                     FOLD32("popc.b32 %r21, %r8;\n") FOLD32("bfi.b32 %r21, %r8, %r9, 3, 11;\n")
                                         FOLD32("prmt.b32 %r21, %r8, %r9, 0x7531;\n") FOLD32("div.s32 %r21, %r8, %r9;\n")
-                                            FOLD32("cvt.s32.s8 %r21, %r8;\n") FOLD32("cvt.u32.u16 %r21, %r8;\n")
-                                                FOLD32("cvt.s32.s16 %r21, %r8;\n") FOLD32("cvt.u32.u8 %r21, %r8;\n");
+                                            FOLD32("div.u32 %r21, %r8, %r9;\n") FOLD32("rem.s32 %r21, %r8, %r9;\n")
+                                                FOLD32("rem.u32 %r21, %r8, %r9;\n") FOLD32("cvt.s32.s8 %r21, %r8;\n")
+                                                    FOLD32("cvt.u32.u16 %r21, %r8;\n")
+                                                        FOLD32("cvt.s32.s16 %r21, %r8;\n")
+                                                            FOLD32("cvt.u32.u8 %r21, %r8;\n");
 static const char doubles[] = FOLD64("mul.wide.s32 %rd8, %r8, %r9;\n") FOLD64("mul.wide.u32 %rd8, %r8, %r9;\n")
     FOLD64("mad.wide.s32 %rd8, %r8, %r9, %rd6;\n") FOLD64("mad.wide.u32 %rd8, %r8, %r9, %rd6;\n")
         FOLD64("mov.b64 %rd8, {%r8, %r9};\n") FOLD64("shl.b64 %rd8, %rd6, %r9;\n") FOLD64("shr.u64 %rd8, %rd6, 3;\n")
@@ -251,6 +254,35 @@ static const char paths[] =
               "ld.global.u32 %r16, [%rd7];\nadd.u32 %r8, %r8, %r16;\n"
               "JOIN:\nst.global.u32 [%rd5], %r8;\nret;\n}\n";
 
+/* Each lane reads four words and pairs of its own part of x, and changes words of y between reads. The parts begin at
+ * one place, in a row or elsewhere, as the step tells. Lanes leave the loop at different times, or together if the step
+ * is above 1000. */
+static const char own_parts[] =
+    HEAD("k") "and.b32 %r6, %r3, 7;\nsetp.gt.u32 %p2, %r2, 1000;\nselp.b32 %r6, 7, %r6, %p2;\nmov.u32 %r9, 0;\n"
+              "mov.u32 %r8, 0;\nmul.lo.u32 %r7, %r5, %r2;\nand.b32 %r7, %r7, 511;\nadd.u32 %r7, %r7, %r1;\n"
+              "mul.wide.u32 %rd6, %r7, 8;\nadd.u64 %rd6, %rd1, %rd6;\nmul.wide.u32 %rd7, %r5, 16;\n"
+              "add.u64 %rd7, %rd2, %rd7;\nLOOP:\n"
+              "ld.global.u32 %r10, [%rd6+4];\nld.global.u32 %r11, [%rd6];\nld.global.u32 %r12, [%rd6+12];\n"
+              "ld.global.u32 %r13, [%rd6+8];\nld.global.v2.u32 {%r14, %r15}, [%rd6];\n"
+              "mad.lo.u32 %r9, %r9, 3, %r10;\nmad.lo.u32 %r9, %r9, 3, %r11;\nmad.lo.u32 %r9, %r9, 3, %r12;\n"
+              "mad.lo.u32 %r9, %r9, 3, %r13;\nmad.lo.u32 %r9, %r9, 3, %r14;\nmad.lo.u32 %r9, %r9, 3, %r15;\n"
+              "ld.global.u32 %r16, [%rd7];\nld.global.u32 %r17, [%rd7+4];\nst.global.u32 [%rd7+8], %r9;\n"
+              "ld.global.u32 %r18, [%rd7+8];\nld.global.u32 %r19, [%rd7+12];\nmad.lo.u32 %r9, %r16, 5, %r17;\n"
+              "mad.lo.u32 %r9, %r9, 5, %r18;\nmad.lo.u32 %r9, %r9, 5, %r19;\nst.global.v2.u32 [%rd7], {%r9, %r12};\n"
+              "add.u64 %rd6, %rd6, 16;\nadd.u32 %r8, %r8, 1;\nsetp.le.u32 %p1, %r8, %r6;\n@%p1 bra LOOP;\n"
+              "st.global.u32 [%rd7+12], %r9;\nret;\n}\n";
+
+/* Between barriers, warps run little code, some of them only in some lanes, and one warp ends before the others. The
+ * loop reads one word through a register that the block before may have left in the frame. */
+static const char rounds[] = HEAD(
+    "k") "mov.u32 %r7, box;\nshl.b32 %r8, %r3, 2;\nadd.u32 %r7, %r7, %r8;\nmov.u32 %r6, 0;\nld.global.u32 %r9, [%rd4];\n"
+         "setp.gt.u32 %p3, %r3, 95;\n@%p3 bra END;\nst.shared.u32 [%r7], %r9;\nbar.sync 0;\n"
+         "LOOP:\nld.shared.u32 %r10, [%r7];\nadd.u32 %r9, %r9, %r10;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 3;\n"
+         "@%p1 bra LOOP;\nsetp.gt.u32 %p2, %r3, 63;\n@%p2 bra FIRST;\nld.shared.u32 %r10, [%r7+64];\n"
+         "add.u32 %r9, %r9, %r10;\nFIRST:\nbar.sync 0;\nst.shared.u32 [%r7], %r9;\nbar.sync 0;\n"
+         "setp.gt.u32 %p4, %r3, 15;\n@%p4 bra SECOND;\nld.shared.u32 %r10, [%r7+128];\nadd.u32 %r9, %r9, %r10;\n"
+         "SECOND:\nbar.sync 0;\nEND:\nst.global.u32 [%rd5], %r9;\nret;\n}\n";
+
 /* A short kernel without a loop, in which some lanes of a warp end before the others. It reads %r9 before it writes
  * it: the register is zero in each block. */
 static const char brief[] =
@@ -369,6 +401,21 @@ static void short_kernels(void)
     CU_ASSERT(SAME(brief, ONE_THREAD, 5 * 128 + 77, 1, 1, 1) >= 1);
     vm_limits limits = {.threads = 1, .step_budget = 300};
     CU_ASSERT(SAME(brief, limits, 8 * 128, 1, 1, 1) >= 1);
+}
+
+/* Loads of several words of each lane, by all lanes and by paths. With N words more, some lanes read beyond x. */
+static void each_part(void)
+{
+    CU_ASSERT(SAME(own_parts, ONE_THREAD, 0, 0, 1, 3, 1001, 1024, 1026, 2, 5, 0, 1) >= 2);
+    CU_ASSERT(SAME(own_parts, ONE_THREAD, 1530, 3, 1, 1025) >= 1);
+}
+
+/* Turns that end at a barrier. */
+static void barriers(void)
+{
+    CU_ASSERT(SAME(rounds, ONE_THREAD, 0, 0, 0, 0, 0) >= 2);
+    vm_limits limits = {.threads = 1, .step_budget = 700};
+    CU_ASSERT(SAME(rounds, limits, 0, 0, 0) >= 1);
 }
 
 static void many(void)
@@ -549,6 +596,8 @@ static const check_case cases[] = {{"memory and barriers", memory},
                                    {"guards, divergence, atomics", control},
                                    {"paths of diverged warps", diverged},
                                    {"blocks that end in one region", short_kernels},
+                                   {"several words of each lane", each_part},
+                                   {"short turns between barriers", barriers},
                                    {"blocks in reverse order", reverse, CHECK_ONE_THREAD},
                                    {"registers of which many change", many},
                                    {"loops that are too long to compile", length},

@@ -295,6 +295,32 @@ static unsigned emit_integer_min_max(jit_emitter *e, const char *compare, const 
     return emit_choose(e, type, jit_value(e, "icmp %s %s %%v%u, %%v%u", compare, type, a, b), a, b);
 }
 
+/* Writes a division of 32-bit integers, or its remainder. Dividing doubles gives the exact quotient, because the
+ * distance of a quotient to the next integer is at least 2^21 units in the last place of a double. The host has no
+ * vector division of integers. A division by zero gives VM_ALL, as in vm_math.h. */
+static unsigned emit_division(jit_emitter *e, unsigned a, unsigned b, bool sign, bool remainder)
+{
+    const unsigned zero = jit_splat32(e, 0), negative = sign ? emit_binary(e, "icmp slt", I32V, a, zero) : 0;
+    const unsigned none = emit_binary(e, "icmp eq", I32V, b, zero);
+    const unsigned changed = sign && !remainder
+                                 ? emit_binary(e, "icmp slt", I32V, emit_binary(e, "xor", I32V, a, b), zero)
+                                 : negative;
+    unsigned divisor = emit_choose(e, I32V, none, jit_splat32(e, 1), b);
+    if (sign) {
+        const unsigned below = emit_binary(e, "icmp slt", I32V, divisor, zero);
+        a = emit_choose(e, I32V, negative, emit_binary(e, "sub", I32V, zero, a), a);
+        divisor = emit_choose(e, I32V, below, emit_binary(e, "sub", I32V, zero, divisor), divisor);
+    }
+    unsigned r = emit_binary(e, "fdiv", F64V, emit_cast(e, "uitofp", I32V, a, F64V),
+                             emit_cast(e, "uitofp", I32V, divisor, F64V));
+    r = emit_cast(e, "fptoui", F64V, r, I32V);
+    if (remainder)
+        r = emit_binary(e, "sub", I32V, a, emit_binary(e, "mul", I32V, r, divisor));
+    if (sign)
+        r = emit_choose(e, I32V, changed, emit_binary(e, "sub", I32V, zero, r), r);
+    return emit_choose(e, I32V, none, jit_splat32(e, VM_ALL), r);
+}
+
 /* Writes the integer instruction `id`. Returns false if this function does not handle it. */
 static bool emit_integer(const arith *o, unsigned id, unsigned *r)
 {
@@ -312,6 +338,10 @@ static bool emit_integer(const arith *o, unsigned id, unsigned *r)
     case VM_H_mul_u64: *r = emit_binary(e, "mul", I64V, a, b); return true;
     case VM_H_mulhi_u32: *r = emit_upper(e, emit_product(e, a, b, false)); return true;
     case VM_H_mulhi_s32: *r = emit_upper(e, emit_product(e, a, b, true)); return true;
+    case VM_H_div_u32: *r = emit_division(e, a, b, false, false); return true;
+    case VM_H_div_s32: *r = emit_division(e, a, b, true, false); return true;
+    case VM_H_rem_u32: *r = emit_division(e, a, b, false, true); return true;
+    case VM_H_rem_s32: *r = emit_division(e, a, b, true, true); return true;
     case VM_H_mulwide_u16:
     case VM_H_mulwide_s16: *r = emit_binary(e, "mul", I32V, a, b); return true;
     case VM_H_mulwide_u32: *r = emit_product(e, a, b, false); return true;

@@ -4,6 +4,7 @@
  * are executed for all lanes or for no lane. If all lanes agree on a branch, the region follows them; otherwise the
  * region ends. */
 #include "emit.h"
+#include "vm_block.h"
 #include "vm_collective.h"
 #include "vm_path.h"
 
@@ -13,7 +14,10 @@
 #include <string.h>
 
 #define MOST 1000u /* the largest number of instructions of a region */
-#define LEAST 6u   /* the least number; interpreting shorter code takes less time than entering and leaving a region */
+/* The least numbers. Interpreting shorter code takes less time than entering and leaving a region. Between barriers a
+ * warp has a turn for little code, so a shorter region pays there. */
+#define LEAST 6u
+#define LEAST_AFTER_BARRIER 3u
 /* At most one instruction in CALLS may be a call, because around a call all registers must be in memory, as in the
  * interpreter. */
 #define CALLS 8u
@@ -176,10 +180,14 @@ static void store_known(jit_emitter *e, kiln__text *text, uint32_t var)
     kiln__text_printf(text, "  %%v%u = add i64 %%regs, %u\n  %%v%u = inttoptr i64 %%v%u to %s\n", a, v->slot, b, a,
                       pointer);
     if (v->width != JIT_MASK) {
-        const char *element = v->width == JIT_32 ? "v32i32" : "v32i64";
+        /* A masked store would be slow: the next block could not read the row before the store has left the processor's
+         * store buffer. */
+        const unsigned was = ++e->values, mixed = ++e->values;
         kiln__text_printf(text,
-                          "  call void @llvm.masked.store.%s.p0%s(%s %%v%u, %s %%v%u, i32 4, " B1V " %%lanemask)\n",
-                          element, e->u->typed ? element : "", type, e->known[var], pointer, b);
+                          "  %%v%u = load %s, %s %%v%u, align 4\n"
+                          "  %%v%u = select " B1V
+                          " %%lanemask, %s %%v%u, %s %%v%u\n  store %s %%v%u, %s %%v%u, align 4\n",
+                          was, type, pointer, b, mixed, type, e->known[var], type, was, type, mixed, pointer, b);
         return;
     }
     const unsigned old = e->values + 1;
@@ -676,10 +684,10 @@ static void emit_entry(jit_emitter *e)
 {
     const char *counter = jit_pointer(e, "i64");
     e->w = jit_value(e, "add i64 %%w, 0");
-    const unsigned runner = jit_load_host(e, e->w, offsetof(vm_warp, runner), "i64", true);
+    e->runner = jit_load_host(e, e->w, offsetof(vm_warp, runner), "i64", true);
     e->block = jit_load_host(e, e->w, offsetof(vm_warp, block), "i64", true);
-    const unsigned run = jit_load_host(e, runner, offsetof(vm_runner, run), "i64", true);
-    e->cache = jit_load_host(e, runner, offsetof(vm_runner, cache), "i64", true);
+    const unsigned run = jit_load_host(e, e->runner, offsetof(vm_runner, run), "i64", true);
+    e->cache = jit_load_host(e, e->runner, offsetof(vm_runner, cache), "i64", true);
     e->params = jit_load_host(e, run, offsetof(vm_run_state, params), "i64", true);
     e->launch = jit_load_host(e, run, offsetof(vm_run_state, launch), "i64", true);
     e->shared = jit_load_host(e, e->block, offsetof(vm_block, shared_at), "i64", true);
@@ -805,7 +813,9 @@ uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint
         return 0;
     *e = (jit_emitter){.u = unit, .first = first, .last = last, .head = head, .stops = stops};
     e->entry.mem = e->body.mem = e->exits.mem = unit->mem;
-    if (prepare_region(e) && e->need >= LEAST && (unit->access || e->calls <= e->need / CALLS)) {
+    const bool barrier = head > 0 && unit->function->code[head - 1].masked == vm_op_bar;
+    if (prepare_region(e) && e->need >= (barrier ? LEAST_AFTER_BARRIER : LEAST) &&
+        (unit->access || e->calls <= e->need / CALLS)) {
         emit_entry(e);
         e->entry = e->body;
         e->body = (kiln__text){.mem = unit->mem};

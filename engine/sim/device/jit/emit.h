@@ -27,6 +27,11 @@ typedef struct jit_group {
     unsigned first;
     unsigned second; /* an i64 value: the register of the first lane of the upper half of the warp */
     unsigned host;   /* an i64 value: host address minus address */
+    /* Until the instruction `until`, words[] has the four words of each lane from the offset `from` on, which were
+     * loaded together: load_fours() of memory.c. */
+    uint32_t until;
+    int64_t from;
+    unsigned words[4];
 } jit_group;
 enum { JIT_GROUPS = 16, JIT_STREAMS = 6 };
 
@@ -37,7 +42,7 @@ typedef struct jit_emitter {
     char pointers[4][48];
     unsigned next_pointer, values, labels;
     /* numbers of values, which all have the type i64 */
-    unsigned w, block, launch, cache, params, shared, shared_low, shared_end;
+    unsigned w, runner, block, launch, cache, params, shared, shared_low, shared_end;
     uint32_t first, last, head, need, calls;
     uint32_t at;    /* the instruction that is being written */
     uint8_t *state; /* flags of each instruction of [first, last]: REACHED, LEADER, LOOP */
@@ -54,6 +59,7 @@ typedef struct jit_emitter {
     unsigned count, steps, lanes;
     jit_group groups[JIT_GROUPS];
     unsigned group_count, streams; /* streams: how many of the variables %p0, %p1, ... prefetching uses */
+    unsigned parts;                /* how often emit_prefetch_parts() was used */
     /* `partial` is true while a function for paths is written. While such a function runs, `mask` (the lanes of the
      * path, an i32) and `active` (the number of these lanes, an i64) stay the same. Registers stay in the frame. Within
      * a basic block, known[] has the number of the value of each variable, or 0 if the block has not read it yet.

@@ -101,8 +101,9 @@ static bool analyse_function(compiler *c, made_function *made, const vm_function
         made->shuffles = made->shuffles || function->code[at].masked == vm_op_shfl;
     }
     made->live = jit_live_new(c->mem, function, made->insns);
-    if (made->live && !runner->access && function->ptx->entry && jit_live_blank(made->live, function))
-        atomic_store_explicit(&function->compiled->blank, true, memory_order_relaxed);
+    if (made->live && !runner->access && function->ptx->entry &&
+        jit_live_clear(made->live, function, function->compiled))
+        atomic_store_explicit(&function->compiled->blank, true, memory_order_release);
     return made->live != NULL;
 }
 

@@ -157,11 +157,23 @@ bool jit_live_at(const jit_live *live, uint32_t at, uint32_t slot, unsigned widt
     return live->in[at * live->words + n / 64] >> n % 64 & 1;
 }
 
-bool jit_live_blank(const jit_live *live, const vm_function *function)
+/* The set before the first instruction has these registers. A register of 64 bits has two rows, but is in the set only
+ * with the first, so the row after each is cleared too. */
+bool jit_live_clear(const jit_live *live, const vm_function *function, vm_compiled *out)
 {
     const uint32_t window = get_number(live, function->window, JIT_32);
-    uint64_t any = 0;
-    for (size_t k = 0; live->in && k < live->words; k++)
-        any |= live->in[k] & ~((uint64_t)(k == window / 64) << window % 64);
-    return live->in && !any;
+    out->clear_count = 0;
+    if (!live->in)
+        return false;
+    for (uint32_t n = 0; n < live->words * 64; n++) {
+        if (n == window || !(live->in[n / 64] >> n % 64 & 1))
+            continue;
+        const bool mask = n < live->masks;
+        const uint32_t slot = mask ? n * 4 : (n - live->masks) * 128, bytes = mask ? 4 : 256;
+        if (out->clear_count == VM_CLEAR_MOST || slot >= function->reg_bytes)
+            return false;
+        out->clear[out->clear_count++] =
+            (vm_clear){slot, bytes < function->reg_bytes - slot ? bytes : function->reg_bytes - slot};
+    }
+    return true;
 }

@@ -177,6 +177,60 @@ static void emit_prefetch(jit_emitter *e, const window *w, unsigned first)
     }
 }
 
+/* Returns the number of bytes by which the innermost loop around the access advances its address register, or 0 if
+ * there is no such loop or the step is not a small constant. */
+static unsigned find_step(const jit_emitter *e, const access *a)
+{
+    enum { STEP_MOST = 64 };
+    const vm_code *code = e->u->function->code;
+    uint32_t back = e->at;
+    while (back <= e->last && !(e->u->insns[back].kind == JIT_BRANCH && code[back].target <= code + e->at))
+        back++;
+    for (uint32_t k = back <= e->last ? (uint32_t)(code[back].target - code) : back; k < back; k++) {
+        uint64_t step;
+        if (e->u->insns[k].id != VM_H_add_u64 || code[k].d != a->slot || code[k].a != a->slot || !(code[k].b & 1))
+            continue;
+        memcpy(&step, e->u->function->constants + (code[k].b & ~1u), sizeof step);
+        return step <= STEP_MOST ? (unsigned)step : 0;
+    }
+    return 0;
+}
+
+/* Prefetches memory for the next warp, if in a loop each lane reads its own part of an array, and these parts follow
+ * each other, as the rows of a sparse matrix do. The parts of the next warp's lanes are then behind the part of the last
+ * lane. A gather touches 32 lines at once, too many for the host's own prefetcher. The loop has about as many iterations
+ * as a part has steps, so each iteration prefetches its share of the lines. runner->ahead counts them. */
+static void emit_prefetch_parts(jit_emitter *e, const access *a, const window *w, unsigned row)
+{
+    enum { LINE = 64, LINES = 32, NEAR = 2 * LINE * LINES };
+    const char *counter = jit_pointer(e, "i32"), *byte = e->u->typed ? "i8*" : "ptr";
+    const unsigned step = find_step(e, a), lines = step < 4 ? 1 : step / 4;
+    if (step == 0)
+        return;
+    const uint64_t offset = offsetof(vm_runner, ahead) + sizeof(uint32_t) * (e->parts++ % VM_STREAMS);
+    unsigned place = jit_value(e, "add i64 %%v%u, %llu", e->runner, (unsigned long long)offset);
+    place = jit_value(e, "inttoptr i64 %%v%u to %s", place, counter);
+    const unsigned count = jit_value(e, "load i32, %s %%v%u", counter, place);
+    jit_line(e, "store i32 %%v%u, %s %%v%u", jit_value(e, "add i32 %%v%u, %u", count, lines), counter, place);
+    unsigned ahead = jit_value(e, "zext i32 %%v%u to i64", jit_value(e, "and i32 %%v%u, %d", count, LINES - 1));
+    ahead = jit_value(e, "add i64 %%v%u, %d", jit_value(e, "mul i64 %%v%u, %d", ahead, LINE), LINE);
+    const unsigned first = emit_lane(e, a, row, 0), last = emit_lane(e, a, row, VM_LANES - 1);
+    const unsigned near = jit_value(e, "icmp ult i64 %%v%u, %d", jit_value(e, "sub i64 %%v%u, %%v%u", last, first),
+                                    NEAR);
+    const unsigned far = jit_value(e, "sub i64 %%v%u, %%v%u", jit_value(e, "add i64 %%v%u, %%v%u", ahead, last),
+                                   w->base);
+    unsigned room = jit_value(e, "sub i64 %%v%u, %%v%u", w->end, w->base);
+    room = jit_value(e, "call i64 @llvm.usub.sat.i64(i64 %%v%u, i64 %u)", room, lines * LINE);
+    const unsigned good = emit_and(e, near, jit_value(e, "icmp ult i64 %%v%u, %%v%u", far, room));
+    ahead = jit_value(e, "select i1 %%v%u, i64 %%v%u, i64 0", good, far);
+    ahead = jit_value(e, "add i64 %%v%u, %%v%u", ahead, jit_value(e, "add i64 %%v%u, %%v%u", w->base, w->host));
+    for (unsigned k = 0; k < lines; k++) {
+        unsigned at = jit_value(e, "add i64 %%v%u, %u", ahead, k * LINE);
+        at = jit_value(e, "inttoptr i64 %%v%u to %s", at, byte);
+        jit_line(e, "call void @llvm.prefetch.p0%s(%s %%v%u, i32 0, i32 3, i32 1)", e->u->typed ? "i8" : "", byte, at);
+    }
+}
+
 /* Opens a group for a fixed pattern: writes a test of the addresses for this access and for all similar accesses that
  * follow. If the test fails, the region ends. */
 static void open_group(jit_emitter *e, const access *a, unsigned row, jit_group *g)
@@ -200,37 +254,6 @@ static void open_group(jit_emitter *e, const access *a, unsigned row, jit_group 
     jit_test(e, good);
     if (a->pattern == JIT_ROW && g->kind == 0 && e->streams < JIT_STREAMS && is_in_loop(e, e->at))
         emit_prefetch(e, &w, g->first);
-}
-
-/* Opens a group for lanes at any addresses. g->first is a vector of their host addresses at offset 0. `bits` is an i32
- * value: the lanes to test. 0 means all lanes. The function ignores the addresses of other lanes. */
-static void open_anywhere(jit_emitter *e, const access *a, unsigned row, unsigned bits, jit_group *g)
-{
-    const window w = get_window(e, a);
-    *g = (jit_group){.slot = a->slot, .span = a->span, .kind = get_kind(a), .pattern = (uint8_t)a->pattern};
-    find_extent(e, a, &g->low, &g->high);
-    if (a->shape->shared)
-        row = jit_value(e, "zext " I32V " %%v%u to " I64V, row);
-    const unsigned low = jit_value(e, "add " I64V " %%v%u, %%v%u", row, jit_splat64(e, (uint64_t)g->low));
-    const unsigned room = jit_value(e, "sub i64 %%v%u, %%v%u", w.end, w.base);
-    unsigned fits = jit_value(e, "icmp uge i64 %%v%u, %llu", room, (unsigned long long)(g->high - g->low));
-    fits = emit_and(e, fits,
-                    /* an empty span ends before its beginning */
-                    jit_value(e, "icmp ult i64 %%v%u, %%v%u", w.base, w.end));
-    const unsigned most = jit_value(e, "sub i64 %%v%u, %llu", room, (unsigned long long)(g->high - g->low));
-    const unsigned from = jit_splat_of(e, w.base), limit = jit_splat_of(e, most);
-    const unsigned far = jit_value(e, "sub " I64V " %%v%u, %%v%u", low, from);
-    unsigned bad = jit_value(e, "icmp ugt " I64V " %%v%u, %%v%u", far, limit);
-    if (a->span > 1) {
-        const unsigned odd = jit_value(e, "and " I64V " %%v%u, %%v%u", low, jit_splat64(e, a->span - 1));
-        bad = jit_value(e, "or " B1V " %%v%u, %%v%u", bad,
-                        jit_value(e, "icmp ne " I64V " %%v%u, zeroinitializer", odd));
-    }
-    bad = jit_value(e, "bitcast " B1V " %%v%u to i32", bad);
-    if (bits)
-        bad = jit_value(e, "and i32 %%v%u, %%v%u", bad, bits);
-    jit_test(e, emit_and(e, fits, jit_value(e, "icmp eq i32 %%v%u, 0", bad)));
-    g->first = jit_value(e, "add " I64V " %%v%u, %%v%u", row, jit_splat_of(e, w.host));
 }
 
 /* ---- elements ---- */
@@ -380,89 +403,252 @@ static void store_halves(jit_emitter *e, const access *a, unsigned address, unsi
     }
 }
 
-static void emit_scattered(jit_emitter *e, const access *a, unsigned first)
+/* ---- any addresses ---- */
+
+/* Returns the addresses `host` + `offset` of all lanes as pointers to `type`. */
+static unsigned emit_pointers(jit_emitter *e, unsigned host, int64_t offset, const char *type)
 {
-    const char *typed = e->u->typed ? a->type : "";
-    char pointer[24], all[32 * 9] = "";
-    unsigned value[JIT_ELEMENTS] = {0};
-    snprintf(pointer, sizeof pointer, "<32 x %s>", jit_pointer(e, a->type));
-    for (unsigned l = 0; l < VM_LANES; l++)
-        snprintf(all + l * 9, sizeof all - l * 9, "i1 true%s", l < 31 ? ", " : "");
-    const bool load = a->shape->form == JIT_LOAD;
-    for (unsigned k = 0; k < a->i->count && !load; k++)
-        value[k] = narrow_value(e, a, jit_get(e, get_slot(a, k), get_width(a)));
-    for (unsigned k = 0; k < a->i->count; k++) {
-        const uint64_t offset = (uint64_t)a->offset + k * a->element;
-        unsigned to = jit_value(e, "add " I64V " %%v%u, %%v%u", first, jit_splat64(e, offset));
-        to = jit_value(e, "inttoptr " I64V " %%v%u to %s", to, pointer);
-        if (load) {
-            const unsigned got = jit_value(e,
-                                           "call <32 x %s> @llvm.masked.gather.v32%s.v32p0%s(%s %%v%u, i32 %u, " B1V
-                                           " <%s>, <32 x %s> zeroinitializer)",
-                                           a->type, a->type, typed, pointer, to, a->element, all, a->type);
-            jit_put(e, get_slot(a, k), get_width(a), widen_value(e, a, got), 0);
+    if (offset)
+        host = jit_value(e, "add " I64V " %%v%u, %%v%u", host, jit_splat64(e, (uint64_t)offset));
+    return jit_value(e, "inttoptr " I64V " %%v%u to <32 x %s>", host, jit_pointer(e, type));
+}
+
+/* Gathers an element of `type` for each lane of `mask`, a vector of i1. */
+static unsigned emit_gather(jit_emitter *e, const char *type, unsigned pointers, unsigned align, unsigned mask)
+{
+    return jit_value(e,
+                     "call <32 x %s> @llvm.masked.gather.v32%s.v32p0%s(<32 x %s> %%v%u, i32 %u, " B1V
+                     " %%v%u, <32 x %s> zeroinitializer)",
+                     type, type, e->u->typed ? type : "", jit_pointer(e, type), pointers, align, mask, type);
+}
+
+static void emit_scatter(jit_emitter *e, const char *type, unsigned value, unsigned pointers, unsigned align,
+                         unsigned mask)
+{
+    jit_line(e, "call void @llvm.masked.scatter.v32%s.v32p0%s(<32 x %s> %%v%u, <32 x %s> %%v%u, i32 %u, " B1V " %%v%u)",
+             type, e->u->typed ? type : "", type, value, jit_pointer(e, type), pointers, align, mask);
+}
+
+/* Writes a shufflevector of two vectors of 16 words. In each group of four words, the result has the words order[] of
+ * that group of `a` (0 to 3) and of `b` (4 to 7). x86-64 has an instruction for such an order. */
+static unsigned emit_interleave(jit_emitter *e, unsigned a, unsigned b, const uint8_t *order)
+{
+    char places[16 * 10];
+    size_t length = 0;
+    for (unsigned k = 0; k < 16; k++)
+        length += (size_t)snprintf(places + length, sizeof places - length, "%si32 %u", k ? ", " : "",
+                                   k / 4 * 4 + order[k % 4] % 4 + order[k % 4] / 4 * 16);
+    return jit_value(e, "shufflevector <16 x i32> %%v%u, <16 x i32> %%v%u, <16 x i32> <%s>", a, b, places);
+}
+
+/* Concatenates two vectors of `count` words. */
+static unsigned emit_concatenation(jit_emitter *e, unsigned a, unsigned b, unsigned count)
+{
+    char places[32 * 10];
+    return jit_value(e, "shufflevector <%u x i32> %%v%u, <%u x i32> %%v%u, <%u x i32> <%s>", count, a, count, b,
+                     2 * count, write_places(places, sizeof places, 2 * count, 0, 1));
+}
+
+/* Loads four consecutive words of each lane, from the host addresses `host` + `offset`. words[k] gets word k of all
+ * lanes. Loading 16 bytes for each lane and transposing takes a third of the time of four gathers. All lanes must have
+ * addresses that can be read. */
+static void load_fours(jit_emitter *e, unsigned host, int64_t offset, unsigned words[4])
+{
+    static const uint8_t low[] = {0, 4, 1, 5}, high[] = {2, 6, 3, 7}, first[] = {0, 1, 4, 5}, second[] = {2, 3, 6, 7};
+    unsigned half[2][4];
+    if (offset)
+        host = jit_value(e, "add " I64V " %%v%u, %%v%u", host, jit_splat64(e, (uint64_t)offset));
+    for (unsigned h = 0; h < 2; h++) {
+        unsigned row[4], by[4];
+        for (unsigned k = 0; k < 4; k++) { /* row k: lanes k, k + 4, k + 8, k + 12 of the half */
+            for (unsigned n = 0; n < 4; n++) {
+                by[n] = jit_value(e, "extractelement " I64V " %%v%u, i32 %u", host, 16 * h + 4 * n + k);
+                by[n] = emit_pointer(e, by[n], 0, "<4 x i32>");
+                by[n] = jit_value(e, "load <4 x i32>, %s %%v%u, align 4", jit_pointer(e, "<4 x i32>"), by[n]);
+            }
+            row[k] = emit_concatenation(e, emit_concatenation(e, by[0], by[1], 4),
+                                        emit_concatenation(e, by[2], by[3], 4), 8);
+        }
+        const unsigned a = emit_interleave(e, row[0], row[1], low), b = emit_interleave(e, row[2], row[3], low);
+        const unsigned c = emit_interleave(e, row[0], row[1], high), d = emit_interleave(e, row[2], row[3], high);
+        half[h][0] = emit_interleave(e, a, b, first);
+        half[h][1] = emit_interleave(e, a, b, second);
+        half[h][2] = emit_interleave(e, c, d, first);
+        half[h][3] = emit_interleave(e, c, d, second);
+    }
+    for (unsigned k = 0; k < 4; k++)
+        words[k] = emit_concatenation(e, half[0][k], half[1][k], 16);
+}
+
+/* Gathers or scatters in the lanes of `mask`, a vector of i1. `host` is a vector: the host addresses of the lanes at
+ * offset 0. If `guarded` is true, a load changes only the registers of the lanes in `mask`. Two words of a lane move as
+ * one element. */
+static void emit_lanes(jit_emitter *e, const access *a, unsigned host, unsigned mask, bool guarded)
+{
+    const bool load = a->shape->form == JIT_LOAD, pair = a->i->count == 2 && a->element == 4;
+    const char *type = pair ? "i64" : a->type;
+    for (unsigned k = 0; k < a->i->count; k += pair ? 2 : 1) {
+        const unsigned to = emit_pointers(e, host, a->offset + k * a->element, type);
+        const unsigned put = guarded ? mask : 0;
+        if (load && pair) {
+            const unsigned both = emit_gather(e, type, to, a->element, mask);
+            const unsigned low = jit_value(e, "trunc " I64V " %%v%u to " I32V, both);
+            unsigned high = jit_value(e, "lshr " I64V " %%v%u, %%v%u", both, jit_splat64(e, 32));
+            high = jit_value(e, "trunc " I64V " %%v%u to " I32V, high);
+            jit_put(e, get_slot(a, k), JIT_32, low, put);
+            jit_put(e, get_slot(a, k + 1), JIT_32, high, put);
+        } else if (load) {
+            jit_put(e, get_slot(a, k), get_width(a), widen_value(e, a, emit_gather(e, type, to, a->element, mask)),
+                    put);
+        } else if (pair) {
+            const unsigned low = jit_value(e, "zext " I32V " %%v%u to " I64V, jit_get(e, get_slot(a, k), JIT_32));
+            unsigned high = jit_value(e, "zext " I32V " %%v%u to " I64V, jit_get(e, get_slot(a, k + 1), JIT_32));
+            high = jit_value(e, "shl " I64V " %%v%u, %%v%u", high, jit_splat64(e, 32));
+            emit_scatter(e, type, jit_value(e, "or " I64V " %%v%u, %%v%u", low, high), to, a->element, mask);
         } else {
-            jit_line(e, "call void @llvm.masked.scatter.v32%s.v32p0%s(<32 x %s> %%v%u, %s %%v%u, i32 %u, " B1V " <%s>)",
-                     a->type, typed, a->type, value[k], pointer, to, a->element, all);
+            emit_scatter(e, type, narrow_value(e, a, jit_get(e, get_slot(a, k), get_width(a))), to, a->element, mask);
         }
     }
 }
 
-/* Loads or stores at any addresses. In some iterations or launches the addresses may form a row. The code tests this,
- * and moves a row as a whole, which takes a fifth of the time. */
-static void emit_anywhere(jit_emitter *e, const access *a, unsigned host)
+static void move_at(jit_emitter *e, const access *a, unsigned pattern, unsigned address)
 {
-    const unsigned count = a->i->count;
-    if (count != 1 && count != 2 && count != 4) {
-        emit_scattered(e, a, host);
-        return;
-    }
-    const unsigned row = ++e->labels, other = ++e->labels, on = ++e->labels;
-    const unsigned is_row = emit_row_test(e, host, I64V, "i64", a->span, VM_LANES);
     access whole = *a;
-    whole.pattern = JIT_ROW;
-    jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", is_row, row, other);
-    jit_label(e, row);
-    unsigned address = jit_value(e, "extractelement " I64V " %%v%u, i32 0", host);
-    address = jit_value(e, "add i64 %%v%u, %lld", address, (long long)a->offset);
+    whole.pattern = pattern;
     if (a->shape->form == JIT_LOAD)
         load_at(e, &whole, address);
     else
         store_at(e, &whole, address);
+}
+
+/* Loads or stores at any addresses. In some iterations or launches the addresses may form a row. The code tests this,
+ * and moves a row as a whole, which takes a fifth of the time. A load also tests whether all lanes have one address. */
+static void emit_anywhere(jit_emitter *e, const access *a, unsigned host)
+{
+    const unsigned count = a->i->count, all = jit_value(e, "icmp eq " I32V " zeroinitializer, zeroinitializer");
+    if (count != 1 && count != 2 && count != 4) {
+        emit_lanes(e, a, host, all, false);
+        return;
+    }
+    const unsigned row = ++e->labels, other = ++e->labels, on = ++e->labels, one = ++e->labels, any = ++e->labels;
+    const unsigned lane = jit_value(e, "extractelement " I64V " %%v%u, i32 0", host);
+    const unsigned address = jit_value(e, "add i64 %%v%u, %lld", lane, (long long)a->offset);
+    const unsigned is_row = emit_row_test(e, host, I64V, "i64", a->span, VM_LANES);
+    jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", is_row, row, other);
+    jit_label(e, row);
+    move_at(e, a, JIT_ROW, address);
     jit_line(e, "br label %%l%u", on);
     jit_label(e, other);
-    emit_scattered(e, a, host);
+    if (a->shape->form == JIT_LOAD) {
+        const unsigned is_one = emit_row_test(e, host, I64V, "i64", 0, VM_LANES);
+        jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", is_one, one, any);
+        jit_label(e, one);
+        move_at(e, a, JIT_ONE, address);
+        jit_line(e, "br label %%l%u", on);
+        jit_label(e, any);
+    }
+    emit_lanes(e, a, host, all, false);
     jit_line(e, "br label %%l%u", on);
     jit_label(e, on);
 }
 
-/* Gathers or scatters in the lanes of `mask`, a vector of i1. `host` is a vector: the host addresses of the lanes at
- * offset 0. If `guarded` is true, a load changes only the registers of the lanes in `mask`. */
-static void emit_lanes(jit_emitter *e, const access *a, unsigned host, unsigned mask, bool guarded)
+/* Finds four consecutive words that hold the access and at least two more of the loads that follow in the basic block,
+ * before any store. Such loads read a lane's part of an array, which the loop has unrolled. Sets g->from and
+ * g->until. Returns false if there are none. */
+static bool find_fours(const jit_emitter *e, const access *a, jit_group *g)
 {
-    const char *typed = e->u->typed ? a->type : "";
-    char pointer[24];
-    unsigned value[JIT_ELEMENTS] = {0};
-    snprintf(pointer, sizeof pointer, "<32 x %s>", jit_pointer(e, a->type));
-    const bool load = a->shape->form == JIT_LOAD;
-    for (unsigned k = 0; k < a->i->count && !load; k++)
-        value[k] = narrow_value(e, a, jit_get(e, get_slot(a, k), get_width(a)));
-    for (unsigned k = 0; k < a->i->count; k++) {
-        const uint64_t offset = (uint64_t)a->offset + k * a->element;
-        unsigned to = jit_value(e, "add " I64V " %%v%u, %%v%u", host, jit_splat64(e, offset));
-        to = jit_value(e, "inttoptr " I64V " %%v%u to %s", to, pointer);
-        if (load) {
-            const unsigned got = jit_value(e,
-                                           "call <32 x %s> @llvm.masked.gather.v32%s.v32p0%s(%s %%v%u, i32 %u, " B1V
-                                           " %%v%u, <32 x %s> zeroinitializer)",
-                                           a->type, a->type, typed, pointer, to, a->element, mask, a->type);
-            jit_put(e, get_slot(a, k), get_width(a), widen_value(e, a, got), guarded ? mask : 0);
-        } else {
-            jit_line(e,
-                     "call void @llvm.masked.scatter.v32%s.v32p0%s(<32 x %s> %%v%u, %s %%v%u, i32 %u, " B1V " %%v%u)",
-                     a->type, typed, a->type, value[k], pointer, to, a->element, mask);
+    unsigned seen = 0; /* bit 3 + k: the word k words behind the access is loaded */
+    if (a->shape->form != JIT_LOAD || a->span != 4 || a->element != 4 || a->i->guard & ~2u)
+        return false;
+    for (uint32_t at = e->at; at <= e->last && (at == e->at || jit_in_block(e, at)); at++) {
+        const jit_insn *insn = &e->u->insns[at];
+        bool over = insn->kind != JIT_PLAIN || (jit_is_access(insn) && jit_shapes[insn->id].form == JIT_STORE);
+        if (!over && jit_is_access(insn)) {
+            const access b = get_access(e, at);
+            const int64_t away = (b.offset - a->offset) / 4;
+            if (b.slot == a->slot && get_kind(&b) == get_kind(a) && b.span == 4 && b.element == 4 &&
+                b.pattern == a->pattern && !(b.i->guard & ~2u) && (b.offset - a->offset) % 4 == 0 && away >= -3 &&
+                away <= 3)
+                seen |= 1u << (3 + away);
         }
+        for (unsigned k = 0; k < insn->use_count && !over; k++)
+            over = insn->uses[k].write && insn->uses[k].slot == a->slot;
+        g->until = at;
+        if (over)
+            break;
     }
+    for (unsigned k = 0; k < 4; k++) {
+        g->from = a->offset + 4 * ((int64_t)k - 3);
+        if (__builtin_popcount(seen >> k & 15) >= 3 && g->from >= g->low && g->from + 16 <= g->high)
+            return true;
+    }
+    return false;
+}
+
+/* Loads words of a group together, if that pays. `bits` as in open_anywhere(). In the other lanes g->first is replaced
+ * by an address that can be read, as open_anywhere() has tested. */
+static void open_fours(jit_emitter *e, const access *a, const window *w, unsigned bits, jit_group *g)
+{
+    if (!find_fours(e, a, g))
+        return;
+    unsigned host = g->first;
+    if (bits) {
+        unsigned safe = jit_value(e, "add i64 %%v%u, %%v%u", w->base, w->host);
+        safe = jit_splat_of(e, jit_value(e, "sub i64 %%v%u, %lld", safe, (long long)g->low));
+        host = jit_value(e, "select " B1V " %%v%u, " I64V " %%v%u, " I64V " %%v%u",
+                         jit_value(e, "bitcast i32 %%v%u to " B1V, bits), host, safe);
+    }
+    load_fours(e, host, g->from, g->words);
+}
+
+/* Opens a group for lanes at any addresses. g->first is a vector of their host addresses at offset 0. `bits` is an i32
+ * value: the lanes to test. 0 means all lanes. The function ignores the addresses of other lanes. */
+static void open_anywhere(jit_emitter *e, const access *a, unsigned row, unsigned bits, jit_group *g)
+{
+    const window w = get_window(e, a);
+    *g = (jit_group){.slot = a->slot, .span = a->span, .kind = get_kind(a), .pattern = (uint8_t)a->pattern};
+    find_extent(e, a, &g->low, &g->high);
+    if (a->shape->shared)
+        row = jit_value(e, "zext " I32V " %%v%u to " I64V, row);
+    const unsigned long long size = (unsigned long long)(g->high - g->low);
+    unsigned base = w.base;
+    if (a->span > 1) { /* the first address of the window that is aligned */
+        base = jit_value(e, "add i64 %%v%u, %u", base, a->span - 1);
+        base = jit_value(e, "and i64 %%v%u, -%u", base, a->span);
+    }
+    const unsigned room = jit_value(e, "sub i64 %%v%u, %%v%u", w.end, base);
+    unsigned fits = jit_value(e, "icmp uge i64 %%v%u, %llu", room, size);
+    fits = emit_and(e, fits, jit_value(e, "icmp ult i64 %%v%u, %%v%u", base, w.end));
+    /* an empty span ends before its beginning */
+    fits = emit_and(e, fits, jit_value(e, "icmp ult i64 %%v%u, %%v%u", w.base, w.end));
+    unsigned most = jit_value(e, "sub i64 %%v%u, %llu", room, size);
+    const unsigned from = jit_splat_of(e, jit_value(e, "sub i64 %%v%u, %lld", base, (long long)g->low));
+    unsigned far = jit_value(e, "sub " I64V " %%v%u, %%v%u", row, from);
+    if (a->span > 1) { /* after this rotation, an offset that is not aligned is large */
+        const unsigned by = (unsigned)__builtin_ctz(a->span), places = jit_splat64(e, by);
+        far = jit_value(e, "call " I64V " @llvm.fshr.v32i64(" I64V " %%v%u, " I64V " %%v%u, " I64V " %%v%u)", far, far,
+                        places);
+        most = jit_value(e, "lshr i64 %%v%u, %u", most, by);
+    }
+    unsigned bad = jit_value(e, "icmp ugt " I64V " %%v%u, %%v%u", far, jit_splat_of(e, most));
+    bad = jit_value(e, "bitcast " B1V " %%v%u to i32", bad);
+    if (bits)
+        bad = jit_value(e, "and i32 %%v%u, %%v%u", bad, bits);
+    jit_test(e, emit_and(e, fits, jit_value(e, "icmp eq i32 %%v%u, 0", bad)));
+    g->first = jit_value(e, "add " I64V " %%v%u, %%v%u", row, jit_splat_of(e, w.host));
+    if (g->kind == 0 && !(a->i->guard & ~2u))
+        emit_prefetch_parts(e, a, &w, row);
+    open_fours(e, a, &w, bits, g);
+}
+
+/* Loads from the words that were loaded with the group. Returns false if they do not have the element. */
+static bool take_word(jit_emitter *e, const access *a, const jit_group *g)
+{
+    const int64_t away = a->offset - g->from;
+    if (!g->words[0] || e->at > g->until || a->element != 4 || away < 0 || away > 12)
+        return false;
+    jit_put(e, get_slot(a, 0), JIT_32, g->words[away / 4], 0);
+    return true;
 }
 
 /* Writes a load or store: opens a group for its addresses if there is none, then loads or stores by its pattern. */
@@ -483,7 +669,9 @@ void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
         *g = made;
     }
     if (a.pattern == JIT_ANY) {
-        emit_anywhere(e, &a, g->first);
+        made = *g; /* jit_put() may drop the group */
+        if (!take_word(e, &a, &made))
+            emit_anywhere(e, &a, made.first);
         return;
     }
     unsigned address = jit_value(e, "add i64 %%v%u, %%v%u", g->host, g->first);
@@ -518,7 +706,9 @@ bool jit_emit_partial_memory(jit_emitter *e, const vm_code *i, unsigned bits)
             e->groups[e->group_count++] = made;
         g = &made;
     }
-    emit_lanes(e, &a, g->first, jit_value(e, "bitcast i32 %%v%u to " B1V, bits), guarded);
+    made = *g; /* jit_put() may drop the group */
+    if (!take_word(e, &a, &made))
+        emit_lanes(e, &a, made.first, jit_value(e, "bitcast i32 %%v%u to " B1V, bits), guarded);
     return true;
 }
 

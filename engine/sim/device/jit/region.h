@@ -110,8 +110,9 @@ jit_live *jit_live_new(const kiln_allocator *mem, const vm_function *function, c
 void jit_live_free(const kiln_allocator *mem, jit_live *live);
 /* Returns true if the register may be read at that instruction or later. */
 bool jit_live_at(const jit_live *live, uint32_t at, uint32_t slot, unsigned width);
-/* Returns true if the function surely reads no register before it writes it, except the block's window. */
-bool jit_live_blank(const jit_live *live, const vm_function *function);
+/* Fills out->clear with the registers that a path may read before it writes them, except the block's window. Returns
+ * false if they are too many. */
+bool jit_live_clear(const jit_live *live, const vm_function *function, vm_compiled *out);
 
 /* ---- emit.c ---- */
 

@@ -111,7 +111,6 @@ bool vm_block_start(vm_block *block, uint64_t number)
     block->id[2] = (uint32_t)(number / grid[0] / grid[1]);
     block->live = run->block_threads;
     block->ended = false;
-    block->fresh = true;
     block->next_warp = 0;
     vm_children_reset(block);
     vm_tensor_memory_reset(block);

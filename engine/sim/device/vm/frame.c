@@ -113,16 +113,21 @@ vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller
 }
 
 /* Makes the kernel's frame of a warp ready for its next block: takes a frame for the first block, and resets it for
- * later blocks. Registers are set to zero, unless the compiler has found that the kernel writes each register before
- * it reads it (vm_compiled.blank). Clearing them takes longer than a short kernel. Returns false if memory runs out. */
+ * later blocks. Registers are set to zero. If the compiler has found which registers the kernel may read before it
+ * writes them (vm_compiled.blank), only these are set, because clearing all takes longer than a short kernel. Returns
+ * false if memory runs out. */
 bool vm_frame_renew(vm_warp *w, const vm_function *kernel)
 {
     vm_frame *frame = w->root;
     if (!frame)
         return (w->root = vm_frame_new(w, kernel, NULL)) != NULL;
     const size_t vars = (size_t)kernel->ptx->frame_bytes * VM_LANES;
-    if (!atomic_load_explicit(&kernel->compiled->blank, memory_order_relaxed))
+    const vm_compiled *compiled = kernel->compiled;
+    if (!atomic_load_explicit(&compiled->blank, memory_order_acquire))
         memset(frame->regs, 0, (size_t)(frame->vars - frame->regs) + vars);
+    else
+        for (uint32_t k = 0; k < compiled->clear_count; k++)
+            memset(frame->regs + compiled->clear[k].slot, 0, compiled->clear[k].bytes);
     write_fixed_registers(w, frame);
     frame->join = (vm_sync){0};
     /* frees the memory that alloca has taken in the previous block */

@@ -16,32 +16,32 @@ static uint64_t get_budget_left(const vm_runner *runner)
     return spent < budget ? budget - spent : 0;
 }
 
-/* Starts the warps of a new block one after the other by vm_warp_begin(), until one of them does not end in its first
- * turn or a slice is used up. Adds the instructions of the warps that have ended to *spent. Returns the number of
- * instructions that the last warp has run, or 0 if all have ended. If the block's turn is short, this function runs
- * nothing and returns 0. */
-static uint64_t run_fresh(vm_block *block, uint64_t quantum, uint64_t *spent)
+/* Runs turns of warps by vm_warp_run_whole(), one warp after the other, until one of them cannot run so or its turn is
+ * not over, or a slice is used up. Adds the instructions to *spent. Returns the number of operations that block->next_warp
+ * has run in its turn, or 0 if its turn has not begun. *before is the number of instructions that this warp had issued
+ * before its turn. Near the end of the budget, in clusters, with observers, and in
+ * short turns, warps run only in ordinary turns, and this function runs nothing. */
+static uint64_t run_whole_warps(vm_block *block, uint64_t quantum, uint64_t *spent, uint64_t *before)
 {
     vm_runner *runner = block->runner;
-    const vm_run_state *run = runner->run;
     uint64_t begun = 0, ran = 0;
-    block->fresh = false;
-    /* Near the end of the budget, in clusters, and with observers, warps run only in ordinary turns. */
-    if (run->hooks || !runner->jit || quantum < SLICE || run->cluster_size > 1 ||
+    vm_warp *w = &block->warps[block->next_warp];
+    if (runner->run->hooks || !runner->jit || quantum < SLICE || runner->run->cluster_size > 1 ||
         get_budget_left(runner) < (uint64_t)64 * SLICE)
         return 0;
-    for (; block->next_warp < block->warp_count && ran < SLICE; block->next_warp++) {
-        if (!vm_warp_begin(&block->warps[block->next_warp], SLICE, &begun))
+    for (; block->live && ran < SLICE; w = &block->warps[block->next_warp]) {
+        *before = w->issued;
+        if (!vm_warp_run_whole(w, SLICE, &begun))
             break;
-        ran += begun + block->warps[block->next_warp].charge;
-        block->warps[block->next_warp].charge = begun = 0;
+        ran += w->issued - *before + w->charge;
+        w->charge = begun = 0;
+        block->next_warp = block->next_warp + 1 == block->warp_count ? 0 : block->next_warp + 1;
     }
     *spent += ran;
     block->moved = block->moved || ran;
-    block->next_warp = block->next_warp == block->warp_count ? 0 : block->next_warp;
     runner->clock += ran;
     if (ran)
-        vm_charge_steps(block, &block->warps[block->next_warp], ran);
+        vm_charge_steps(block, w, ran);
     return begun;
 }
 
@@ -62,9 +62,14 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
      * vain */
     uint32_t blocked = 0, still = 0;
     block->moved = false;
-    uint64_t begun = block->fresh ? run_fresh(block, quantum, &spent) : 0;
     while (block->live && spent < quantum && still < block->warp_count) {
+        const uint64_t earlier = spent;
+        uint64_t before = 0, begun = run_whole_warps(block, quantum, &spent, &before);
         vm_warp *w = &block->warps[block->next_warp];
+        if (spent != earlier)
+            blocked = still = 0;
+        if (!block->live || atomic_load_explicit(&run->family->stop, memory_order_relaxed))
+            break;
         block->next_warp = block->next_warp + 1 == block->warp_count ? 0 : block->next_warp + 1;
         if (!vm_warp_ready(w)) {
             still += still > 0;
@@ -78,11 +83,11 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
             break;
         }
         blocked = 0;
-        uint64_t before = begun ? 0 : w->issued, left = get_budget_left(runner);
+        const uint64_t left = get_budget_left(runner);
+        before = begun ? before : w->issued;
         const uint64_t longest = quantum < SLICE ? quantum : SLICE;
         uint64_t slice = hooks ? hooks->slice(w, longest) : longest;
         vm_warp_run(w, left < slice ? left + 1 : slice, begun);
-        begun = 0;
         spent += w->issued - before;
         runner->clock += w->issued - before;
         spent += w->charge;

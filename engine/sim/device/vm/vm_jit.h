@@ -37,12 +37,20 @@ typedef struct vm_native {
     atomic_uint entered, missed;
 } vm_native;
 
+/* Registers that are set to zero when a block starts: an offset in the frame's registers, and a number of bytes. */
+enum { VM_CLEAR_MOST = 8 };
+typedef struct vm_clear {
+    uint32_t slot, bytes;
+} vm_clear;
+
 /* The compiled regions of a function. */
 typedef struct vm_compiled {
     _Atomic(_Atomic(vm_native *) *) at; /* a table with one entry per instruction; NULL until it is made */
-    /* true if no path reads a register before the path has written it, so the registers of a new frame need no initial
-     * value */
+    /* true if no path reads a register before the path has written it, except the registers in clear[]. Only these need
+     * an initial value in a new frame. clear[] does not change once `blank` is true. */
     atomic_bool blank;
+    uint32_t clear_count;
+    vm_clear clear[VM_CLEAR_MOST];
 } vm_compiled;
 
 /* A device's compiler. Its functions may be called by several host threads at once. */

@@ -229,7 +229,6 @@ struct vm_block {
     uint32_t id[3];
     uint32_t warp_count, live; /* live: threads that have not exited */
     bool ended;
-    bool fresh;          /* no warp has run yet */
     const vm_code *left; /* the place where the last thread exited, in the function `left_in` */
     const vm_function *left_in;
     vm_warp *warps;
@@ -349,6 +348,7 @@ typedef struct vm_run_state {
     vm_ballot waiting, repeating; /* endless.c; under the family's lock */
 } vm_run_state;
 
+enum { VM_STREAMS = 4 }; /* arrays that the compiled code of a loop prefetches, each with its own count */
 /* One host thread of a grid, with the clusters that it has started. */
 struct vm_runner {
     vm_run_state *run;
@@ -382,7 +382,8 @@ struct vm_runner {
     uint32_t (*access)(vm_warp *w, const vm_code *i); /* vm_hooks.access; NULL: observers see no compiled code */
     /* the device's compiler of hot code; NULL if there is no compiler, or if the observers see no compiled code */
     struct vm_jit *jit;
-    unsigned entries; /* how often a compiled region was entered, for sampling */
+    unsigned entries;           /* how often a compiled region was entered, for sampling */
+    uint32_t ahead[VM_STREAMS]; /* the compiled code's counts of lines that it has prefetched */
     /* The members from here on are data of the observers. `tally` has the runner's counts by instruction, which are
      * added to the launch's counts when the runner ends. It is NULL if the launch is not counted. */
     struct vm_tally *tally;

@@ -22,8 +22,8 @@ uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_path_wait(vm_warp *w, const vm_code *i, uint32_t m);
 /* Runs the paths of a warp in turn, for about `quantum` operations. */
 void vm_warp_run(vm_warp *w, uint64_t quantum, uint64_t begun);
-/* Runs a warp that has just started, if its code is compiled. Returns true if the warp has ended. */
-bool vm_warp_begin(vm_warp *w, uint64_t quantum, uint64_t *begun);
+/* Runs a turn of a warp that is a single path of 32 lanes. Returns true if the turn is over. */
+bool vm_warp_run_whole(vm_warp *w, uint64_t quantum, uint64_t *begun);
 void vm_warp_step(vm_warp *w); /* runs one instruction of the selected path */
 bool vm_warp_ready(const vm_warp *w);
 /* Lets lanes that wait at reconvergence points continue without the others. Returns false if no lanes wait there. */

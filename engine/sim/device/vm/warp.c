@@ -1,4 +1,5 @@
 /* warp.c - runs a warp: its paths in turn (path.c), instruction by instruction or in regions of compiled code. */
+#include "vm_block.h"
 #include "vm_hooks.h"
 #include "vm_jit.h"
 #include "vm_memory.h"
@@ -171,53 +172,69 @@ static uint32_t count_ready_paths(const vm_warp *w)
     return count;
 }
 
-/* Runs a warp that has just started, if a region begins at the kernel's first instruction. Most short kernels are a
- * single region. Starting and ending ordinary turns would take most of the time of a short block. Returns true if the
- * warp has ended, after *begun operations. Otherwise, if *begun is not 0, its turn has begun: *begun operations of at
- * most `quantum` have run, and vm_warp_run() must continue the turn. If *begun is 0, nothing has run.
- *
- * Precondition, which run_fresh() ensures: the launch has neither hooks nor clusters, and the warps of the block begin
- * in order. So no lane waits for this warp at a barrier or in a cluster, and its end need not check them as
- * vm_op_exit() does. The kernel is compiled already, so its heat is not counted. */
-bool vm_warp_begin(vm_warp *w, uint64_t quantum, uint64_t *begun)
+/* Runs the region at the first instruction of a kernel. Most short kernels are a single region, so if the region ends
+ * at an unguarded exit, the warp ends here, as in vm_op_exit(). Its lanes wait nowhere, and its code is compiled
+ * already, so its heat is not counted. Returns how many operations have run. */
+static uint64_t run_first_region(vm_warp *w, const vm_code *i, uint64_t quantum)
 {
-    const vm_function *kernel = w->root->function;
-    const vm_code *i = kernel->code;
     uint64_t lanes = 0, added = 0;
-    *begun = 0;
-    if (__atomic_load_n(&i->full, __ATOMIC_ACQUIRE) != vm_op_region || w->paths[0].mask != VM_ALL)
-        return false;
-    vm_warp_select(w, &w->paths[0]);
-    w->event = 0;
-    refresh_caches(w->runner);
     const uint64_t ran = run_region(w, i, quantum, &lanes, &added);
-    const vm_code *at = w->pc;
     if (!ran) {
-        w->current = VM_PATHS;
-        return false;
+        w->pc = i;
+        return 0;
     }
-    w->issued = ran - added;
-    w->lanes = lanes;
-    w->idle = *begun = ran;
-    if (w->event || (at->masked != vm_op_exit && at->masked != vm_op_ret) || at->guard & ~2u || ran >= quantum)
-        return false;
-    const bool extra = at->guard & 2;
-    w->issued += !extra;
-    w->lanes += extra ? 0 : VM_LANES;
+    const vm_code *at = w->pc;
+    const bool ends = ran < quantum && !w->event && (at->masked == vm_op_exit || at->masked == vm_op_ret) &&
+                      !(at->guard & ~2u);
+    const bool counts = ends && !(at->guard & 2);
+    w->issued += ran - added + counts;
+    w->lanes += lanes + (counts ? VM_LANES : 0);
+    w->idle += ran;
+    if (!ends)
+        return ran;
     w->dead = VM_ALL;
     w->mask = w->path_count = 0;
     w->current = VM_PATHS;
     w->block->live -= VM_LANES;
     w->block->cluster->live -= VM_LANES;
     w->block->left = at;
-    w->block->left_in = kernel;
-    ++*begun;
-    return true;
+    w->block->left_in = w->root->function;
+    if (w->block->barred)
+        vm_barriers_check(w->block);
+    return ran + 1;
+}
+
+/* Runs a turn of a warp that is a single path of 32 lanes, without the work for several paths. That work would take
+ * most of the time of a warp that runs few instructions, until it ends or waits at a barrier. Returns true if the turn
+ * is over, after *begun operations, because the warp has ended or waits at a barrier of the block. Otherwise, if *begun
+ * is not 0, *begun operations of at most `quantum` have run, and vm_warp_run() must continue the turn. If *begun is 0,
+ * nothing has run.
+ *
+ * Precondition, which run_whole_warps() ensures: the launch has neither hooks nor clusters. */
+bool vm_warp_run_whole(vm_warp *w, uint64_t quantum, uint64_t *begun)
+{
+    const vm_path *path = &w->paths[0];
+    const vm_code *i = path->pc;
+    *begun = 0;
+    if (w->path_count != 1 || path->mask != VM_ALL || path->state != VM_PATH_READY)
+        return false;
+    vm_warp_select(w, path);
+    w->event = 0;
+    w->gave_way = w->in_vain = w->phase_over = w->moved = false;
+    refresh_caches(w->runner);
+    if (i == w->root->function->code && __atomic_load_n(&i->full, __ATOMIC_ACQUIRE) == vm_op_region)
+        *begun = run_first_region(w, i, quantum);
+    if (w->path_count == 0)
+        return true;
+    if (*begun < quantum && !w->event)
+        *begun += run_path(w, quantum - *begun);
+    return w->event == VM_EVENT_SWITCH &&
+           (w->path_count == 0 || (w->path_count == 1 && w->paths[0].state == VM_PATH_BARRIER));
 }
 
 /* Runs the paths of a warp in turn, for about `quantum` instructions. Ends sooner if all of them wait, or if the warp
- * should give way to other warps. `begun` is the number of operations of this quantum that vm_warp_begin() has already
- * run on the selected path. */
+ * should give way to other warps. `begun` is the number of operations of this quantum that vm_warp_run_whole() has
+ * already run on the selected path. */
 void vm_warp_run(vm_warp *w, uint64_t quantum, uint64_t begun)
 {
     w->event = begun ? w->event : 0;
@@ -242,16 +259,19 @@ void vm_warp_run(vm_warp *w, uint64_t quantum, uint64_t begun)
         if (w->event & VM_EVENT_FAULT)
             break;
         const bool vain = w->event & VM_EVENT_IN_VAIN, yield = !vain && w->event & VM_EVENT_YIELD;
-        w->phase_over = w->event & VM_EVENT_PHASE;
+        const bool phase_over = w->event & VM_EVENT_PHASE;
         in_vain = vain && !w->moved ? in_vain + 1 : 0;
         w->event = 0;
         w->yields += yield;
         w->vain_yields += vain;
         if (w->idle > PATIENCE || w->yields > PATIENCE_SPINS || w->vain_yields > PATIENCE_IN_VAIN)
             vm_warp_release_waiting(w);
-        w->in_vain = in_vain && in_vain >= count_ready_paths(w);
-        w->gave_way = w->in_vain || w->phase_over || ((yield || vain) && w->path_count <= 1);
-        if (w->gave_way)
+        const bool all_in_vain = in_vain && in_vain >= count_ready_paths(w);
+        const bool gave_way = all_in_vain || phase_over || ((yield || vain) && w->path_count <= 1);
+        w->phase_over = phase_over;
+        w->in_vain = all_in_vain;
+        w->gave_way = gave_way;
+        if (gave_way)
             break; /* lets other warps and blocks run */
         if (yield)
             spent += TURN;
