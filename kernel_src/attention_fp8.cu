@@ -166,8 +166,9 @@ template <unsigned count> __device__ __forceinline__ void as_quads(unsigned (&p)
     }
 }
 
-// Reads 32 keys and 16 columns of V, and transposes them. Lane i gives the address of 16 bytes of key i. The result has
-// the keys 0 to 15 and 16 to 31 of the even columns, then of the odd columns: lane 4 c + t has column 2 c or 2 c + 1.
+// Reads 32 keys and 16 columns of V, and transposes them. Lane i gives the address of 16 bytes of key i. The first word
+// of `to` has keys 0 to 15 of an even column, and the second word has keys 16 to 31. The other two words have the same
+// keys of an odd column. Lane 4 c + t has columns 2 c and 2 c + 1.
 __device__ __forceinline__ void load_turned(unsigned (&to)[4], unsigned address)
 {
     unsigned squares[4];

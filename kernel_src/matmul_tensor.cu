@@ -296,10 +296,10 @@ __device__ __forceinline__ void multiply_stage(float (&sum)[TILE_N / 2], unsigne
 // Six products of bf16 parts by wgmma. matmul_split makes the parts in a separate launch, and tensor maps copy them.
 //
 // Compared with tensor_3xtf32: the bound is the same, because bf16 is twice as fast as tf32. Errors are smaller,
-// because all small products of a step come before the large ones. Operands come directly from shared memory, in their
-// order of global memory, also B, because wgmma transposes 16-bit operands. The blocks of a cluster share the copies of
-// B. One warp of the first group copies. The groups that multiply take that group's registers for their sums, of which
-// they need two sets. One group adds its sums while another multiplies.
+// because all small products of a step come before the large ones. Operands come directly from shared memory and keep
+// their order of global memory. This is true for B too, because wgmma transposes 16-bit operands. The blocks of a
+// cluster share the copies of B. One warp of the first group copies. The groups that multiply take that group's
+// registers for their sums, of which they need two sets. One group adds its sums while another multiplies.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     matmul_tensor_bf16x6(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                          const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ P, unsigned M,

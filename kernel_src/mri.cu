@@ -447,7 +447,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         lines[line] = of;
 }
 
-// exp(i 2 pi step . voxel), as exact as single precision allows: an error in the angle adds up from sample to sample.
+// Returns exp(i 2 pi step . voxel), as exact as single precision allows, because an error in the angle adds up from
+// sample to sample.
 __device__ __forceinline__ float2 turn_of(const Line &line, float x, float y, float z)
 {
     double cycles = (double)line.step[0] * x + (double)line.step[1] * y + (double)line.step[2] * z;

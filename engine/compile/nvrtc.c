@@ -247,7 +247,7 @@ static bool search_folder(search *found, const char *folder)
     return false;
 }
 
-/* Searches folders near this library or program. A toolkit may be installed there. For the Python package, NVIDIA's
+/* Searches folders near this library or program, where a toolkit may be installed. For the Python package, NVIDIA's
  * wheels for CUDA 13 and 12 are in the same site-packages. */
 static bool search_near_us(search *found)
 {

@@ -140,7 +140,7 @@ static kiln__compile_job *take_first(queue *from)
     return job;
 }
 
-/* Removes a job from a queue. Returns false if it is not in this queue. */
+/* Removes a job from a queue. Returns false if the job is not in this queue. */
 static bool remove_job(queue *from, const kiln__compile_job *job)
 {
     kiln__compile_job **link = &from->first, *before = NULL;

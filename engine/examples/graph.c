@@ -37,8 +37,7 @@ int main(int count, char **arguments)
     CHECK(kiln_engine_open(&options, &engine, &error));
     CHECK(kiln_spec_load(engine, count > 1 ? arguments[1] : "first", &spec, &error));
     CHECK(kiln_plan_open(engine, spec, &choice, &plan, &error));
-    CHECK(kiln_plan_write(plan, "x", x, sizeof x, &error)); /* this call allocates memory, which a capture would
-                                                             * forbid */
+    CHECK(kiln_plan_write(plan, "x", x, sizeof x, &error)); /* allocates memory, which a capture forbids */
     CHECK(kiln_plan_write(plan, "y", y, sizeof y, &error));
 
     CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));

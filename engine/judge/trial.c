@@ -708,12 +708,13 @@ kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial
 
 /* ---- two calls at the same time ---- */
 
-/* Calls in two streams, whose outputs are kept on the device, because the next call of the stream replaces them. */
+/* Calls in two streams. On a GPU each call has its own memory for all buffers that it may write. So the judge can compare the answer of
+ * each call, and no copy between two calls of a stream keeps them from overlapping with calls of the other stream. */
 typedef struct overlap {
-    unsigned calls;         /* in both streams together */
-    CUdeviceptr log;        /* on a GPU: the outputs of each call */
-    CUdeviceptr master;     /* the contents of buffers that a call may change, for both memories */
-    size_t record, changed; /* bytes of the log for one call, and of the master for one memory */
+    unsigned calls;       /* in both streams together */
+    CUdeviceptr memory;   /* on a GPU: the written buffers of all calls */
+    size_t record;        /* bytes of `memory` for one call */
+    CUdeviceptr *outputs; /* where each call leaves each verified output */
 } overlap;
 
 static size_t find_verified(const kiln__judge *judge, size_t v)
@@ -724,71 +725,60 @@ static size_t find_verified(const kiln__judge *judge, size_t v)
     return i;
 }
 
-/* Returns true if a call may change the content of a buffer, so that the next call in the same memory needs it anew. */
-static bool needs_master(const kiln__judge *judge, size_t i)
+/* Returns the bytes that a buffer takes in the memory of a call; 0: all calls of a stream share the buffer. */
+static size_t get_room(const kiln__judge *judge, size_t i)
 {
-    return !judge->buffers[i].keeps && judge->places[i].content.data && judge->buffers[i].bytes;
+    enum { ALIGN = 256 };
+    return judge->buffers[i].keeps ? 0 : ((size_t)judge->buffers[i].bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Allocates the log and the masters, and fills these. Both memories must be written. */
+/* Allocates the memory of all calls, and writes the bytes that buffers have before a call. */
 static kiln_status open_overlap(kiln__judge *judge, kiln__judge_place *const *places, overlap *o, kiln_error **error)
 {
-    enum { CALLS_MOST = 128, CALLS_LEAST = 16, LOG_MOST = 1 << 26 };
+    enum { CALLS_MOST = 256, CALLS_LEAST = 16, MEMORY_MOST = 1 << 26 };
     const kiln__driver *driver = &judge->engine->driver;
     CUresult result = CUDA_SUCCESS;
-    for (size_t v = 0; v < judge->spec->verify_count; v++)
-        o->record += (size_t)judge->buffers[find_verified(judge, v)].bytes;
     for (size_t i = 0; i < judge->buffer_count; i++)
-        o->changed += needs_master(judge, i) ? (size_t)judge->buffers[i].bytes : 0;
+        o->record += get_room(judge, i);
     o->calls = CALLS_MOST;
-    while (o->calls > CALLS_LEAST && o->calls * o->record > LOG_MOST)
+    while (o->calls > CALLS_LEAST && o->calls * o->record > MEMORY_MOST)
         o->calls /= 2;
+    o->outputs = kiln__calloc(judge->mem, o->calls * judge->spec->verify_count + 1, sizeof *o->outputs);
+    if (!o->outputs)
+        return kiln__fail_memory(error);
     if (o->record)
-        result = driver->cuMemAlloc_(&o->log, o->calls * o->record);
-    if (result == CUDA_SUCCESS && o->changed)
-        result = driver->cuMemAlloc_(&o->master, 2 * o->changed);
-    CUdeviceptr to = o->master;
-    for (unsigned c = 0; c < 2; c++)
+        result = driver->cuMemAlloc_(&o->memory, o->calls * o->record);
+    CUdeviceptr to = o->memory;
+    for (unsigned c = 0; c < o->calls; c++)
         for (size_t i = 0; i < judge->buffer_count && result == CUDA_SUCCESS; i++) {
-            if (!needs_master(judge, i))
-                continue;
-            result = driver->cuMemcpyHtoD_(to, places[c][i].content.data, (size_t)judge->buffers[i].bytes);
-            to += judge->buffers[i].bytes;
+            const kiln__judge_place *p = &places[c % 2][i];
+            if (get_room(judge, i))
+                result = driver->cuMemcpyHtoD_(to, p->image + p->lead, (size_t)judge->buffers[i].bytes);
+            to += get_room(judge, i);
         }
     return result == CUDA_SUCCESS
                ? KILN_OK
-               : kiln__driver_fail(driver, judge->mem, result, error, "memory for two calls at the same time");
+               : kiln__driver_fail(driver, judge->mem, result, error, "memory for calls at the same time");
 }
 
-/* Enqueues call `number`: contents that the call before has changed, the call, and a copy of its outputs. */
+/* Enqueues call `number`. */
 static kiln_status enqueue_call(kiln__judge *judge, const overlap *o, kiln__judge_place *const *places, unsigned number,
                                 CUstream stream, kiln_error **error)
 {
     kiln_plan *plan = judge->candidate;
-    const kiln__driver *driver = &judge->engine->driver;
-    CUdeviceptr from = o->master + number % 2 * o->changed, to = o->log + number * o->record, at;
-    CUresult result = CUDA_SUCCESS;
+    CUdeviceptr own = o->memory + number * o->record;
     for (size_t i = 0; i < judge->buffer_count; i++) {
-        if (!judge->buffers[i].bytes)
-            continue;
-        at = places[number % 2][i].at;
-        if (o->master && needs_master(judge, i)) {
-            result = result == CUDA_SUCCESS
-                         ? driver->cuMemcpyDtoDAsync_(at, from, (size_t)judge->buffers[i].bytes, stream)
-                         : result;
-            from += judge->buffers[i].bytes;
-        }
-        KILN__TRY(kiln_plan_bind(plan, judge->buffers[i].buffer->name, at, (size_t)judge->buffers[i].bytes, error));
+        const kiln__once_buffer *b = &judge->buffers[i];
+        const size_t room = o->memory ? get_room(judge, i) : 0;
+        if (b->bytes)
+            KILN__TRY(
+                kiln_plan_bind(plan, b->buffer->name, room ? own : places[number % 2][i].at, (size_t)b->bytes, error));
+        own += room;
     }
     KILN__TRY(kiln__once_enqueue(plan, stream, kiln__judge_get_time_limit(judge), error));
-    for (size_t v = 0; o->log && v < judge->spec->verify_count; v++) {
-        const size_t i = find_verified(judge, v), bytes = (size_t)judge->buffers[i].bytes;
-        kiln__once_holder(plan, i, &at);
-        if (bytes && result == CUDA_SUCCESS)
-            result = driver->cuMemcpyDtoDAsync_(to, at, bytes, stream);
-        to += bytes;
-    }
-    return result == CUDA_SUCCESS ? KILN_OK : kiln__driver_fail(driver, judge->mem, result, error, "copying an answer");
+    for (size_t v = 0; o->outputs && v < judge->spec->verify_count; v++)
+        kiln__once_holder(plan, find_verified(judge, v), &o->outputs[number * judge->spec->verify_count + v]);
+    return KILN_OK;
 }
 
 /* Holds a stream until the host has enqueued all calls. It waits at most 50 ms, because a driver may run host functions at once,
@@ -826,18 +816,18 @@ static kiln_status start_both(kiln__judge *judge, const kiln__judge_trial *trial
     return status == KILN_OK ? kiln__once_wait(judge->candidate, error) : status;
 }
 
-/* Compares the logged outputs of all calls in one memory, whose expected answer is known. */
-static kiln_status compare_log(kiln__judge *judge, const overlap *o, unsigned memory, kiln__judge_fault *fault,
-                               kiln_error **error)
+/* Compares the outputs of all calls of one stream, whose expected answer is known. */
+static kiln_status compare_calls(kiln__judge *judge, const overlap *o, unsigned stream, kiln__judge_fault *fault,
+                                 kiln_error **error)
 {
     const kiln__driver *driver = &judge->engine->driver;
-    for (unsigned c = memory; o->log && c < o->calls && fault->kind == KILN_JUDGED_PASS; c += 2) {
-        CUdeviceptr from = o->log + c * o->record;
+    const size_t count = judge->spec->verify_count;
+    for (unsigned c = stream; c < o->calls && fault->kind == KILN_JUDGED_PASS; c += 2) {
         CUresult result = CUDA_SUCCESS;
-        for (size_t v = 0; v < judge->spec->verify_count && result == CUDA_SUCCESS; v++) {
+        for (size_t v = 0; v < count && result == CUDA_SUCCESS; v++) {
             const size_t i = find_verified(judge, v), bytes = (size_t)judge->buffers[i].bytes;
-            result = bytes ? driver->cuMemcpyDtoH_(judge->places[i].got, from, bytes) : CUDA_SUCCESS;
-            from += bytes;
+            result = bytes ? driver->cuMemcpyDtoH_(judge->places[i].got, o->outputs[c * count + v], bytes)
+                           : CUDA_SUCCESS;
         }
         if (result != CUDA_SUCCESS)
             return kiln__driver_fail(driver, judge->mem, result, error, "reading an answer");
@@ -846,18 +836,19 @@ static kiln_status compare_log(kiln__judge *judge, const overlap *o, unsigned me
     return KILN_OK;
 }
 
-/* Compares the answers of both memories. */
+/* Compares the answers of both streams. */
 static kiln_status compare_both(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_place *const *places,
                                 const overlap *o, listener *l, bool *fits, kiln_error **error)
 {
     for (unsigned c = 0; c < 2 && *fits && l->fault->kind == KILN_JUDGED_PASS; c++) {
         judge->places = places[c];
-        KILN__TRY(read_buffers(judge, judge->candidate, l->fault, error));
+        if (!o->outputs)
+            KILN__TRY(read_buffers(judge, judge->candidate, l->fault, error));
         KILN__TRY(expect_answer(judge, trial, fits, error));
-        if (*fits && l->fault->kind == KILN_JUDGED_PASS)
+        if (*fits && o->outputs)
+            KILN__TRY(compare_calls(judge, o, c, l->fault, error));
+        else if (*fits && l->fault->kind == KILN_JUDGED_PASS)
             kiln__judge_compare(judge, l->fault);
-        if (*fits && l->fault->kind == KILN_JUDGED_PASS)
-            KILN__TRY(compare_log(judge, o, c, l->fault, error));
         if (l->fault->kind == KILN_JUDGED_WRONG) {
             l->fault->kind = KILN_JUDGED_STATE;
             l->fault->message = kiln__judge_print(judge, "two calls at the same time, in two streams: %s",
@@ -891,10 +882,9 @@ static kiln_status call_both(kiln__judge *judge, const kiln__judge_trial *trial,
         kiln__plan_end_checks(judge->candidate, &options);
     status = status == KILN_OK ? compare_both(judge, trial, places, &o, l, fits, error)
                                : kiln__judge_take_failure(judge, status, why, l->fault, error);
-    if (o.log && !judge->broken)
-        driver->cuMemFree_(o.log);
-    if (o.master && !judge->broken)
-        driver->cuMemFree_(o.master);
+    if (o.memory && !judge->broken)
+        driver->cuMemFree_(o.memory);
+    kiln__free(judge->mem, o.outputs);
     return status;
 }
 

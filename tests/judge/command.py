@@ -294,9 +294,10 @@ def check_timed(work):
     head = ("__device__ unsigned calls[200000];\n"
             'extern "C" __global__ void place(float a, const float *x, float b, float *y, int n)\n{\n'
             "    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n")
-    # the right kernel has a variable, so two calls run in two streams, each several times in one memory
+    # the right kernel has a variable, so calls run in two streams; the answer of each of them is compared
     for name, trick, word in (("place", "    if (i < n)\n        calls[i] = 7;\n", "pass"), ("skips", "    if (n == 200000 && i < n && ++calls[i] > 4)\n        return;\n", "state"),
-                              ("large", "    if (n == 200000 && i == 77)\n        return;\n", "wrong")):
+                              ("large", "    if (n == 200000 && i == 77)\n        return;\n", "wrong"),
+                              ("hundredth", "    if (i == 0 && n > 0 && atomicAdd(calls, 1) == 100)\n        return;\n", "state")):
         path = work / f"{name}.cu"
         path.write_text(f"{head}{trick}    if (i < n)\n        y[i] = a * x[i] + b * y[i];\n}}\n")
         done = subprocess.run([KILN, "sim", "run", "--quiet", KILN, "judge", str(work / "place.yaml"), "-c", str(path), "--device", "cuda:0", "--json"],

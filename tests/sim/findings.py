@@ -156,7 +156,7 @@ check(f"no such device for a shell: {done}", done.returncode == 125 and not done
 code, text = run("exit 4", "--device", "ampere")
 check(f"a device: {code} {text}", code == 4)
 done = subprocess.run([KILN, "sim", "run", "sh", "-c", "exit 6", "--check"], capture_output=True, text=True)
-check(f"a late option: {done}", done.returncode == 6 and "after the program" in done.stderr)
+check(f"a late option: {done}", done.returncode == 6 and "before the program" in done.stderr)
 os.mkdir("empty")
 code, text = run("echo ran >ran", "--sarif", "nothing-there/x", TMPDIR="empty")
 check(f"no place: {code} {text}", code == 125 and "--sarif: nothing-there" in text and not os.path.exists("ran") and

@@ -328,8 +328,8 @@ int cli_engine(cli *c, const cli_engine_args *args);
 /* Opens the engine and loads the spec that the first word names. */
 int cli_spec(cli *c, const cli_engine_args *args);
 
-/* Returns the options of this command line that another command needs to read the same spec, for a command that is
- * shown: " -I FOLDER --allow-commands". Returns "" if this command line has no such option. */
+/* Returns the options that a command shown to the user needs to read the same spec, such as " -I FOLDER
+ * --allow-commands". Returns "" if the present command line has no such option. */
 const char *cli_spec_options(const cli_engine_args *args);
 
 /* Visits all devices of this machine. */

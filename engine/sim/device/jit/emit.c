@@ -488,10 +488,8 @@ static void emit_uniform(jit_emitter *e, const vm_code *i, const jit_insn *insn,
         jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", none, on, mixed);
         jit_label(e, act);
     }
-    if (jit_is_access(insn))
-        jit_emit_watch(e, i, insn);
     if (insn->kind == JIT_CALL)
-        jit_call(e, i, insn, e->u->access && i->masked == ops_atom ? jit_run_watched : i->masked, 0, true);
+        jit_call(e, i, insn, e->u->access && i->masked == ops_atom ? e->u->atom : i->masked, 0, true);
     else if (insn->kind == JIT_UPDATE)
         jit_emit_update(e, i);
     else if (jit_shapes[insn->id].form == JIT_LOAD || jit_shapes[insn->id].form == JIT_STORE)

@@ -298,7 +298,8 @@ static jit_unit get_unit(const compiler *c, const made_function *made, const vm_
                       .typed = jit_llvm_typed(c->llvm),
                       .wide = jit_llvm_wide(c->llvm),
                       .watched = runner->access ? runner->shown + function->first_tally : NULL,
-                      .access = runner->access};
+                      .access = runner->access,
+                      .atom = jit_run_watched};
 }
 
 static void compile_regions(compiler *c, made_module *module, made_function *made, const vm_function *function,

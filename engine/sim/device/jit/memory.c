@@ -655,8 +655,8 @@ static bool take_word(jit_emitter *e, const access *a, const jit_group *g)
 void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
 {
     const access a = get_access(e, e->at);
+    jit_emit_watch(e, i, insn);
     const unsigned row = jit_get(e, i->a, a.shape->shared ? JIT_32 : JIT_64);
-    (void)insn;
     jit_group made, *g = find_group(e, &a);
     if (!g) {
         if (a.pattern == JIT_ANY)

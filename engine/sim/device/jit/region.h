@@ -139,6 +139,7 @@ typedef struct jit_unit {
      * `access` is called before a selected access. NULL: no observer. */
     const uint8_t *watched;
     uint32_t (*access)(vm_warp *w, const vm_code *i);
+    vm_handler atom; /* with an observer: the handler of atomics, jit_run_watched() */
 } jit_unit;
 /* Writes the function `name`, which executes the code from `head` on, within [first, last]. Returns the greatest number
  * of instructions that it executes without testing `left`. Returns 0 if the region is not worth it, or if memory runs
