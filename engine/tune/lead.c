@@ -2,8 +2,8 @@
  *
  * Only a search whose strategy learns, whose objective is time, and which runs no checks uses this file: find_lead() in
  * source.c decides. Such a search begins with the configurations that are shipped with the spec for the nearest device
- * and sizes. If none are shipped, it begins with the defaults of the variants. On a GPU, if the sweep may leave slow
- * variants out, the defaults are in the order of their estimated times.
+ * and sizes. Then it tries the defaults of the variants that have no shipped configuration at near sizes. On a GPU, if
+ * the sweep may leave slow variants out, the defaults are in the order of their estimated times.
  *
  * The function kiln__tune_source_expect() may later replace the defaults by the best two samples that the store has of
  * another device or other sizes. It does not do so in a repeatable sweep, nor after the sweep has made estimates
@@ -221,20 +221,23 @@ static kiln__settings default_params(const kiln__variant *variant, kiln__arena *
     return (kiln__settings){items ? variant->param_count : 0, items};
 }
 
-/* Lists the defaults of the variants in the order of their estimates, and leaves slow variants out. Defaults without an
- * estimate come last, in the order of the spec. Variants with `contender: false` are not in the list, and their
- * estimates do not count for `best`. */
-static void lead_by_defaults(const kiln__lead_question *q, guess *guesses, kiln__arena *arena, kiln__lead *lead)
+/* Appends the defaults of the variants in the order of their estimates, and leaves slow variants out. Defaults without
+ * an estimate come last, in the order of the spec. Variants with `contender: false` are not in the list, and their
+ * estimates do not count for `best`. With `wanted`, indexed by variant, the function handles only these variants. Their
+ * estimates are still compared with the best estimate of all contenders. */
+static void lead_by_defaults(const kiln__lead_question *q, guess *guesses, const bool *wanted, kiln__arena *arena,
+                             kiln__lead *lead)
 {
     double best = HUGE_VAL;
-    uint64_t most = q->options->max_configurations ? q->options->max_configurations / 2 + 1 : DEFAULTS_MOST;
+    uint64_t most = q->options->max_configurations ? q->options->max_configurations / 2 + 1 : MOST + DEFAULTS_MOST;
+    const size_t begin = lead->count;
     size_t estimated = 0;
     for (size_t v = 0; v < q->count; v++) {
         best = q->variants[v]->contender ? fmin(best, guesses[v].seconds) : best;
         estimated += guesses[v].seconds < HUGE_VAL;
     }
-    for (size_t v = 0; v < q->count; v++)
-        if (guesses[v].seconds < HUGE_VAL && guesses[v].seconds >= SLOW * best)
+    for (size_t v = 0; v < q->count; v++) {
+        if (guesses[v].seconds < HUGE_VAL && guesses[v].seconds >= SLOW * best && (!wanted || wanted[v]))
             leave_out(
                 q, lead, q->variants[v]->name,
                 kiln__arena_printf(
@@ -242,7 +245,10 @@ static void lead_by_defaults(const kiln__lead_question *q, guess *guesses, kiln_
                     "its default configuration has an estimated time that is %.0f times the best estimate of another "
                     "variant; --variants %s tries it",
                     guesses[v].seconds / best, q->variants[v]->name));
-    for (size_t taken = 0; taken < q->count && lead->count < most && lead->count < DEFAULTS_MOST; taken++) {
+        if (wanted && !wanted[v])
+            guesses[v].seconds = NAN;
+    }
+    while (lead->count < most && lead->count < begin + DEFAULTS_MOST) {
         size_t at = q->count;
         for (size_t v = 0; v < q->count; v++)
             if (q->variants[v]->contender && !isnan(guesses[v].seconds) &&
@@ -255,8 +261,28 @@ static void lead_by_defaults(const kiln__lead_question *q, guess *guesses, kiln_
         if (!(seconds < HUGE_VAL && seconds >= SLOW * best))
             add(lead, q->variants[at]->name, default_params(q->variants[at], arena), seconds);
     }
-    lead->whence = estimated ? kiln__arena_printf(arena, "the defaults of the variants, by their estimated times")
-                             : "the defaults of the variants";
+    if (begin > 0 && lead->count > begin)
+        lead->whence = kiln__arena_printf(arena, "%s, and the defaults of the variants that are not known at near sizes",
+                                          lead->whence);
+    else if (begin == 0)
+        lead->whence = estimated ? "the defaults of the variants, by their estimated times"
+                                 : "the defaults of the variants";
+}
+
+/* Marks the contenders that have no shipped configuration at sizes within NEAR. The shipped configurations then say
+ * nothing about these variants, and a search that begins with the known variants may never try them. Returns the number
+ * of marked variants. */
+static size_t mark_unknown(const kiln__lead_question *q, const kiln__shipped *list, size_t count, bool *unknown)
+{
+    size_t marked = 0;
+    for (size_t v = 0; v < q->count; v++) {
+        unknown[v] = q->variants[v]->contender;
+        for (size_t i = 0; i < count; i++)
+            if (list[i].distance <= NEAR && strcmp(list[i].variant, q->variants[v]->name) == 0)
+                unknown[v] = false;
+        marked += unknown[v];
+    }
+    return marked;
 }
 
 kiln_status kiln__lead_find(kiln_engine *engine, const kiln__lead_question *q, kiln__arena *arena, kiln__lead *lead,
@@ -268,16 +294,19 @@ kiln_status kiln__lead_find(kiln_engine *engine, const kiln__lead_question *q, k
     lead->items = kiln__arena_alloc(arena, (MOST + DEFAULTS_MOST) * sizeof *lead->items);
     lead->slow = kiln__arena_alloc(arena, (q->count + 1) * sizeof *lead->slow);
     guess *guesses = kiln__arena_alloc(arena, (q->count + 1) * sizeof *guesses);
-    if (!lead->items || !lead->slow || !guesses)
+    bool *unknown = kiln__arena_alloc(arena, (q->count + 1) * sizeof *unknown);
+    if (!lead->items || !lead->slow || !guesses || !unknown)
         return kiln__fail_memory(error);
     KILN__TRY(kiln__shipped_find(engine, q->spec, q->sizes, arena, &list, &count, error));
-    lead_by_shipped(q, list, keep_variants(q, list, count), arena, lead);
-    if (lead->count == 0 && lead->slow_count == 0) {
+    count = keep_variants(q, list, count);
+    lead_by_shipped(q, list, count, arena, lead);
+    const bool known = lead->count > 0 || lead->slow_count > 0;
+    if (mark_unknown(q, list, count, unknown) > 0 || !known) {
         for (size_t v = 0; v < q->count; v++)
             guesses[v] = (guess){.seconds = HUGE_VAL};
         if (!engine->driver.simulator && q->count > 1 && q->leaves_slow)
             KILN__TRY(guess_all(engine, q, guesses, error));
-        lead_by_defaults(q, guesses, arena, lead);
+        lead_by_defaults(q, guesses, known ? unknown : NULL, arena, lead);
     }
     return arena->failed ? kiln__fail_memory(error) : KILN_OK;
 }

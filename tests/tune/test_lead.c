@@ -156,6 +156,38 @@ static void what_is_shipped_is_first(void)
     teardown(&f);
 }
 
+/* The default of a variant comes after the shipped configurations if none of them is for this variant at near sizes.
+ * A variant that is known at near sizes has no default there. */
+static void unknown_variants_begin_with_their_defaults(void)
+{
+    static const char *const named[] = {"slow", "fast"};
+    fixture f;
+    char made[64];
+    unsigned second = 0;
+    for (int near = 0; near < 2; near++) {
+        setup(&f, near ? "kiln-best: 1\nbest:\n" KNOWN(64, "fast", 5, 0.001) KNOWN(32, "slow", 9, 0.02)
+                       : "kiln-best: 1\nbest:\n" KNOWN(64, "fast", 5, 0.001) KNOWN(4096, "slow", 9, 0.02));
+        for (uint64_t seed = 0; seed < 4; seed++) {
+            const kiln_tune_options options = {.size = sizeof options,
+                                               .max_configurations = 4,
+                                               .seed = seed,
+                                               .variants = named,
+                                               .variant_count = 2,
+                                               .flags = KILN_TUNE_REPEATABLE};
+            kiln_tuning *tuning = tune(&f, &options);
+            CHECK_TEXT(made_at(tuning, 0, made), "fast REPEAT=5");
+            CHECK_TEXT(made_at(tuning, 1, made), "slow REPEAT=9");
+            if (near)
+                second += strcmp(made_at(tuning, 2, made), "slow REPEAT=10") == 0;
+            else
+                CHECK_TEXT(made_at(tuning, 2, made), "slow REPEAT=10");
+            kiln_tuning_free(tuning);
+        }
+        teardown(&f);
+    }
+    CHECK(second < 4);
+}
+
 /* If only a variant outside of the sweep is known at the nearest sizes, the next sizes take their place: a variant that
  * is three times slower than the best one there is not tried first. */
 static void known_times_of_other_variants_do_not_count(void)
@@ -485,6 +517,7 @@ static void instances_with_headers_go_together(void)
 
 static const check_case cases[] = {
     {"what is shipped is first", what_is_shipped_is_first},
+    {"unknown variants begin with their defaults", unknown_variants_begin_with_their_defaults},
     {"known times of other variants do not count", known_times_of_other_variants_do_not_count},
     {"the same sizes on an alike device are first", the_same_sizes_on_an_alike_device_are_first},
     {"else a default is first", else_a_default_is_first},
