@@ -1,8 +1,9 @@
 /* Kernels that are compiled to host code against the same kernels interpreted: memory, counts and faults must be equal.
  * Bytes choose a kernel: loops, branches, guards, accesses of all kinds and arithmetic of all types, over numbers that are
- * special as words and as floats; at its end every thread stores its registers. Those behind a '~' address shared memory
- * by registers of 64 bits. Input that begins with '.' or '/' is a text of PTX instead, as of fuzz_vm: whatever the
- * interpreter takes, the compiler takes. */
+ * special as words and as floats; at its end every thread stores its registers. Bytes behind a '~' make a kernel that
+ * addresses shared memory by registers of 64 bits. Bytes behind a '?' let some launches run under the checks, whose
+ * findings must be equal too. Input that begins with '.' or '/' is a text of PTX instead, as in fuzz_vm. If its length
+ * is odd, some launches run under the checks. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,8 @@
 #include "jit.h"
 #include "ptx_mutator.h"
 #include "templates.h"
-#include "vm.h"
+#include "vm_checks_internal.h"
+#include "vm_count.h"
 
 #define WANT(condition)                                                                                                \
     do {                                                                                                               \
@@ -35,7 +37,8 @@ typedef struct maker {
     unsigned labels, depth, apart; /* apart: the number of nested branches in which lanes may be divergent */
     /* true: no thread sees the writes of others, so that several host threads give the same results */
     bool tame;
-    bool wide; /* addresses of shared memory are in registers of 64 bits */
+    bool wide;    /* addresses of shared memory are in registers of 64 bits */
+    bool checked; /* some launches run under the checks */
 } maker;
 
 static unsigned below(maker *m, unsigned n)
@@ -361,6 +364,24 @@ static void access_memory(maker *m)
     kiln__text_puts(&m->text, ";\n");
 }
 
+/* Loads neighbouring words through one register, which differs from lane to lane, then stores to one of them. */
+static void access_neighbours(maker *m)
+{
+    const unsigned shared = below(m, 2), first = below(m, 8);
+    const char *space = shared ? "shared" : "global", *at = !shared ? "%b" : m->wide ? "%wn" : "%a";
+    emit(m, "<and.b32 %a, $r, 15|xor.b32 %a, %lane, 5|mov.u32 %a, %lane>;mad.lo.u32 %a, %a, <16|16|4|0>, %box", "");
+    if (!shared)
+        kiln__text_puts(&m->text, "  sub.u32 %a, %a, %box;\n  cvt.u64.u32 %b, %a;\n  add.u64 %b, %b, %x;\n");
+    else if (m->wide)
+        kiln__text_puts(&m->text, "  cvt.u64.u32 %wn, %a;\n");
+    for (unsigned k = 0, count = 2 + below(m, 4); k < count; k++)
+        kiln__text_printf(&m->text, "  ld.%s.u32 %%r%u, [%s+%u];\n", space, (first + k) % R32, at,
+                          4 * (chance(m, 80) ? k & 3 : below(m, 5)));
+    if (chance(m, 60))
+        kiln__text_printf(&m->text, "  st.%s.u32 [%s+%u], %%r%u;\n  ld.%s.u32 %%r%u, [%s+%u];\n", space, at,
+                          4 * below(m, 4), below(m, R32), space, below(m, R32), at, 4 * below(m, 4));
+}
+
 /* ---- flow ---- */
 
 static void statements(maker *m, unsigned count);
@@ -446,6 +467,8 @@ static void statement(maker *m)
         kiln__text_puts(&m->text, "  bar.sync 0;\n");
     else if (what == 77)
         kiln__text_printf(&m->text, "  @%%p%u %s;\n", below(m, PREDS), chance(m, 80) ? "ret" : "exit");
+    else if (what < (m->checked ? 84 : 77) && !m->tame)
+        access_neighbours(m);
     else if (what < 90)
         some(m, plain, KILN__COUNT(plain));
     else
@@ -460,7 +483,7 @@ static void statements(maker *m, unsigned count)
 
 /* ---- a kernel ---- */
 
-enum { WORDS = 4096, EDGE = 1024, OUT = 512 /* bytes of a thread */, THREADS_MOST = 4 * 128 };
+enum { WORDS = 4096, EDGE = 1024, OUT = 512 /* bytes of a thread */, THREADS_MOST = 4 * 128, CHECKED_STEPS = 50000 };
 
 /* Writes the head of the kernel: declarations, and registers with the positions and addresses that statements use. */
 static void begin(maker *m)
@@ -474,7 +497,7 @@ static void begin(maker *m)
         &m->text,
         "  .reg .b32 %%r<%d>, %%i<4>, %%n<4>, %%n, %%a, %%c, %%lane, %%slot, %%box, %%spot, %%full, %%wid, "
         "%%ctaid, %%s, %%tid, %%gid, %%four, %%most;\n  .reg .b64 %%d<%d>, %%b, %%x, %%row, %%one, %%walk, %%edge, "
-        "%%mine, %%loc, %%step, %%gslot, %%tab, %%wbox, %%wslot, %%wspot;\n  .reg .f32 %%f<%d>;\n  .reg .f64 %%g<%d>;\n  .reg .b16 "
+        "%%mine, %%loc, %%step, %%gslot, %%tab, %%wn, %%wbox, %%wslot, %%wspot;\n  .reg .f32 %%f<%d>;\n  .reg .f64 %%g<%d>;\n  .reg .b16 "
         "%%h<%d>;\n  .reg .pred %%p<%d>, %%q<2>;\n",
         R32, R64, F32, F64, R16, PREDS);
     kiln__text_puts(
@@ -534,11 +557,13 @@ typedef struct plan {
     size_t length;
     vm_limits limits;
     uint32_t threshold;
-    bool exact; /* true: everything must be equal; otherwise only results and lanes */
+    bool exact;   /* true: everything must be equal; otherwise only results and lanes */
+    bool checked; /* true: the devices have checks, under which some launches run */
 } plan;
 
 typedef struct side {
     vm_device *device;
+    vm_check *check;
     vm_module *module;
     uint64_t at[3];
     size_t bytes[3];
@@ -569,6 +594,12 @@ static bool side_open(side *s, const plan *p, bool compiles)
     WANT(s->device);
     if (compiles)
         WANT(sim_jit_open(s->device, p->threshold));
+    if (p->checked) {
+        s->check = check_new(NULL);
+        WANT(s->check);
+        s->check->often = 1; /* the launches are short */
+        check_attach(s->device, s->check);
+    }
     for (unsigned k = 0; k < 3; k++) {
         s->at[k] = vm_alloc(s->device, s->bytes[k]);
         WANT(s->at[k]);
@@ -585,6 +616,30 @@ static void side_close(side *s)
 {
     vm_module_unload(s->device, s->module);
     vm_device_free(s->device);
+    check_free(s->check);
+}
+
+static bool is_same_place(const kiln_check_side *a, const kiln_check_side *b)
+{
+    return a->ptx_line == b->ptx_line && memcmp(a->block, b->block, sizeof a->block) == 0 &&
+           memcmp(a->thread, b->thread, sizeof a->thread) == 0;
+}
+
+static void compare_findings(const vm_check *a, const vm_check *b)
+{
+    const size_t count = check_count_findings(a), other = check_count_findings(b);
+    for (size_t k = 0; k < count || k < other; k++) {
+        const kiln_check_finding *x = k < count ? check_get_finding(a, k) : NULL,
+                                 *y = k < other ? check_get_finding(b, k) : NULL;
+        const bool same = x && y && x->kind == y->kind && x->note == y->note && x->count == y->count &&
+                          x->address == y->address && x->bytes == y->bytes && is_same_place(&x->at, &y->at) &&
+                          is_same_place(&x->other, &y->other) && strcmp(x->message, y->message) == 0;
+        if (!same)
+            fprintf(stderr, "finding %zu\ninterpreted: %s (%" PRIu64 ")\ncompiled: %s (%" PRIu64 ")\n", k,
+                    x ? x->message : "none", x ? x->count : 0, y ? y->message : "none", y ? y->count : 0);
+        WANT(same);
+    }
+    WANT(check_dropped(a) == check_dropped(b) && check_starved(a) == check_starved(b));
 }
 
 /* Runs the kernel both ways and compares. Returns false if memory may differ from here on. */
@@ -596,6 +651,10 @@ static bool both(const plan *p, side *a, side *b, vm_launch *launch)
     vm_run(a->device, launch, &ca, &fa);
     launch->module = b->module;
     vm_run(b->device, launch, &cb, &fb);
+    if (p->checked) {
+        WANT(check_host_advance_time(a->check) == check_host_advance_time(b->check));
+        compare_findings(a->check, b->check);
+    }
     if (getenv("FUZZ_JIT_SHOW"))
         fprintf(stderr, "%" PRIu64 " instructions: %s\n", ca.warp_instructions, fa.message);
     if (fa.kind != fb.kind || (p->exact && strcmp(fa.message, fb.message) != 0))
@@ -632,6 +691,14 @@ static bool both(const plan *p, side *a, side *b, vm_launch *launch)
 
 static void swallow(void *user, const char *text, size_t length) { (void)user, (void)text, (void)length; }
 
+/* Lets the launch run under the checks. */
+static void watch(vm_launch *launch, struct vm_watch *checks)
+{
+    *checks = (struct vm_watch){.checks = &check_hooks};
+    launch->hooks = &count_watch_hooks;
+    launch->watch = checks;
+}
+
 /* ---- texts ---- */
 
 static bool has(const uint8_t *data, size_t size, const char *name)
@@ -658,7 +725,9 @@ static void run_text(const uint8_t *data, size_t size)
                                .sm_count = 4,
                                .cc = 90},
                     .threshold = 1,
-                    .exact = true};
+                    .exact = true,
+                    /* the addresses of managed variables, which findings show, are pointers of the host */
+                    .checked = size % 2 && !has(data, size, "managed")};
     side a, b;
     if (!side_open(&a, &p, false))
         return;
@@ -683,6 +752,9 @@ static void run_text(const uint8_t *data, size_t size)
                                 .block = {turn == 1 ? 70 : 128, 1, 1},
                                 .params = params,
                                 .print = swallow};
+            struct vm_watch checks;
+            if (p.checked && turn)
+                watch(&launch, &checks);
             both(&p, &a, &b, &launch);
             free(params);
         }
@@ -702,11 +774,13 @@ static void run_bytes(const uint8_t *data, size_t size)
     /* this choice is not in the other choices, so that older inputs keep their meaning */
     const bool wide = data[0] == '~';
     data += wide, size -= wide;
-    maker m = {.data = data, .left = size, .rng = 0x9e3779b97f4a7c15ull, .wide = wide};
+    const bool checked = size > 1 && data[0] == '?';
+    data += checked, size -= checked;
+    maker m = {.data = data, .left = size, .rng = 0x9e3779b97f4a7c15ull, .wide = wide, .checked = checked};
     for (size_t k = 0; k < size; k++)
         m.rng = (m.rng ^ data[k]) * 0x100000001b3ull | 1;
     const uint32_t block = threads[below(&m, KILN__COUNT(threads))], grid = 1 + below(&m, 4);
-    m.tame = chance(&m, 15);
+    m.tame = chance(&m, 15) && !checked;
     plan p = {.limits = {.memory = 8 << 20,
                          .shared_per_block = 64 << 10,
                          .threads = m.tame ? 1 + below(&m, 4) : 1,
@@ -714,7 +788,10 @@ static void run_bytes(const uint8_t *data, size_t size)
                          .sm_count = 4,
                          .cc = 90},
               .threshold = thresholds[below(&m, KILN__COUNT(thresholds))],
-              .exact = !m.tame};
+              .exact = !m.tame,
+              .checked = checked};
+    if (checked && p.limits.step_budget > CHECKED_STEPS)
+        p.limits.step_budget = CHECKED_STEPS;
     begin(&m);
     statements(&m, below(&m, 3));
     loop(&m);
@@ -751,6 +828,9 @@ static void run_bytes(const uint8_t *data, size_t size)
                                 .block = {block, 1, 1},
                                 .params = &params,
                                 .stop = &stop};
+            struct vm_watch checks;
+            if (checked && below(&m, 4))
+                watch(&launch, &checks);
             if (!both(&p, &a, &b, &launch))
                 break;
         }

@@ -309,6 +309,20 @@ static void test_many_parameters(void)
     kiln__text_free(&text);
 }
 
+/* Two lanes read at addresses so far apart that the distances of more lanes would not fit into 64 bits. */
+static void test_lanes_far_apart(void)
+{
+    static const char text[] = HEAD ".visible .entry k" PARAMS
+                                    "{ .reg .b64 %a; .reg .b32 %t, %r; mov.u32 %t, %tid.x; cvt.u64.u32 %a, %t;\n"
+                                    "  shl.b64 %a, %a, 62; ld.global.u32 %r, [%a]; ret; }\n";
+    check_bench b = check_bench_new(text, sizeof text - 1);
+    CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 2, 0), VM_OK);
+    CU_ASSERT_EQUAL_FATAL(check_count_findings(b.check), 1);
+    CU_ASSERT_EQUAL(check_get_finding(b.check, 0)->kind, KILN_CHECK_BOUNDS);
+    CU_ASSERT_EQUAL(check_get_finding(b.check, 0)->count, 2);
+    check_bench_end(&b);
+}
+
 int main(int count, char **arguments)
 {
     static const check_case cases[] = {{"a thread of a child", test_thread_of_a_child},
@@ -320,6 +334,7 @@ int main(int count, char **arguments)
                                        {"long names of files", test_long_names_of_files},
                                        {"many shared variables", test_many_shared_variables},
                                        {"copies without a wait", test_copies_without_a_wait},
-                                       {"many parameters", test_many_parameters}};
+                                       {"many parameters", test_many_parameters},
+                                       {"lanes far apart", test_lanes_far_apart}};
     return check_main(count, arguments, "checks of hostile kernels", cases, KILN__COUNT(cases));
 }

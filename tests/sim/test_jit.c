@@ -272,6 +272,16 @@ static const char own_parts[] =
               "add.u64 %rd6, %rd6, 16;\nadd.u32 %r8, %r8, 1;\nsetp.le.u32 %p1, %r8, %r6;\n@%p1 bra LOOP;\n"
               "st.global.u32 [%rd7+12], %r9;\nret;\n}\n";
 
+/* The same in shared memory: between reads of its part, each lane changes a word of the part. */
+static const char own_shared[] =
+    HEAD("k") "mul.lo.u32 %r7, %r3, %r2;\nand.b32 %r7, %r7, 127;\nshl.b32 %r7, %r7, 4;\nmov.u32 %r8, box;\n"
+              "add.u32 %r7, %r7, %r8;\nst.shared.v4.u32 [%r7], {%r3, %r5, %r2, %r3};\nmov.u32 %r6, 0;\n"
+              "mov.u32 %r9, 0;\nand.b32 %r14, %r3, 3;\nadd.u32 %r14, %r14, 8;\nLOOP:\nld.shared.u32 %r10, [%r7];\n"
+              "ld.shared.u32 %r11, [%r7+4];\nld.shared.u32 %r12, [%r7+12];\nmad.lo.u32 %r9, %r9, 3, %r10;\n"
+              "mad.lo.u32 %r9, %r9, 3, %r11;\nmad.lo.u32 %r9, %r9, 3, %r12;\nst.shared.u32 [%r7+4], %r9;\n"
+              "ld.shared.u32 %r13, [%r7+4];\nmad.lo.u32 %r9, %r9, 5, %r13;\nadd.u32 %r6, %r6, 1;\n"
+              "setp.lt.u32 %p1, %r6, %r14;\n@%p1 bra LOOP;\nst.global.u32 [%rd5], %r9;\nret;\n}\n";
+
 /* Between barriers, warps run little code, some of them only in some lanes, and one warp ends before the others. The
  * loop reads one word through a register that the block before may have left in the frame. */
 static const char rounds[] = HEAD(
@@ -408,6 +418,7 @@ static void each_part(void)
 {
     CU_ASSERT(SAME(own_parts, ONE_THREAD, 0, 0, 1, 3, 1001, 1024, 1026, 2, 5, 0, 1) >= 2);
     CU_ASSERT(SAME(own_parts, ONE_THREAD, 1530, 3, 1, 1025) >= 1);
+    CU_ASSERT(SAME(own_shared, ONE_THREAD, 0, 5, 5, 3, 1) >= 1);
 }
 
 /* Turns that end at a barrier. */

@@ -641,11 +641,12 @@ static void open_anywhere(jit_emitter *e, const access *a, unsigned row, unsigne
     open_fours(e, a, &w, bits, g);
 }
 
-/* Loads from the words that were loaded with the group. Returns false if they do not have the element. */
+/* Loads from the words that were loaded with the group. Returns false if they do not have the element, or if the access
+ * is a store. In shared memory, loads and stores have the same groups. */
 static bool take_word(jit_emitter *e, const access *a, const jit_group *g)
 {
     const int64_t away = a->offset - g->from;
-    if (!g->words[0] || e->at > g->until || a->element != 4 || away < 0 || away > 12)
+    if (!g->words[0] || a->shape->form != JIT_LOAD || e->at > g->until || a->element != 4 || away < 0 || away > 12)
         return false;
     jit_put(e, get_slot(a, 0), JIT_32, g->words[away / 4], 0);
     return true;

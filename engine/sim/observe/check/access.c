@@ -104,7 +104,7 @@ static bool extend_access(const vm_access *a, vm_access *whole)
         return false;
     *whole = (vm_access){.space = a->space, .kind = a->kind, .bytes = a->bytes, .lanes = VM_ALL};
     for (uint32_t l = 0; l < VM_LANES; l++)
-        whole->address[l] = a->address[first] + (uint64_t)(step * ((int64_t)l - first));
+        whole->address[l] = a->address[first] + (uint64_t)step * (l - (uint64_t)first);
     VM_EACH(l, a->lanes)
         if (whole->address[l] != a->address[l])
             return false;
