@@ -262,8 +262,8 @@ static void lead_by_defaults(const kiln__lead_question *q, guess *guesses, const
             add(lead, q->variants[at]->name, default_params(q->variants[at], arena), seconds);
     }
     if (begin > 0 && lead->count > begin)
-        lead->whence = kiln__arena_printf(arena, "%s, and the defaults of the variants that are not known at near sizes",
-                                          lead->whence);
+        lead->whence = kiln__arena_printf(
+            arena, "%s, and the defaults of the variants that are not known at near sizes", lead->whence);
     else if (begin == 0)
         lead->whence = estimated ? "the defaults of the variants, by their estimated times"
                                  : "the defaults of the variants";
