@@ -59,13 +59,13 @@ static bool fit_row(vm_row *row, unsigned cell, uint32_t lane)
     const uint32_t all = row->in[0] | row->in[1] | row->in[2] | row->in[3];
     if (has_lane(row, cell, lane))
         return true;
-    for (uint8_t step = 0; step <= VM_STEP_ONE; step++) {
-        const vm_row made = {.lane = (int8_t)((int)lane - (int)(cell >> step)), .step = step};
+    for (unsigned step = 0; step <= VM_STEP_ONE; step++) {
+        const vm_row made = {.lane = (int8_t)((int)lane - (int)(cell >> step)), .step = (uint8_t)step};
         bool fits = true;
         VM_EACH(c, all)
-            fits = fits && check_row_lane(row->lane, row->step, c) == check_row_lane(made.lane, step, c);
+            fits = fits && check_row_lane(row->lane, row->step, c) == check_row_lane(made.lane, made.step, c);
         if (fits) {
-            row->lane = made.lane, row->step = step;
+            row->lane = made.lane, row->step = made.step;
             return true;
         }
     }
