@@ -570,12 +570,12 @@ class Tunes(Case):
             self.assertEqual(frame, rows)
 
     def test_flags_are_bools(self):
-        """The header says of an int that it is 0 or 1 in a comment that begins with "1:", or by the kind FLAG."""
+        """The header says of an int that it is 0 or 1 in a comment that begins with "1 means", or by the kind FLAG."""
         from kiln._objects import FLAGS
         text = "".join((SOURCE / "engine/include" / name).read_text() for name in ("kiln.h", "kiln_tune.h"))
-        text = re.sub(r"-1: only records[^\n]*", "", text)  # of a filter, which has three values
-        said = set(re.findall(r"^ +int (\w+); +/\* (?:set only by \w+\(\); )?1: (?!only failed)", text, re.M))
-        said |= set(re.findall(r"/\* 1:[^;{}#]*?\*/\n +int (\w+);", text))
+        text = re.sub(r"-1 means only records[^\n]*", "", text)  # of a filter, which has three values
+        said = set(re.findall(r"^ +int (\w+); +/\* (?:set only by \w+\(\); )?1 means (?!only failed)", text, re.M))
+        said |= set(re.findall(r"/\* 1 means[^;{}#]*?\*/\n +int (\w+);", text))
         said |= set(re.findall(r"X\(FLAG, (\w+)", text))
         self.assertGreater(len(said), 15)
         self.assertEqual(said - FLAGS, set())
