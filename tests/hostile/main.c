@@ -320,7 +320,7 @@ int main(int count, char **words)
               stderr);
         return 2;
     }
-    vm_device *compiler = o.engine != HOSTILE_INTERPRETER && o.engine != HOSTILE_CHECKS ? open_llvm() : NULL;
+    vm_device *compiler = o.engine != HOSTILE_INTERPRETER ? open_llvm() : NULL;
     const bool usable = compiler != NULL;
     if (o.engine == HOSTILE_JIT && !usable) {
         puts("SKIP llvm: no libLLVM that can be used");

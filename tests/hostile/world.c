@@ -8,7 +8,7 @@
 
 #include "hostile.h"
 #include "jit.h"
-#include "vm_checks.h"
+#include "vm_checks_internal.h"
 #include "vm_machine.h"
 
 #if defined __has_feature
@@ -278,7 +278,7 @@ static bool allocate_all(hostile_source *s, hostile_world *w)
 bool hostile_world_open(hostile_source *s, hostile_world *w, const hostile_kernel *kernel, hostile_engine engine,
                         size_t table_words)
 {
-    enum { OWN = 1, OTHER = 2 };
+    enum { OWN = 1, OTHER = 2, COMPILED = 4 };
     *w = (hostile_world){.grouped = hostile_chance(s, 30), .allowed = hostile_chance(s, 30), .heap = kernel->heap};
     const uint64_t span = (uint64_t)1 << 40;
     vm_limits limits = {.memory = MEMORY,
@@ -309,8 +309,10 @@ bool hostile_world_open(hostile_source *s, hostile_world *w, const hostile_kerne
         if (!w->check)
             return false;
         check_attach(w->device, w->check);
+        w->check->often = 1; /* the launches are short */
     }
-    if (engine == HOSTILE_JIT && !sim_jit_open(w->device, 1))
+    /* code is compiled under the checks too, but seldom, because compiling takes longer than the launches */
+    if ((engine == HOSTILE_JIT || (w->check && hostile_chance(s, COMPILED))) && !sim_jit_open(w->device, 1))
         return false;
     add_windows(w);
     if (!allocate_all(s, w) || !adopt_neighbours(w) || !adopt_team(w) || !adopt_arena(w) ||
