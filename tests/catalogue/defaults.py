@@ -6,7 +6,7 @@ that it was never run on hardware. A device after -- is for the variants that no
 import glob, json, os, subprocess, sys
 
 UNTRIED = {"device.tcgen05", "device.cc >= 120"}  # no device has them that the catalogue was run on
-MARK = "Never run on hardware."
+MARK = "This variant was never run on hardware."
 
 
 def show(kiln, spec, *words):
