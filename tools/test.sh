@@ -2,7 +2,7 @@
 # Sets up, builds and runs every test: the suites in a release build, again under the address and undefined behaviour
 # sanitizers, the threaded ones under the thread sanitizer; static checks; each fuzz target for some seconds.
 #
-#   tools/test.sh                  all of it (some 15 minutes on two cores)
+#   tools/test.sh                  all of it (14 minutes on two cores, with a new machine's packages)
 #   tools/test.sh release          only that part: release, asan, tsan, lint or fuzz
 #   tools/test.sh whole [PART...]  with more configurations of the catalogue's kernels (tests/README.md)
 #   KILN_FUZZ_SECONDS=900 tools/test.sh fuzz

@@ -327,6 +327,8 @@ kiln_status kiln__judge_refuse(kiln__judge *judge, kiln_status status, kiln_erro
                                kiln_error **error);
 
 /* trial.c. A status other than KILN_OK means that the judge itself failed. */
+/* Returns the number of the buffer that the spec's verification `v` names. */
+size_t kiln__judge_find_output(const kiln__judge *judge, size_t v);
 /* Runs one trial of the candidate, or of the original. Sets *fault to the fault that it found. The trial does not run
  * if the spec's constraints exclude these sizes, if they would take too long, or if a host function refuses them. In
  * these cases *fits is false. */

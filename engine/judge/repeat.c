@@ -73,14 +73,6 @@ static uint64_t find_place(const kiln__judge_repeats *r, unsigned repetition, si
     return draw(r, repetition, r->judge->buffer_count + v * PLACES + place) % (b->elements - *count + 1);
 }
 
-static size_t find_output(const kiln__judge *judge, size_t v)
-{
-    size_t i = 0;
-    while (strcmp(judge->buffers[i].buffer->name, judge->spec->verify[v].buffer) != 0)
-        i++;
-    return i;
-}
-
 /* ---- between two repetitions ---- */
 
 /* Copies places of the outputs to the log. The last repetition has left its answer there. */
@@ -90,7 +82,7 @@ static CUresult log_answer(const kiln__judge_repeats *r, unsigned repetition)
     CUdeviceptr to = r->log + repetition % LOGGED * r->record, at;
     CUresult result = CUDA_SUCCESS;
     for (size_t v = 0; v < judge->spec->verify_count; v++) {
-        const size_t i = find_output(judge, v), size = kiln__type_bytes(judge->buffers[i].type);
+        const size_t i = kiln__judge_find_output(judge, v), size = kiln__type_bytes(judge->buffers[i].type);
         kiln__once_holder(r->plan, i, &at);
         for (unsigned place = 0; place < PLACES && judge->buffers[i].bytes && result == CUDA_SUCCESS; place++) {
             uint64_t count;
@@ -168,7 +160,7 @@ static void compare_places(const kiln__judge_repeats *r, unsigned repetition, co
 {
     kiln__judge *judge = r->judge;
     for (size_t v = 0; v < judge->spec->verify_count; v++) {
-        const size_t i = find_output(judge, v), size = kiln__type_bytes(judge->buffers[i].type);
+        const size_t i = kiln__judge_find_output(judge, v), size = kiln__type_bytes(judge->buffers[i].type);
         const kiln__once_buffer *b = &judge->buffers[i];
         for (unsigned place = 0; place < PLACES && b->bytes && fault->kind == KILN_JUDGED_PASS; place++) {
             kiln__judge_window window = {.got = record};
@@ -343,7 +335,7 @@ static kiln_status make_sources(kiln__judge_repeats *r, bool *fits, kiln_error *
         return status;
     }
     for (size_t v = 0; v < judge->spec->verify_count; v++)
-        r->record += (size_t)PLACES * PLACE * kiln__type_bytes(judge->buffers[find_output(judge, v)].type);
+        r->record += (size_t)PLACES * PLACE * kiln__type_bytes(judge->buffers[kiln__judge_find_output(judge, v)].type);
     if (*fits && driver_of(r)->cuMemAlloc_(&r->log, LOGGED * r->record) != CUDA_SUCCESS) {
         r->log = 0;
         *fits = false;

@@ -717,7 +717,7 @@ typedef struct overlap {
     CUdeviceptr *outputs; /* where each call leaves each verified output */
 } overlap;
 
-static size_t find_verified(const kiln__judge *judge, size_t v)
+size_t kiln__judge_find_output(const kiln__judge *judge, size_t v)
 {
     size_t i = 0;
     while (strcmp(judge->buffers[i].buffer->name, judge->spec->verify[v].buffer) != 0)
@@ -777,7 +777,7 @@ static kiln_status enqueue_call(kiln__judge *judge, const overlap *o, kiln__judg
     }
     KILN__TRY(kiln__once_enqueue(plan, stream, kiln__judge_get_time_limit(judge), error));
     for (size_t v = 0; o->outputs && v < judge->spec->verify_count; v++)
-        kiln__once_holder(plan, find_verified(judge, v), &o->outputs[number * judge->spec->verify_count + v]);
+        kiln__once_holder(plan, kiln__judge_find_output(judge, v), &o->outputs[number * judge->spec->verify_count + v]);
     return KILN_OK;
 }
 
@@ -825,7 +825,7 @@ static kiln_status compare_calls(kiln__judge *judge, const overlap *o, unsigned 
     for (unsigned c = stream; c < o->calls && fault->kind == KILN_JUDGED_PASS; c += 2) {
         CUresult result = CUDA_SUCCESS;
         for (size_t v = 0; v < count && result == CUDA_SUCCESS; v++) {
-            const size_t i = find_verified(judge, v), bytes = (size_t)judge->buffers[i].bytes;
+            const size_t i = kiln__judge_find_output(judge, v), bytes = (size_t)judge->buffers[i].bytes;
             result = bytes ? driver->cuMemcpyDtoH_(judge->places[i].got, o->outputs[c * count + v], bytes)
                            : CUDA_SUCCESS;
         }
