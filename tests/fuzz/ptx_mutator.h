@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* As LLVMFuzzerCustomMutator(). */
+/* Mutates a text. The arguments and the result are those of LLVMFuzzerCustomMutator(). */
 size_t ptx_mutate(uint8_t *data, size_t size, size_t most, unsigned seed);
 
 #endif
