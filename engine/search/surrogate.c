@@ -45,7 +45,7 @@ enum {
     /* candidates: a pool of random points */
     POOL_MOST = 384,  /* size of the pool */
     POOL_START = 256, /* points drawn at first */
-    POOL_STEP = 16,   /* points replaced at each proposal after the design */
+    POOL_STEP = 16,   /* points added to the pool at each proposal after the design */
     LARGE = 50000,    /* a space of this size is large: finding a point by number takes longer */
     LARGE_STEP = 6,   /* POOL_STEP in a large space */
     HUGE_START = 32,  /* POOL_START in a space above huge_count, or where finding a point is slow */
@@ -156,7 +156,8 @@ static double weigh_failures(const failures *f)
 }
 
 /* Selects at most LEARN_MOST rows for the trees: the best half, and random other rows. A goal is the logarithm of value
- * / best, at most worst_goal, which is also the goal of a failure. Failures without weight are left out. */
+ * / best, at most worst_goal, which is also the goal of a failure. If failures have no weight at the moment
+ * (weigh_failures()), all failures are left out. */
 static bool gather_rows(kiln__search *s, surrogate *f)
 {
     size_t n = 0;
@@ -242,8 +243,9 @@ static kiln_status change_pool_point(kiln__search *s, const kiln__batch *drawn, 
     return KILN_OK;
 }
 
-/* Fills the pool of random candidates at the first call, and replaces its oldest candidates later. How many are
- * replaced depends on how slow it is to find a random point. */
+/* Adds random candidates to the pool: many at the first call, and a few at each later call. When the pool has POOL_MOST
+ * candidates, a new candidate replaces the oldest one. The number of new candidates depends on how slow it is to find a
+ * random point. */
 static kiln_status fill_pool(kiln__search *s, surrogate *f, kiln_error **error)
 {
     const kiln__points *points = s->points;
@@ -610,8 +612,9 @@ static bool are_neighbours(const kiln__search *s, uint32_t one, uint32_t other)
     return a[0] == b[0] && differ < 2;
 }
 
-/* Inserts an entry into the list of the best. At most NEAR_TOP of them may be neighbours of better ones. Without that
- * limit all might lie around one local optimum. */
+/* Inserts an entry into the list of the best entries. At most NEAR_TOP entries of the list may be neighbours of better
+ * entries, so that not all lie around one local optimum. The insertion may therefore remove entries that have become
+ * neighbours of a better entry. */
 static void insert_top(const kiln__search *s, surrogate *f, uint32_t entry)
 {
     uint32_t ordered[KILN__TOP + 1];
