@@ -70,7 +70,7 @@ static kiln_status exported_array(kiln_plan *plan, const kiln__buffer *buffer, c
 }
 
 /* Takes from data the type and the shape that the spec does not give. If the spec gives a shape, the data must have
- * this shape. If the spec gives a type, the data's type must be readable as this type (kiln__type_reads()). */
+ * this shape. If the spec gives a type, kiln__type_reads() must accept the data's type for it. */
 static kiln_status adopt(kiln_plan *plan, kiln__plan_buffer *b, const kiln_array *array, const char *from,
                          kiln_error **error)
 {

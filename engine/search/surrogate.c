@@ -156,8 +156,8 @@ static double weigh_failures(const failures *f)
 }
 
 /* Selects at most LEARN_MOST rows for the trees: the best half, and random other rows. A goal is the logarithm of value
- * / best, at most worst_goal, which is also the goal of a failure. If failures have no weight at the moment
- * (weigh_failures()), all failures are left out. */
+ * / best, at most worst_goal, which is also the goal of a failure. weigh_failures() gives one weight for all failures.
+ * If it is 0, all failures are left out. */
 static bool gather_rows(kiln__search *s, surrogate *f)
 {
     size_t n = 0;

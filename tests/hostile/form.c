@@ -197,7 +197,7 @@ static void write_list(writer *x, unsigned count, char kind, unsigned bytes)
     kiln__text_puts(x->code, "}");
 }
 
-/* Writes a vector operand. All elements of a source are the same register. Of a result, only the first element is
+/* Writes a vector operand. All elements of a source are the same register. Only the first element of a result is
  * used. */
 static void write_vector(writer *x, unsigned count, unsigned bytes, bool result)
 {

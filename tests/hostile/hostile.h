@@ -151,9 +151,9 @@ bool hostile_world_check(const hostile_world *world, kiln__text *out);
  * runs again in a process whose memory lies elsewhere. If the word is the same there, it is guest data. `out` names the
  * words of both kinds. Returns true if a host address is left, or if no other process could decide. */
 bool hostile_has_host_address(const hostile_world *world, const uint64_t *seed, kiln__text *out);
-/* The other process calls these two functions. hostile_displace() allocates this many blocks of each size, so that
- * later blocks of the heap lie behind them. hostile_show() writes the words of the guest's memory to the file, and
- * returns false if it cannot. */
+/* The other process calls hostile_displace() and hostile_show(). The first one allocates this many blocks of each size,
+ * so that the heap gives later blocks other addresses. The second one writes the words of the guest's memory to the
+ * file, and returns false if it cannot. */
 void hostile_displace(unsigned blocks);
 // like mmap(), but in the other process the mapping has another distance from all other mappings
 void *hostile_map(size_t bytes);
