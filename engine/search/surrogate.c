@@ -27,7 +27,7 @@ enum {
     APART = 64,     /* random candidates, of which the farthest is proposed */
     APART_SLOW = 8, /* random candidates in a space of LARGE points or more */
     HOPEFUL = 16,   /* random candidates for the second point, if there are hints */
-    FIRST_FAR = 64, /* most points of the design while none has succeeded */
+    FIRST_FAR = 64, /* the design has at most this many points while none has succeeded */
     AGREED = 16,    /* first answers that are compared with hints */
     WELL_AFTER = 3, /* answers after which good agreement makes every point a hinted one */
 
@@ -38,7 +38,7 @@ enum {
     POLISH_EACH = 4,  /* at multiples of this a stuck search proposes a neighbour of the best */
 
     /* the forest */
-    LEARN_MOST = 400, /* most rows that a tree learns from: the best half, and random others */
+    LEARN_MOST = 400, /* a tree learns from at most this many rows: the best half, and random others */
     GROW_ROWS = 400,  /* one proposal grows GROW_ROWS / (number of rows) trees, at least one */
     TREES = KILN__FOREST_TREES,
 
@@ -52,13 +52,13 @@ enum {
     HUGE_EACH = 8,    /* above huge_count one point is replaced at every HUGE_EACH-th proposal */
     SLOW_EACH = 32,   /* where finding a point is slow, a point is found at every SLOW_EACH-th proposal */
     SLOW_TRIES = 16,  /* at the other proposals a known point is changed: tries until it is valid */
-    SLOW_KICKS = 4,   /* most axes that such a change touches */
+    SLOW_KICKS = 4,   /* such a change touches at most this many axes */
     DRAW_START = 32,  /* POOL_START where points have no numbers */
     DRAW_STEP = 1,    /* POOL_STEP where points have no numbers */
 
     /* candidates: neighbours of the best points, and hints */
     NEAR_MOST = 48, /* if no axis has more values than this, all neighbours are candidates */
-    NEAR_SOME = 12, /* otherwise: most random neighbours on each axis */
+    NEAR_SOME = 12, /* otherwise each axis has at most this many random neighbours */
     NEAR_TOP = 2,   /* how many of the best configurations may be neighbours of better ones */
     HINTED = 64,    /* candidates with the best hints */
 

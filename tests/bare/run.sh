@@ -55,8 +55,9 @@ folder=$(cd "$folder" && pwd)
 root=$folder/$system
 say() { echo "== bare $system: $*"; }
 
-# The archive's address: this machine's apt knows it, or debootstrap's script for the suite does. Without the archive's
-# keyring debootstrap cannot check signatures, so the transport has to be safe; apt in the new system checks them again.
+# Finds the mirror of the distribution: this machine's apt knows it, or debootstrap's script for the suite knows it.
+# Without the keyring of the distribution debootstrap cannot check signatures, so the transport must be safe. apt in the
+# new system checks the signatures again.
 scripts=/usr/share/debootstrap/scripts
 mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' |
          awk -v suite="$suite" -v archive="/$archive\$" '{ sub("/$", "", $1) }

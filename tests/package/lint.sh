@@ -10,8 +10,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "FAIL: $*" >&2; exit 1; }
 
-export DEBFULLNAME='The tests' DEBEMAIL=tests@users.noreply.github.com # lintian knows hosts that cannot be
-# gzip: xz, by which packages are compressed otherwise, took a third of the test's time.
+# lintian refuses addresses at hosts that cannot exist.
+export DEBFULLNAME='The tests' DEBEMAIL=tests@users.noreply.github.com
+# With xz, the default, compression took a third of the test's time.
 cpack --config "$build/CPackConfig.cmake" -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip -G DEB -B "$work" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 cd "$work"
 soname=$(objdump -p "$build/engine/libkiln.so" | sed -n 's/^ *SONAME *//p')
