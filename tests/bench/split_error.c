@@ -7,7 +7,7 @@
  * For the errors of a kernel (tests/bench/errors.sh) it writes the matrices, and reads the product that the kernel made:
  *
  *   ./split_error make CLASS A.npy B.npy M N K        the classes are numbered from 0
- * ./split_error read A.npy B.npy P.npy prints the errors of 16,384 elements, or of all if there are fewer
+ *   ./split_error read A.npy B.npy P.npy              prints the errors of at most 16,384 elements
  *
  * It fails if a scheme of the catalogue has a larger median, 99.9 % or largest error than plain single precision.
  *
