@@ -361,8 +361,8 @@ static uint64_t random_value(const conf_operand *o, const conf_case *each, int t
                              uint64_t *state)
 {
     uint64_t value = 0;
-    const bool own = o->pool[0] == 'T' || is(o->pool, "whole") ||
-                     is(o->pool, "unit"); /* these pools have no edge values */
+    /* These pools have no edge values. */
+    const bool own = o->pool[0] == 'T' || is(o->pool, "whole") || is(o->pool, "unit");
     if (o->pool[0] && from_pool(o, each, tuple, state, &value) && (o->type[0] != 'f' || tuple >= list->count || own))
         return value;
     if (!o->exponent)

@@ -5,8 +5,8 @@
  * in every run, in any order of threads and processes. A count of "the N-th call" would not be.
  *
  *   INJECT_TABLE  a file of sizeof(struct table) zero bytes. All processes map it, and write the sites into it.
- *   INJECT_FAIL   "SITE N ERROR KIND", the first hexadecimal: the N-th call at the site, counted over all processes,
- *                 fails with ERROR. Without it nothing fails.
+ *   INJECT_FAIL   "SITE N ERROR KIND", with SITE in hexadecimal: the N-th call at the site, counted over all processes,
+ *                 fails with ERROR. If it is not set, nothing fails.
  *   INJECT_DEPTH  the number of frames that make a site; 4 if unset.
  *
  * The table is mapped, not written, because a compile worker may not write files. run.py reads it. */

@@ -267,7 +267,7 @@ static void tuned_on_demand_and_remembered(void)
     kiln_plan_close(plan);
     kiln_best_free(best);
 
-    /* /* The test repeats this with a file in place of the store. */
+    /* The test repeats this with a file in place of the store. */
     kiln_knowledge *collected = NULL, *loaded = NULL;
     char path[96];
     uint64_t written = 0;
