@@ -182,8 +182,8 @@ static void test_npy_types(void)
     }
     CHECK(kiln__type_reads(KILN_f4e2m1, KILN_f8e4m3) && kiln__type_reads(KILN_ue8m0, KILN_u8));
     CHECK(kiln__type_reads(KILN_f8e5m2, KILN_f8e4m3) && kiln__type_reads(KILN_u8, KILN_bool));
-    CHECK(kiln__type_reads(KILN_bf16, KILN_u16) &&
-          kiln__type_reads(KILN_f8e5m2, KILN_i8)); /* integers of the same size stand for the bits of such types */
+    /* Integers of the same size stand for the bits of such types. */
+    CHECK(kiln__type_reads(KILN_bf16, KILN_u16) && kiln__type_reads(KILN_f8e5m2, KILN_i8));
     CHECK(!kiln__type_reads(KILN_f16, KILN_u16) && !kiln__type_reads(KILN_bf16, KILN_u32));
     CHECK(!kiln__type_reads(KILN_bool, KILN_u8) && !kiln__type_reads(KILN_bf16, KILN_f16));
     close(fd);

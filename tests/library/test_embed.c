@@ -112,8 +112,8 @@ static void test_callers_own(void)
     CHECK_OK(kiln_plan_open(engine, spec, &choice, &plan, &error), error);
     if (!plan)
         return;
-    CHECK(kiln_plan_bind(plan, "A", a, sizeof host_a - 1, &error) ==
-          KILN_ERROR_ARGUMENT); /* the memory is one byte too small */
+    /* The memory is one byte too small. */
+    CHECK(kiln_plan_bind(plan, "A", a, sizeof host_a - 1, &error) == KILN_ERROR_ARGUMENT);
     kiln_error_free(error);
     error = NULL;
     CHECK_OK(kiln_plan_bind(plan, "A", a, sizeof host_a, &error), error);

@@ -53,7 +53,7 @@ static kiln_sample *sample_of(fixture *f, int block, int items, kiln_result resu
     return sample;
 }
 
-/* /* The result of a run that took 2 ms for 1000 operations and 5000 bytes. */
+/* The result of a run that took 2 ms for 1000 operations and 5000 bytes. */
 static const kiln_result measured = {.measured = 1,
                                      .seconds = 2e-3,
                                      .flops = 1000,
