@@ -300,8 +300,8 @@ static const char brief[] =
               "mad.lo.u32 %r8, %r8, 3, %r7;\nadd.u32 %r8, %r8, %r9;\nadd.u32 %r9, %r8, 1;\nxor.b32 %r8, %r8, %r9;\n"
               "st.global.u32 [%rd5], %r8;\nEND:\nret;\n}\n";
 
-/* A short kernel that reads shared memory before it writes it. In block S one lane of the third warp ends early, so the
- * warps before it end in a series of compiled code, and the warps after it do not. */
+/* A short kernel that reads shared memory before it writes it. In block S one lane of the third warp ends early. The
+ * warps before it end in a series of compiled code, and the warps after it run in ordinary turns. */
 static const char series_stops[] =
     HEAD("k") "setp.eq.u32 %p1, %r4, %r2;\nsetp.eq.and.u32 %p2, %r3, 70, %p1;\n@%p2 bra END;\n"
               "mov.u32 %r6, box;\nshl.b32 %r7, %r3, 2;\nadd.u32 %r6, %r6, %r7;\nld.shared.u32 %r8, [%r6];\n"
@@ -445,7 +445,7 @@ static uint64_t count_steps(side *s, uint32_t n, uint32_t step)
     return ((uint64_t)1 << 32) - left;
 }
 
-/* Blocks whose warps run in a series: results, counts and steps are those of the interpreter. */
+/* Blocks whose warps run in a series have the results, counts and steps of the interpreter. */
 static void series(void)
 {
     const uint32_t lengths[] = {3000, 3000, 3000, 9000, 2500, 20};
