@@ -466,7 +466,8 @@ static void series(void)
     vm_bench_end(&b.b);
 }
 
-/* Loads of several words of each lane, by all lanes and by paths. With N words more, some lanes read beyond x. */
+/* Each lane loads several words of its own part, in the whole warp and in the divergent parts of a warp. With N more
+ * words, some lanes read beyond x. */
 static void each_part(void)
 {
     CU_ASSERT(SAME(own_parts, ONE_THREAD, 0, 0, 1, 3, 1001, 1024, 1026, 2, 5, 0, 1) >= 2);

@@ -9,8 +9,8 @@
 #include "vm_path.h"
 #include "vm_poll.h"
 
-/* Returns the series of the launch's kernel, or NULL if there is none, or if the launch cannot run it: with observers,
- * in clusters, in late orders, with warps of less than 32 lanes, or if each block needs new local memory. */
+/* Returns the series of the launch's kernel. Returns NULL if the kernel has no series. Launches with observers, clusters
+ * or a late order cannot run a series. A series needs warps of 32 lanes, and blocks without local memory. */
 static vm_native *find_series(const vm_runner *runner)
 {
     const vm_run_state *run = runner->run;

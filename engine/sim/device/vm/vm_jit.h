@@ -30,10 +30,10 @@ typedef struct vm_native {
     bool watched; /* it calls vm_runner.access, and runs only in launches that have this function */
     /* If true, `run` is a series: it runs several warps of a block, one after the other, from the kernel's first
      * instruction. It continues with the next warp when a warp has reached the kernel's end. It ends at the end of the
-     * last warp, when it has issued `left` instructions, or where a region would end. vm_runner.series_last is the warp
-     * at which it has ended, and the return value and *added are for this warp alone. The warps before it have ended,
-     * with vm_runner.series_issued instructions. *lanes is for all these warps. Except for the registers and the pc,
-     * the warps stay as they were. */
+     * last warp, when it has issued `left` instructions, or where a region would end. Then vm_runner.series_last is the
+     * warp at which it has ended. The return value and *added are for this warp alone, and *lanes is for all warps. The
+     * warps before this warp have ended, with vm_runner.series_issued instructions. A series changes only the registers
+     * and the pc of its warps. */
     bool series;
     vm_handler own; /* the interpreter's own handler of the head */
     /* The largest number of operations that `run` may execute before it tests `left`. Call `run` only if `left` is at
