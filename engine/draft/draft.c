@@ -419,8 +419,8 @@ static kiln_status try_odd(kiln_engine *engine, kiln__draft *draft, const char *
     return status == KILN_ERROR_INTERRUPTED || status == KILN_ERROR_MEMORY || over ? status : KILN_OK;
 }
 
-/* Gives `tiny` odd sizes where try_sizes() has shown that the kernel takes them. Otherwise every block is complete, and
- * kiln check cannot find an access that only an incomplete block makes. The defaults and each other value of each param
+/* Gives `tiny` odd sizes if try_sizes() has shown that the kernel takes them. With even sizes every block is full, and
+ * kiln check cannot find an access that only a partly full block makes. The defaults and each other value of each param
  * run under all checks with the odd sizes. If a run fails, the sizes stay multiples, because a value may need whole
  * tiles, and draft->even gets the reason. A size that is a macro stays a multiple, because another value would cost
  * compiles. */

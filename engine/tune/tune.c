@@ -692,7 +692,7 @@ static kiln_status measure_here(sweep *s, kiln_error **error)
 /* ---- measuring in other processes ---- */
 
 /* Handles a device that can no longer measure: puts its job back at the front of the queue for the other devices. If
- * there is no other device, the sweep ends. */
+ * there is no other device, or if memory ran out, the sweep ends. */
 static kiln_status let_go(sweep *s, size_t place, kiln_status status, kiln_error *why, kiln_error **error)
 {
     size_t others = 0;
@@ -862,8 +862,8 @@ static void keep_again(void *user, const kiln_sample *sample, const double *time
     forget(&again);
 }
 
-/* Holds the finals, if time is the only objective, and then checks the best configuration again. Afterwards computes
- * the objectives again for the samples whose time the finals changed. */
+/* If time is the only objective, holds the finals. In every case it then checks the best configuration again.
+ * Afterwards it computes the objectives again for the samples whose time the finals changed. */
 static kiln_status hold_finals(sweep *s, kiln_error **error)
 {
     const kiln__again again = {.user = s, .log = &s->engine->log, .measure = measure_again, .keep = keep_again};

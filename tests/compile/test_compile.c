@@ -346,7 +346,7 @@ static void test_remembered_host_code(void)
         "int main() { return missing(); }\n__global__ void k(int *x) { *x = take(1.0f); }\n"
 #define ACT "float act(float x) { return x * x; }\nint main() { return missing(); }\n"
     static const struct {
-        const char *source, *has; /* has: in the PTX */
+        const char *source, *has; /* `has` is a text that the PTX must contain */
     } cases_of[] = {
         {"#define ANY 1\n" CHAIN, ""},
         {"#define ANY 2\n" CHAIN, ""},
@@ -457,8 +457,8 @@ static void test_stopping(void)
     kiln_error_free(error);
 }
 
-/* Tests the format of the compiler's log: control characters, empty lines, ptxas' statistics, and a limit on its
- * length. */
+/* Tests how Kiln formats the compiler's log: control characters, empty lines, the statistics of ptxas, and a limit on
+ * the length. */
 static void test_log(void)
 {
     kiln__text text = {0};
@@ -531,8 +531,8 @@ static void test_oom(void)
     }
 }
 
-/* A digest of CUDA's headers. It covers the headers that are reached, and does not depend on the place of the
- * folder. It shows a change even if the time of modification is the same. */
+/* Computes the digest of CUDA's headers. The digest covers the headers that the named header reaches, and does not
+ * depend on the place of the folder. It shows a change even if the time of modification is the same. */
 static void digest_of(kiln__nvrtc *here, const char *name, char digest[33])
 {
     kiln_error *error = NULL;

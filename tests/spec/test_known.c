@@ -1,5 +1,5 @@
-/* Files of best-known configurations. A written file reads back with any texts, and an error message has the place
- * of the error. */
+/* Tests files of best-known configurations. A written file can be read again, whatever texts it has, and an error
+ * message has the place of the error. */
 #include <math.h>
 
 #include "check.h"
@@ -85,7 +85,8 @@ static void what_is_written_reads_back(void)
     kiln__known_free(&again);
 }
 
-/* A file with features has version 2. A file without features keeps version 1, which earlier builds read. */
+/* Tests that a file with features has version 2, and that a file without features keeps version 1, which earlier builds
+ * read. */
 static void features_are_written(void)
 {
     static const kiln_setting features[] = {{"rows", {KILN_INT, {.i = 300}}}, {"mean", {KILN_FLOAT, {.f = 2.5}}}};
@@ -178,7 +179,7 @@ static void sizes_are_sorted_as_numbers(void)
 }
 
 #define ENTRY "- spec: s\n  device: d\n  cc: '9.0'\n  sizes: {N: 1}\n  variant: v\n  params: {}\n"
-/* Broken files of known configurations. Each error has the line, the column and a reason. */
+/* Tests broken files of known configurations. Each error must have the line, the column and a reason. */
 static void errors_have_their_place(void)
 {
     static const struct {

@@ -355,9 +355,9 @@ static void take_answer(kiln__runner *r, bool launched)
     conclude(r, answer->status, false);
 }
 
-/* Writes a reference to disk for a process in a sandbox. Until its first launch such a process has run no code but
- * Kiln's. The key must begin with this spec. So even if Kiln's code has a flaw, the process can change only references
- * of this spec. */
+/* Writes a reference to disk for a process in a sandbox. Until its first launch such a process has run only code of
+ * Kiln. The key must begin with this spec. So even if Kiln's code has a flaw, the process can change only references of
+ * this spec. */
 static bool keep_reference(kiln__runner *r, size_t length)
 {
     kiln__kept_reference kept;
