@@ -604,11 +604,12 @@ __device__ __forceinline__ void write_rows(char *room, unsigned box_bytes, const
 // issue slots are used. With one stage, groups wait for the same tiles, so all groups multiply and then all compute
 // exponentials. Each of these two phases fills its unit, and together they take 90 % of the time. If groups are at
 // different places, the instructions of one warp are the bound: 1,300 clocks for the exponentials of 96 keys, of which
-// the special-function unit needs 384. The instructions of one warp for an exponential keep these units of a quarter of
-// an SM busy: the special-function unit for 8 clocks, the integer unit for 1 (maximum) and 2 (half a conversion to e4m3,
-// which takes 4), and the unit of multiply-adds for 1, without SUM_COLUMN for 2. The latency of exponentials, 17 clocks,
-// is hidden: chunks of exponentials before their conversions were 10 % slower than the order that ptxas chooses. The
-// clock of an SM falls to 1.75 GHz in this work, from 1.98.
+// the special-function unit needs 384. The clock of an SM falls to 1.75 GHz in this work, from 1.98.
+//
+// An instruction of a warp occupies its unit of a quarter of an SM for some clocks. An exponential takes 8, and a
+// conversion of two numbers to e4m3 takes 4. A maximum of three integers takes 2. Multiply-adds and additions take 1.
+// The latency of an exponential is 17 clocks. The order that ptxas chooses hides it. Chunks of exponentials before their
+// conversions were slower by a tenth.
 extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     attention8_wgmma(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
                      const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map o, const float *q_scale,
