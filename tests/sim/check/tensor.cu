@@ -1,6 +1,6 @@
-// tensor.cu - tensor memory, for tests/sim/test_check.c. A kernel that begins with bug_ has one error. The comment "@name"
-// marks its line, and "@name.other" the other side. The kernel that begins with ok_ is the same without the error.
-// ../ptx.py compiles it.
+// tensor.cu - kernels with tensor memory, for tests/sim/test_check.c. A kernel whose name begins with bug_ has one
+// error. The comment "@name" marks its line, and "@name.other" the other side. The kernel whose name begins with ok_ is
+// the same without the error. ../ptx.py compiles it.
 #include "../mutants/tensor.h"
 
 struct tile {
@@ -39,7 +39,7 @@ __device__ __forceinline__ void end(u32 base)
     u32 r[4] = {0, 0, 0, 0};                                                                                           \
     asm volatile("" ::"r"(at), "r"(r[0]));
 
-// The sums are read before the commit and the wait.
+// bug_early loads the sums before it waits for the product.
 K ok_early(ARGS)
 {
     BEGIN(true)
@@ -283,7 +283,7 @@ K bug_reach(ARGS)
     WAIT("", &done, 0);
     end(base);
 }
-// Nothing waits for the product.
+// No thread waits until the product is complete.
 K bug_unfinished(ARGS)
 {
     BEGIN(true)
@@ -293,7 +293,7 @@ K bug_unfinished(ARGS)
     }
     end(d);
 }
-// The registers are used before wait::ld. This is only a note.
+// The registers are used before wait::ld. The checks report this as a note, and not as an error.
 K bug_loaded(ARGS)
 {
     BEGIN(true)
