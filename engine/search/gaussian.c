@@ -538,8 +538,8 @@ static void compute_distances(const kiln__search *s, const kiln__gaussian *g, co
     }
 }
 
-/* Computes the covariances of a point with all rows. Returns the largest covariance, without those of failures that
- * have doubt. */
+/* Computes the covariances of a point with all rows. Returns the largest covariance. The rows of failures that have doubt
+ * do not count. */
 static float compute_covariances(const kiln__gaussian *g, uint32_t part, const row_floats *apart, row_floats *out)
 {
     const float between = (float)between_parts, within = 1 - between;

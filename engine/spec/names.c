@@ -43,7 +43,7 @@ static const char *list_names(const kiln__reader *r, unsigned kinds)
     kiln__text list = {.mem = r->diag->mem};
     size_t count = 0;
     for (size_t i = 0; i < r->name_count; i++)
-        if (kinds & (1u << r->names[i].kind))
+        if (kinds & (1u << r->names[i].kind) && r->names[i].kind != KILN__NAME_METRIC)
             kiln__text_printf(&list, "%s%s", count++ ? ", " : "; the names here are ", r->names[i].text);
     const char *made = count > 0 && count <= MOST ? kiln__arena_strdup(r->arena, kiln__text_get(&list)) : "";
     kiln__text_free(&list);

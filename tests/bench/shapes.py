@@ -72,7 +72,7 @@ def search(kiln, shape, seconds):
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         print(done.stderr, file=sys.stderr)
-    samples = json.loads(done.stdout)["samples"] if done.stdout else []
+    samples = json.loads(done.stdout).get("samples", []) if done.stdout else [] # an error has none
     good = [s for s in samples if s["status"] == "KILN_OK" and s["result"]["verified"] and s["result"]["measured"]]
     if not good:
         return None, len(samples)

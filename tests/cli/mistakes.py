@@ -85,6 +85,8 @@ SPECS = [  # the replaced text, the new text, the command, the parts of the mess
     ("name: affine", "name:affine", SHOW, "m.yaml:2:1", "not YAML", "'key: value', with a blank"),
     # launches
     (GRID, 'grid: "ceil_div(N, BLOCK * ITEMS), 1"', SHOW, "m.yaml:16:63", "found ','", "a list: [A, B]"),
+    ("{flops: N,", "{flops: M,", SHOW, "m.yaml:10:18", "unknown name 'M'", "the names here are N"),
+    ("source: affine.cu", "source: src/affine.cu", RUN, "src/affine.cu", "not found", "did you mean 'affine.cu'"),
     (GRID, 'grid: ["cdiv(N, BLOCK * ITEMS)"]', SHOW, "m.yaml:16:38", "no function 'cdiv'", "'ceil_div'"),
     (GRID, 'grid: ["(N + BLOCK - 1) / BLOCK"]', RUN, "m.yaml:16:54", "is not an integer", "ceil_div(a, b)"),
     (GRID, "grid: [1, 1, 1, 1]", SHOW, "m.yaml:16:36", "not 4", "one to three extents"),

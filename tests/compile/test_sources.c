@@ -236,9 +236,12 @@ static void check_macros(void)
     check_renamed(&where, "#include \"sub/c.h\"\n#define H \"../project/sub/c.h\"\n#include H", "sub/c.h",
                   "#include \"sub/c.h\"\n#define H \"../project/sub/c.h\"\n#include \"sub/c.h\"");
     check_headers("#if X\n#define H <a.h>\n#else\n#define H <a.h>\n#endif\n#include H", "a.h sub/b.h c.h");
+    check_renamed(&where, "#ifdef H // no text defines it\n#include H\n#endif\n#include \"sub/c.h\"\n", "sub/c.h",
+                  "#ifdef H // no text defines it\n#include \"H, a macro that neither the source nor its headers "
+                  "define\"\n#endif\n#include \"sub/c.h\"\n");
     static const char *const refused[] = {
         "#define H G\n#include H",
-        "#include H\n", /* no text that is read defines the macro */
+        "#include __FILE__\n", /* a macro of the compiler */
         "#if X\n#define H <a.h>\n#else\n#define H \"a.h\"\n#endif\n#include H",
         "#define H(x) <x>\n#include H",
         "#define H <a.h>\n#include H(x)",

@@ -1,7 +1,11 @@
 /* Tests how a CUDA source is split into words, and the guesses from the words. Golden runs test whole drafts:
  * tests/cli/cases/init*.cmd. */
+#include <unistd.h>
+
 #include "check.h"
+#include "compile_internal.h"
 #include "draft.h"
+#include "engine.h"
 
 static const char source[] = "/* __global__ void no1(int x) {} */\n"
                              "const char *text = \"__global__ void no2(int x) {\"; // __global__ void no3() {}\n"
@@ -686,6 +690,53 @@ static void test_memory(void)
                  "void a(int n) { k<<<n / 64, 64>>>(n, 1, x, y); }\nvoid b(int m) { k<<<m / 32, 32>>>(m, 1, x, y); }");
 }
 
+static __typeof__(nvrtcCompileProgram) *real_compile;
+static int compiles;
+
+static nvrtcResult count_compile(nvrtcProgram program, int count, const char *const *options)
+{
+    compiles++;
+    return real_compile(program, count, options);
+}
+
+static int keep_text(void *user, const char *text, size_t length)
+{
+    kiln__text_add(user, text, length);
+    return 0;
+}
+
+/* The compiles that find the code of the host are needed once for a draft: the compile for the types of the parameters
+ * and the trial run know the code that the first compile lost. */
+static void test_compiles(void)
+{
+    static const char text[] =
+        "int one() { return gone(); }\nint two() { return one(); }\nint three() { return two(); }\n"
+        "__global__ void k(float *x) { x[blockIdx.x * 128 + threadIdx.x] = 1; }\n"
+        "void run(float *x) { k<<<8, 128>>>(x); }\n";
+    char folder[] = "/tmp/kiln-draft-XXXXXX", path[64];
+    kiln__text out = {0};
+    kiln_engine *engine = NULL;
+    kiln_error *error = NULL;
+    const kiln_options options = {
+        .size = sizeof options, .flags = KILN_NO_CACHE | KILN_NO_WORKERS, .device = "sim:h200"};
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/k.cu", folder);
+    FILE *file = fopen(path, "w");
+    CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
+    CHECK_OK(kiln_engine_open(&options, &engine, &error), error);
+    CHECK_OK(kiln__engine_nvrtc(engine, &error), error);
+    CHECK_OK(kiln__nvrtc_load(engine->nvrtc, &error), error);
+    real_compile = engine->nvrtc->nvrtcCompileProgram;
+    engine->nvrtc->nvrtcCompileProgram = count_compile;
+    CHECK_OK(kiln_draft(engine, path, NULL, keep_text, &out, &error), error);
+    CHECK(out.length > 0 && strstr(out.data, "x: {type: f32"));
+    CHECK(compiles <= 12); /* without the cache, each trial run compiles again */
+    kiln_engine_close(engine);
+    kiln__text_free(&out);
+    unlink(path);
+    rmdir(folder);
+}
+
 static const check_case tests[] = {{"kernels and macros", test_kernels},
                                    {"functions as parameters of a template", test_functions},
                                    {"types of parameters", test_types},
@@ -700,5 +751,6 @@ static const check_case tests[] = {{"kernels and macros", test_kernels},
                                    {"names that the source declares", test_declared},
                                    {"nested #if", test_nested},
                                    {"large sources", test_large},
+                                   {"compiles of a draft", test_compiles},
                                    {"out of memory", test_memory}};
 KILN_SUITE("draft", tests)

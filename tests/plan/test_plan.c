@@ -71,7 +71,8 @@ static void test_config(void)
     n.value.as.i = -3;
     config_fails(&(kiln_choice){.sizes = &n, .size_count = 1}, KILN_ERROR_ARGUMENT, "size N = -3 must not be negative");
     n.value = (kiln_value){KILN_FLOAT, {.f = 2.5}};
-    config_fails(&(kiln_choice){.sizes = &n, .size_count = 1}, KILN_ERROR_ARGUMENT, "size N = 2.5 is not an integer");
+    config_fails(&(kiln_choice){.sizes = &n, .size_count = 1}, KILN_ERROR_ARGUMENT,
+                 "size N = 2.5 is not an integer such as 4096");
     n.value = (kiln_value){KILN_INT, {.i = 1}};
     kiln__config *none;
     CHECK(kiln__config_make(engine, spec, &(kiln_choice){.sizes = &n, .size_count = 1}, &none, &error) ==

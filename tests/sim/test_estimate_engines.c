@@ -277,7 +277,7 @@ static void bulk_copies(void)
     WITHIN(bulk(1, 1), alone, alone + 100); /* each copy waits until the copy before has come from memory */
     WITHIN(bulk(2, 1), alone / 2, alone / 2 + 60);
     WITHIN(bulk(11, 1), alone / 11, alone / 11 + 10);
-    /* /* if all SMs copy, the rate of memory is the limit */
+    /* if all SMs copy, the rate of memory is the limit */
     ABOUT(bulk(11, SMS), 4096 * SMS / (h200.dram_rate * 1e9 * h200.dram_share / h200.clock));
 }
 

@@ -144,6 +144,24 @@ static void the_latest_counts_and_the_best_stays(void)
     kiln__known_free(&list);
 }
 
+/* Among equal times the smallest params win, and params are compared as numbers. */
+static void equal_times(void)
+{
+    static const int64_t numbers[] = {512, 1024, 64};
+    kiln__known_list list = {0};
+    for (size_t i = 0; i < 3; i++) {
+        const kiln_setting param[] = {{"BLOCK", {KILN_INT, {.i = numbers[i]}}}};
+        kiln__known known = make("s", "v", 1, 1);
+        known.params = (kiln__settings){1, param};
+        CHECK(kiln__known_add(&list, &known));
+    }
+    kiln__known_deduplicate(&list);
+    CHECK(list.count == 3 && list.items[2].params.items[0].value.as.i == 1024);
+    kiln__known_keep_best(&list);
+    CHECK(list.count == 1 && list.items[0].params.items[0].value.as.i == 64);
+    kiln__known_free(&list);
+}
+
 static void sizes_are_sorted_as_numbers(void)
 {
     kiln__known_list list = {0};
@@ -231,6 +249,7 @@ static const check_case cases[] = {
     {"what is written reads back", what_is_written_reads_back},
     {"the latest counts, and the best stays", the_latest_counts_and_the_best_stays},
     {"sizes are sorted as numbers", sizes_are_sorted_as_numbers},
+    {"the first of equal times", equal_times},
     {"features are written", features_are_written},
     {"errors have their place", errors_have_their_place},
     {"memory may be out", memory_may_be_out},

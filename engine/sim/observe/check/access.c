@@ -368,7 +368,7 @@ static bool check_compact_plain(const vm_look *k, const vm_plain *plain, vm_line
     if (k->clock->synced >= k->now) /* check_quick() tells why */
         return false;
     if (!k->write)
-        return check_line_read(plain, line, &touch);
+        return check_line_read_cell(plain, line, &touch);
     if (!check_line_may_write(plain, line, &touch))
         return false;
     check_line_record(plain, line, VM_ROLE_WRITE, &touch);
