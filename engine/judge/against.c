@@ -1,4 +1,4 @@
-/* against.c - compares a candidate that passed with another variant. The variant is in the same spec or in another
+/* against.c - if a candidate passed, compares its speed with the speed of a variant of the same spec or of another
  * spec.
  *
  * On a GPU the judge measures both kernels. On a simulated device with a model the judge estimates both times. Without

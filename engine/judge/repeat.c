@@ -78,7 +78,7 @@ static uint64_t find_place(const kiln__judge_repeats *r, unsigned repetition, si
 
 /* ---- work between two repetitions ---- */
 
-/* Copies places of the outputs to the log. The outputs still have the answer of the last repetition. */
+/* Copies some places of each output to the log. The outputs still hold the answer of the last repetition. */
 static CUresult log_answer(const kiln__judge_repeats *r, unsigned repetition)
 {
     const kiln__judge *judge = r->judge;

@@ -69,7 +69,8 @@ static kiln_status exported_array(kiln_plan *plan, const kiln__buffer *buffer, c
     return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
 }
 
-/* Takes type and shape of a buffer from the data, or checks that the data have the type and shape of the spec. */
+/* Takes from data the type and the shape that the spec does not give. If the spec gives a shape, the data must have
+ * this shape. If the spec gives a type, kiln__type_reads() must accept the data's type for it. */
 static kiln_status adopt(kiln_plan *plan, kiln__plan_buffer *b, const kiln_array *array, const char *from,
                          kiln_error **error)
 {
@@ -484,7 +485,7 @@ static kiln_status make_repeated(kiln_plan *plan, const kiln__plan_buffer *b, ki
     return status;
 }
 
-/* **done is false if the device cannot do it. */
+/* Sets *done to false if the device cannot do it. */
 static kiln_status fill_repeatedly(kiln_plan *plan, const kiln__plan_buffer *b, bool *done, kiln_error **error)
 {
     kiln__plan_entry *entry = NULL;

@@ -30,9 +30,11 @@ kiln_status kiln__plan_allocate(kiln_plan *plan, kiln_error **error);
 /* does the work of kiln__plan_allocate(), and then fills the buffers. If `again` is set, it also fills the buffers that
  * are already filled */
 kiln_status kiln__plan_fill(kiln_plan *plan, bool again, kiln_error **error);
-/* writes poison to the outputs and scratch buffers that have no fill */
+/* Poisons the outputs and scratch buffers that have no fill. It also poisons an output that the caller has bound, and
+ * it leaves a buffer alone that the caller has written into the plan's own memory. */
 kiln_status kiln__plan_poison(kiln_plan *plan, kiln_error **error);
-/* Gives every buffer that a run may change its initial content again. */
+/* Gives every buffer that a run may change its initial content again. It does not poison: the caller of this function
+ * does. */
 kiln_status kiln__plan_refill(kiln_plan *plan, kiln_error **error);
 /* Evaluates the numbers of a fill. */
 kiln_status kiln__fill_values_of(kiln_plan *plan, const kiln__fill *fill, kiln__fill_values *values,

@@ -303,7 +303,8 @@ void kiln__reference_store(kiln_engine *engine, const kiln__kept_reference *kept
     kiln__cache_gc(cache, engine->references_most, NULL, NULL, NULL);
 }
 
-/* Writes the label of a reference for listings. A long text is cut. */
+/* Cuts the text of the sizes to 200 bytes. `kiln cache` shows the text in its list of entries, and nothing reads it
+ * back. */
 static void cut_label(kiln__text *text)
 {
     enum { MOST = 200 };

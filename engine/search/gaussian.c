@@ -83,8 +83,8 @@ struct kiln__gaussian {
     float *at;       /* for each feature MOST coordinates of rows: positions from 0 to 1, or 0 or 1 for powers */
 };
 
-/* Returns the larger number, or 0 in place of a negative number. fmax() is a call of the library, which the compiler
- * does not make part of a vector instruction because of NaN. */
+/* larger() returns the larger number, and at_least_zero() returns 0 in place of a negative number. They replace fmax().
+ * The compiler does not vectorise a call of fmax(), because fmax() has rules for NaN. */
 static inline float larger(float one, float other) { return one > other ? one : other; }
 static inline double at_least_zero(double number) { return number > 0 ? number : 0; }
 

@@ -707,8 +707,8 @@ static kiln_status measure_here(sweep *s, kiln_error **error)
 
 /* ---- measuring in runner processes ---- */
 
-/* Handles a device that can no longer measure. Puts its job back at the front of the queue, so that another device
- * measures it. `jobs` has room for one additional job for each device */
+/* Handles a device that can no longer measure: puts its job back at the front of the queue for the other devices. If
+ * there is no other device, or if memory ran out, the sweep ends. */
 static kiln_status let_go(sweep *s, size_t place, kiln_status status, kiln_error *why, kiln_error **error)
 {
     size_t others = 0;
@@ -879,8 +879,8 @@ static void keep_again(void *user, const kiln_sample *sample, const double *time
     forget(&again);
 }
 
-/* If time is the only objective, holds the finals, and then checks the answers of the best configuration again. Then
- * computes the objectives again for the samples whose time the finals changed. */
+/* If time is the only objective, holds the finals. In every case it then checks the best configuration again.
+ * Afterwards it computes the objectives again for the samples whose time the finals changed. */
 static kiln_status hold_finals(sweep *s, kiln_error **error)
 {
     const kiln__again again = {.user = s, .log = &s->engine->log, .measure = measure_again, .keep = keep_again};
