@@ -67,8 +67,9 @@ static void emit(maker *m, const char *format)
     }
 }
 
-/* Puts the address of an mbarrier into %a: mostly one that exists, sometimes misaligned, behind the last one, or in the memory
- * that copies write. %w is the same address as 64 bits, and %f the address in a block of the cluster. */
+/* Puts the address of an mbarrier into %a. Most of these mbarriers exist. Other addresses are misaligned, behind the last
+ * mbarrier, or in memory that copies write. %w gets the same address as 64 bits, and %f the address in a block of the
+ * cluster. */
 static void choose_bar(maker *m)
 {
     const unsigned odd = below(m, 120), bar = below(m, chance(m, 98) ? m->bars : 160);
