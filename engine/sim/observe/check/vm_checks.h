@@ -384,6 +384,12 @@ typedef struct vm_view {
 typedef struct vm_commit {
     uint32_t block, who, last;
 } vm_commit;
+/* A thread that commits to mbarriers of a block. The commits of a thread arrive in the order of its program. So if its
+ * last commit has arrived, phases[n] phases of mbarrier n are complete. Only phases that one commit completes count. */
+typedef struct vm_committer {
+    uint32_t block, who, phases[VM_BARS];
+} vm_committer;
+enum { VM_COMMITTERS = 8 };
 /* The commits that arrive in one phase of an mbarrier. */
 enum { VM_COMMITS = 8 };
 typedef struct vm_committed {
@@ -454,6 +460,9 @@ typedef struct vm_tensor_state {
      * memory. */
     uint32_t users[VM_CLUSTER_MOST];
     vm_tensor_warp warps[VM_LANES];
+    /* The last threads that began to commit to mbarriers of this block, and the number of all such threads. */
+    vm_committer committers[VM_COMMITTERS];
+    uint32_t committer_count;
 } vm_tensor_state;
 /* The state of a resident block. vm_block.check points to it; the device's allocator holds it. */
 typedef struct vm_check_block {
