@@ -200,6 +200,8 @@ static const expected tensor_cases[] = {
     OK("order", 1, 128),
     BUG("order", 1, 128, RACE, "@order.other", 0, -1, NULL),
     OK("told", 2, 128),
+    OK("relaxed", 2, 128),
+    BUG("relaxed", 2, 128, RACE, NULL, -1, 0, NULL),
     BUG("told", 2, 128, RACE, "@told.other", 0, 32, "of an allocation"),
     {"bug_loaded", 1, 128, 0, KILN_CHECK_ASYNC, "@loaded", "@loaded.other", 0, -1, NULL, 1},
 };

@@ -441,3 +441,45 @@ K __cluster_dims__(2, 1, 1) bug_told(ARGS)
     CLUSTER_SYNC("");
     end(d);
 }
+// A relaxed arrival orders no memory, but it orders the execution. So after the barrier of the cluster the columns may be freed. In
+// bug_relaxed a warp loads after its arrival.
+#define RELAXED_ARRIVE DO("barrier.cluster.arrive.relaxed.aligned;", "", ::: "memory")
+#define RELAXED_WAIT DO("barrier.cluster.wait.aligned;", "", ::: "memory")
+K __cluster_dims__(2, 1, 1) ok_relaxed(ARGS)
+{
+    BEGIN(true)
+    if (t == 0) {
+        PRODUCT("", d, MATRIX(s.a), MATRIX(s.b), 0);
+        TENSOR_COMMIT("", &s.done);
+    }
+    if (t >= 32) {
+        WAIT("", &s.done, 0);
+        AFTER("");
+        LD("", r, at);
+        WAIT_LD("", r);
+        put(out + blockIdx.x * 512, t, r);
+    }
+    RELAXED_ARRIVE;
+    RELAXED_WAIT;
+    if (t < 32)
+        DEALLOC("", d, 64);
+}
+K __cluster_dims__(2, 1, 1) bug_relaxed(ARGS)
+{
+    BEGIN(true)
+    if (t == 0) {
+        PRODUCT("", d, MATRIX(s.a), MATRIX(s.b), 0);
+        TENSOR_COMMIT("", &s.done);
+    }
+    WAIT("", &s.done, 0);
+    AFTER("");
+    RELAXED_ARRIVE;
+    if (t >= 32) {
+        LD("", r, at);
+        WAIT_LD("", r);
+        put(out + blockIdx.x * 512, t, r);
+    }
+    RELAXED_WAIT;
+    if (t < 32)
+        DEALLOC("", d, 64); // @relaxed
+}

@@ -199,7 +199,8 @@ static bool is_pipelined(const vm_flight *earlier, role was, const vm_flight *la
  *                   fences orders the two threads.
  *   ld, st          The warp of `f` must have executed wait::ld or wait::st. An operation of another warp also needs a
  *                   barrier with both fences.
- * tcgen05.dealloc (v->f is NULL) needs no fence, and does not need the wait of a load. */
+ * tcgen05.dealloc (v->f is NULL) needs no fence, and does not need the wait of a load. It accesses no memory, so even a
+ * relaxed arrival at the cluster's barrier orders an operation before it. */
 static vm_order find_order(const visit *v, const vm_flight *f, role was, role is)
 {
     const vm_warp *w = v->w;
@@ -211,14 +212,15 @@ static vm_order find_order(const visit *v, const vm_flight *f, role was, role is
         if ((found == VM_UNCOMMITTED || found == VM_UNSEEN) && is_tensor(v->f) && is_pipelined(f, was, v->f, is) &&
             f->who != v->f->who && is_before(w, f, f->begun, v->lane))
             found = find_fences(w, f, f->begun, v->lane); /* another thread continues the pipeline */
-        return found == VM_NO_AFTER && !v->f ? VM_IN_ORDER : found;
+        return !v->f && (found == VM_NO_AFTER || check_met_commit(w, f)) ? VM_IN_ORDER : found;
     }
     const uint32_t when = f->done[0];
+    const bool met = !v->f && near && check_met_after(w, f->who / VM_LANES, when ? when : f->begun);
     if (!v->f && f->kind == VM_FLIGHT_TENSOR_LOAD) /* to free columns, the threads need only be ordered */
-        return own_warp || is_before(w, f, f->begun, v->lane) ? VM_IN_ORDER : VM_UNSYNCED;
+        return own_warp || met || is_before(w, f, f->begun, v->lane) ? VM_IN_ORDER : VM_UNSYNCED;
     if (!when)
         return VM_UNWAITED;
-    if (own_warp)
+    if (own_warp || met)
         return VM_IN_ORDER;
     if (!is_before(w, f, when, v->lane))
         return VM_UNSYNCED;

@@ -349,6 +349,7 @@ typedef struct vm_clock {
     /* the times of the last fence for the device and of the last fence for the block */
     uint32_t released, released_cta;
     bool met;                /* the warp has passed barrier.cluster, so all blocks of the cluster have begun */
+    uint32_t met_at;         /* the time at which it last passed barrier.cluster */
     uint32_t fencing;        /* lanes with a fence for the device since the warp's last barrier of the block */
     uint32_t know[VM_KNOWN]; /* indexed by warp and by block of the cluster */
     /* lanes[lane][other lane] is the entry that a lane has for another lane of the warp. NULL until a part of the
@@ -488,6 +489,8 @@ typedef struct vm_check_block {
     size_t bar_count, bar_capacity;
     bool dirty;             /* the cells contain numbers of asynchronous operations */
     bool waited, triggered; /* a thread has executed griddepcontrol.wait, or launch_dependents */
+    /* Indexed by warp: the time of its last arrival at the cluster's barrier, which may be relaxed. */
+    uint32_t came[VM_LANES];
     /* Indexed by the rank of another block: its last plain access to this block's shared memory. The stamp is 0 if
      * there was none. */
     vm_mark visitors[VM_CLUSTER_MOST];
