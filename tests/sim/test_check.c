@@ -193,9 +193,16 @@ static const expected tensor_cases[] = {
     BUG("kept", 1, 32, LEAK, NULL, 0, 0, NULL),
     BUG("dealloc", 1, 128, RACE, NULL, 0, -1, NULL),
     BUG("reach", 1, 128, BOUNDS, NULL, 0, 0, NULL),
+    {"ok_reach", 1, 128, 4096, -1, NULL, NULL, -1, -1, NULL, 0},
     BUG("unfinished", 1, 128, ASYNC, NULL, 0, 0, NULL),
     OK("far", 2, 128),
     BUG("far", 2, 128, ASYNC, NULL, 1, 0, NULL),
+    OK("order", 1, 128),
+    BUG("order", 1, 128, RACE, "@order.other", 0, -1, NULL),
+    OK("told", 2, 128),
+    OK("relaxed", 2, 128),
+    BUG("relaxed", 2, 128, RACE, NULL, -1, 0, NULL),
+    BUG("told", 2, 128, RACE, "@told.other", 0, 32, "of an allocation"),
     {"bug_loaded", 1, 128, 0, KILN_CHECK_ASYNC, "@loaded", "@loaded.other", 0, -1, NULL, 1},
 };
 

@@ -437,6 +437,56 @@ static void moves(void)
     }
 }
 
+/* The byte in row m and column n of a matrix. */
+static unsigned byte_at(unsigned matrix, unsigned m, unsigned n) { return (matrix * 31 + m * 8 + n) & 255; }
+
+#define ROW "shl.b32 %r5, %r0, 4; mov.u32 %r6, sh; add.u32 %r6, %r6, %r5;\n"
+#define STORED(form, registers)                                                                                        \
+    KERNEL(LOAD_A4 ROW "stmatrix.sync.aligned.m16n8." form ".trans.shared.b8 [%r6], {" registers "};\n"                \
+                       "bar.warp.sync -1; ld.shared.v4.b32 {%r20, %r21, %r22, %r23}, [%r6];\n" STORE_4)
+#define LOADED(form, registers)                                                                                        \
+    KERNEL(LOAD_A4 ROW "st.shared.v4.b32 [%r6], {%r1, %r2, %r3, %r4}; mov.b32 %r22, 0; mov.b32 %r23, 0;\n"             \
+                       "bar.warp.sync -1; ldmatrix.sync.aligned.m16n16." form ".trans.shared.b8 {" registers           \
+                       "}, [%r6];\n" STORE_4)
+
+/* stmatrix of bytes stores matrices of 16 rows and 8 columns. The layout of a fragment is the layout of C in a product.
+ * Lane 8 k + n has the address of column n of matrix k. */
+static void check_bytes_stored(const char *text, unsigned count)
+{
+    memset(rows, 0, sizeof rows);
+    for (unsigned lane = 0; lane < 32; lane++)
+        for (unsigned e = 0; e < 16; e++)
+            rows[lane].w[e / 4] |= byte_at(e / 4, lane / 4 + e % 4 / 2 * 8, lane % 4 * 2 + e % 2) << e % 4 * 8;
+    run_on(text, 100);
+    for (unsigned lane = 0; lane < 8 * count; lane++)
+        for (unsigned m = 0; m < 16; m++)
+            CHECK((rows[lane].w[16 + m / 4] >> m % 4 * 8 & 255) == byte_at(lane / 8, m, lane % 8));
+}
+
+/* ldmatrix of 16 x 16 bytes gives a lane four consecutive rows of two columns, which are eight apart. */
+static void check_bytes_loaded(const char *text, unsigned count)
+{
+    memset(rows, 0, sizeof rows);
+    for (unsigned lane = 0; lane < 32; lane++)
+        for (unsigned e = 0; e < 16; e++)
+            rows[lane].w[e / 4] |= ((lane * 16 + e) & 255) << e % 4 * 8;
+    run_on(text, 100);
+    for (unsigned lane = 0; lane < 32; lane++)
+        for (unsigned e = 0; e < 8 * count; e++) {
+            const unsigned row = e / 8 * 16 + lane % 4 * 4 + e % 4, column = lane / 4 + e % 8 / 4 * 8;
+            CHECK((rows[lane].w[16 + e / 4] >> e % 4 * 8 & 255) == ((row * 16 + column) & 255));
+        }
+}
+
+static void byte_moves(void)
+{
+    check_bytes_stored(STORED("x1", "%r1"), 1);
+    check_bytes_stored(STORED("x2", "%r1, %r2"), 2);
+    check_bytes_stored(STORED("x4", "%r1, %r2, %r3, %r4"), 4);
+    check_bytes_loaded(LOADED("x1", "%r20, %r21"), 1);
+    check_bytes_loaded(LOADED("x2", "%r20, %r21, %r22, %r23"), 2);
+}
+
 /* Uses a generic address in place of a shared-memory address. A GPU uses its low 32 bits. */
 static void generic_address(void)
 {
@@ -587,6 +637,7 @@ static const check_case cases[] = {
     {"overflow between steps", overflow_between_steps},
     {"sparse", sparse},
     {"moves", moves},
+    {"moves of bytes", byte_moves},
     {"a generic address", generic_address},
     {"wmma", wmma},
 };
