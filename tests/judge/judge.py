@@ -4,7 +4,7 @@
 - `museum`: every file is a cheat and its honest twin, the parts behind `#if CHEAT` and behind `#else`. The cheat gets one of the verdicts that the
   first line of the file names, and the twin passes. Twins of several files that are the same code are judged once.
 - `kernels`: every file is a right kernel, and its `// wrong NAME: OLD => NEW` lines make a wrong one of it each. The file
-  passes, and no wrong one does.
+  passes, and no wrong one does. Of the right kernels of a spec, the first, the third and so on are judged (see `outside`).
 - `ops`: the specs' own kernels pass.
 - `outside`: the kernels of somebody who had not read the judge. No right one is accused, and each wrong one is found, except those
   in `outside/missed.txt`. If one of these is found, the test fails too, so that the list gets shorter. A right kernel passes all
@@ -112,19 +112,34 @@ def cases_of_state(folder, names):
         yield spec, text, name, ["pass"] if together else expected, "gpu right" if together else kind
 
 
+def judges_all(names):
+    return names or os.environ.get("KILN_TEST_WHOLE", "0") != "0"
+
+
+def tell_left_out(count):
+    if count:
+        print(f"{count} right kernels are left out; KILN_TEST_WHOLE=1 judges them")
+
+
 def cases_of_kernels(folder, names):
+    counts, left_out = {}, 0
     for path in sorted((folder / "kernels").glob("*.cu")):
         if names and path.stem not in names:
             continue
         text = path.read_text()
         spec = folder / "ops" / f"{head(text)[0]}.yaml"
-        yield spec, text, path.stem, ["pass"], "right"
+        counts[spec] = counts.get(spec, -1) + 1
+        if judges_all(names) or counts[spec] % 2 == 0:
+            yield spec, text, path.stem, ["pass"], "right"
+        else:
+            left_out += 1
         for name, old, new in re.findall(r"^// wrong ([\w-]+): (.*?) => (.*)$", text, re.M):
             body = re.sub(r"^// wrong .*\n", "", text, flags=re.M)
             old, new = old.replace("\\n", "\n"), new.replace("\\n", "\n")
             if body.count(old) < 1:
                 raise SystemExit(f"{path}: '{old}' of {name} is not in the file")
             yield spec, body.replace(old, new), f"{path.stem}.{name}", None, "wrong"
+    tell_left_out(left_out)
 
 
 def cases_of_ops(folder, names):
@@ -136,7 +151,6 @@ def cases_of_ops(folder, names):
 def cases_of_outside(folder, names):
     lines = (folder / "outside" / "missed.txt").read_text().splitlines()
     missed = [line.split()[0] for line in lines if line and not line.startswith("#")]
-    everything = names or os.environ.get("KILN_TEST_WHOLE", "0") != "0"
     counts, left_out = {}, 0
     for path in sorted((folder / "outside").glob("*.cu")):
         name, _, kind = path.stem.partition(".")
@@ -145,7 +159,7 @@ def cases_of_outside(folder, names):
             continue
         if kind == "right":
             counts[spec] = counts.get(spec, -1) + 1
-        if not everything and kind != "wrong" and (not kind or counts[spec] % 2):
+        if not judges_all(names) and kind != "wrong" and (not kind or counts[spec] % 2):
             left_out += 1
             continue
         if name in missed and kind == "wrong":
@@ -153,8 +167,7 @@ def cases_of_outside(folder, names):
             yield spec, path.read_text(), name, ["pass"], "missed"
         else:
             yield spec, path.read_text(), name, None if kind == "wrong" else ["pass"], kind or "right"
-    if left_out:
-        print(f"{left_out} right kernels are left out; KILN_TEST_WHOLE=1 judges them")
+    tell_left_out(left_out)
     if missed and not names:
         raise SystemExit(f"missed.txt names kernels that do not exist: {missed}")
 
