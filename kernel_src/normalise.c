@@ -78,7 +78,8 @@ static kiln_status normalise_f64(void *user, kiln_call *call)
         p.y->shape[1] != p.x->shape[1])
         return kiln_call_fail(call, "x and y must be two-dimensional, of the same type and shape");
     if ((p.kind != SOFTMAX && !is_row(&p, p.gamma)) || (p.kind == LAYER_NORM && !is_row(&p, p.beta)))
-        return kiln_call_fail(call, "gamma and beta must have an element of x's type for each of a row");
+        return kiln_call_fail(
+            call, "gamma and beta must be one-dimensional, of x's type, with one element for each column of x");
     p.width = (size_t)p.x->shape[1];
     const size_t threads = kiln__cpu_count() + 1, room = threads + 2;
     if (p.width == 0 || p.x->shape[0] == 0)

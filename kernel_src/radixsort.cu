@@ -167,8 +167,9 @@ __device__ __forceinline__ unsigned same_bit(unsigned digit, unsigned bit)
     return lanes;
 }
 
-// Returns the lanes of the warp that have the same digit as this one. `digit` is scaled by 4. `masks` (RANK 2 only) has
-// a word of 0 for each digit. The function leaves the lanes of this warp in it, and the caller clears them.
+// Returns the lanes of the warp that have the same digit as this one. `digit` is scaled by 4. `masks` (only for RANK 2)
+// has a word for each digit, which must be 0. The function stores the returned lanes in the word of the digit, and the
+// caller sets the words to 0 again.
 __device__ __forceinline__ unsigned same_digit(unsigned digit, unsigned *masks)
 {
     if (RANK == 1)

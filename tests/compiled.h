@@ -1,5 +1,5 @@
-/* compiled.h - main() of the suites that compile kernels: skipped visibly without an NVRTC, with a temporary folder for a cache
- * that their cases share. */
+/* compiled.h - main() of the suites that compile kernels. Without NVRTC it prints a message and skips the suite. The
+ * cases of a suite share a cache in a temporary folder. */
 #ifndef KILN_TESTS_COMPILED_H
 #define KILN_TESTS_COMPILED_H
 
@@ -7,7 +7,8 @@
 #include "compile.h"
 #include "wire.h"
 
-/* cache: NULL, or a name for mkdtemp(). The library is held so long that no case loads it again. */
+/* Runs the cases. `cache` is a name for mkdtemp(), or NULL for no cache. The function keeps NVRTC loaded, so that no
+ * case loads it again. */
 static inline int compiled_main(int count, char **arguments, const char *name, const check_case *cases, size_t length,
                                 char *cache)
 {

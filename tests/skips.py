@@ -35,17 +35,19 @@ def opens_terminal() -> bool:
 
 
 def has_browser_package() -> bool:
-    """Debian has Chromium as a package. Ubuntu has it as a snap alone, which needs more than apt."""
+    """Tells whether tools/setup.sh can install Chromium. Debian has a package of it. Ubuntu only has a snap, which apt
+    cannot install."""
     return shutil.which("chromium") is not None or shutil.which("chromium-headless-shell") is not None or \
         "ID=debian\n" in pathlib.Path("/etc/os-release").read_text()
 
 
 def toolkit_lacks_cudart() -> bool:
-    """An installed toolkit is used as it is; without one tools/setup.sh unpacks NVIDIA's wheels, which have libcudart."""
+    """Tells whether the test run used an installed toolkit. Without a toolkit, tools/setup.sh unpacks NVIDIA's wheels,
+    which have libcudart."""
     return not pathlib.Path(__file__).parents[1].joinpath("build/cuda/lib/libcudart_static.a").exists()
 
 
-# class: (what it needs, whether this machine has it)
+# {class: (the needed thing, a function that tells whether this machine has it)}
 INSTALLED = { # by tools/setup.sh --test
     "nvrtc": ("NVRTC and the CUDA headers", YES),
     "mpi": ("an MPI that compiles, links and starts programs", YES),
@@ -78,7 +80,7 @@ LINE = re.compile(r"SKIP ([a-z0-9-]+): (.*)")
 
 
 def read(path: pathlib.Path) -> list[tuple[str, str, str]]:
-    """(class, why, test) of everything that one file says was left out."""
+    """Yields (class, why, test) for every skip in one file."""
     part = path.name.split("-")[0]
     if path.suffix == ".log":
         found = re.findall(r"^(?:== fuzz: )?(\S+): SKIP ([a-z0-9-]+): (.*)", path.read_text(), re.M)

@@ -14,19 +14,19 @@ if(NOT CUNIT_FOUND OR NOT works)
   return()
 endif()
 
-# Some hundred programs, each with all of the library in it: lld links them in half the time. What is shipped is linked
-# by the system's linker.
+# There are some hundred programs, and each contains the whole library. lld links them in half the time. The system's
+# linker links the shipped files.
 include(CheckLinkerFlag)
-set(lld -fuse-ld=lld -Wl,-O0,--threads=1) # several are linked at once
+set(lld -fuse-ld=lld -Wl,-O0,--threads=1) # one thread each, because several programs are linked at once
 check_linker_flag(C "${lld}" KILN_HAVE_LLD)
 if(KILN_HAVE_LLD)
   list(JOIN lld " " lld)
   string(APPEND CMAKE_EXE_LINKER_FLAGS " ${lld}")
 endif()
 
-# kiln_costs(TEST SECONDS ...): in a build folder that has not run them yet CTest takes the longest first by these, so that none
-# is left alone at the end. A list has the tests of its own folder; seconds are those of the build in which they take longest,
-# and tests that wait count as well.
+# kiln_costs(TEST SECONDS ...): tells CTest how long tests take, for a build folder that has not run them yet. CTest
+# then begins with the longest tests, so that no long test runs alone at the end. A list has the tests of its own
+# folder. The seconds are those of the build in which a test takes longest. Time in which a test only waits counts too.
 function(kiln_costs)
   while(ARGN)
     list(POP_FRONT ARGN test cost)
@@ -37,9 +37,9 @@ function(kiln_costs)
 endfunction()
 
 # kiln_remember_compiles(REGEX [EXCEPT]): the tests of this folder whose names match REGEX, but not EXCEPT, ask a stand-in for
-# NVRTC, which remembers NVRTC's answers during one run of tools/test.sh (nvrtc/library.c). These tests have a cache of their
-# own, and NVRTC is only a means to them. The tests of the room compile, of confinement, of signals, of the judge and of the
-# catalogue load NVIDIA's library. It is called behind all changes of the tests' ENVIRONMENT.
+# NVRTC, which remembers NVRTC's answers during one run of tools/test.sh (nvrtc/library.c). These tests use their own
+# caches, and they do not test NVRTC itself. The tests of the room compile, of confinement, of signals, of the judge and
+# of the catalogue load NVIDIA's library. Call this function after all changes of the tests' ENVIRONMENT.
 function(kiln_remember_compiles regex)
   if(NOT TARGET nvrtc_library)
     return()
@@ -91,31 +91,34 @@ function(kiln_unpack target folder)
   add_custom_target(${target} DEPENDS ${unpacked})
 endfunction()
 
-# A file that makes a test's inputs, and is no part of the engine: under sanitizers it took half of its test's time.
+# kiln_plain_source(...): compiles sources without sanitizers. These sources make the inputs of a test and are no part
+# of the engine. With sanitizers they took half of the test's time.
 function(kiln_plain_source)
   if(KILN_SANITIZE)
     set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=all -O2)
   endif()
 endfunction()
 
-# The suites run for a moment: optimising them took as long as optimising the engine. The programs of the
-# folders below (add_subdirectory) compute more, and are optimised.
+# The suites run only for a moment, so they are not optimised: it took as long as optimising the engine. The programs of
+# the folders below (add_subdirectory) compute more, and are optimised.
 if(CMAKE_BUILD_TYPE MATCHES "^Rel")
   add_compile_options(-O0)
 endif()
 
-# The programs of the tests with the label `threads`: the thread sanitizer's build makes no others (tools/test.sh).
+# The target `threads` has the programs of the tests with this label. The build with the thread sanitizer makes no other
+# programs (tools/test.sh).
 add_custom_target(threads)
 
-# kiln_suite(PART LIBRARY): the suites of one part, linked with LIBRARY.
+# kiln_suite(PART LIBRARY): adds the suites of one part, linked with LIBRARY.
 function(kiln_suite part rooms)
   file(GLOB suites CONFIGURE_DEPENDS ${KILN_ROOT}/tests/${part}/test_*.c)
   foreach(suite ${suites})
     get_filename_component(name ${suite} NAME_WE)
-    if(KILN_SANITIZE AND "${part}.${name}" MATCHES "^plan.test_(grids|histogram|moves|sums)$") # about kernels
+    # these suites test kernels, which a sanitizer does not see
+    if(KILN_SANITIZE AND "${part}.${name}" MATCHES "^plan.test_(grids|histogram|moves|sums)$")
       continue()
     endif()
-    if(NOT KILN_SIM_PROGRAMS) # the suites of its functions
+    if(NOT KILN_SIM_PROGRAMS) # leaves out the suites of the functions of programs/
       file(STRINGS ${suite} programs REGEX "^#include \"(cu_check|cu_graph|timeline).h\"" LIMIT_COUNT 1)
       if(programs)
         continue()
@@ -136,9 +139,9 @@ function(kiln_suite part rooms)
     endif()
     add_test(NAME ${label} COMMAND ${part}_${name})
     set_tests_properties(${label} PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
-    # Repeated under the thread sanitizer: what runs threads. Launches of the simulated device do, but not those that are
-    # checked (sim.check_quick, sim.mutants): they run on one. Nor do compiles without workers (compile.compile): those with
-    # workers are in compile.workers.
+    # The thread sanitizer repeats the suites that run threads. Launches of the simulated device run threads. Launches
+    # under the checks use only one thread (sim.check_quick, sim.mutants), so their suites are not repeated. Compiles
+    # without workers use one thread too (compile.compile); compile.workers has the compiles with workers.
     if(part MATCHES "^(cache|store|compile|sim|core|plan|ranks|tune)$" AND
        NOT label MATCHES "^(compile.compile|compile.cubin|compile.sources|plan.signature|sim.check_quick|sim.fatbin|sim.mutants|sim.ptx.*|store.exchange)$")
       set_tests_properties(${label} PROPERTIES LABELS threads)
@@ -146,23 +149,26 @@ function(kiln_suite part rooms)
         add_dependencies(threads ${part}_${name})
       endif()
     endif()
-    # What reads or writes numbers or names, under a locale with a decimal comma and with capitals of its own.
+    # Suites that read or write numbers or names also run under a locale that has a decimal comma and special rules for
+    # capital letters.
     if(KILN_LOCALE_SUITES AND label MATCHES "${KILN_LOCALE_SUITES}" AND NOT KILN_SANITIZE)
       add_test(NAME ${label}.tr_TR COMMAND ${part}_${name})
       set_tests_properties(${label}.tr_TR PROPERTIES LABELS locale TIMEOUT 900 SKIP_RETURN_CODE 77
         FIXTURES_REQUIRED locales ENVIRONMENT
         "LC_ALL=tr_TR.UTF-8;LOCPATH=${CMAKE_BINARY_DIR}/locales;KILN_TEST_LOCALE=,")
     endif()
-    if(name MATCHES "^test_vm" AND NOT KILN_SANITIZE) # its results are the same with the handlers of every instruction set
+    # Tests that the results are the same with the handlers of every instruction set.
+    if(name MATCHES "^test_vm" AND NOT KILN_SANITIZE)
       # The handlers for AVX2 are the source of base with other options of the compiler. conformance.sim.avx2 runs them.
       add_test(NAME ${label}.base COMMAND ${part}_${name})
       set_tests_properties(${label}.base PROPERTIES TIMEOUT 900 ENVIRONMENT KILN_SIM_ISA=base)
-      if(NOT name MATCHES "(wgmma|mma_scaled)$") # hundreds of kernels, all in instructions that are not compiled
-        add_test(NAME ${label}.jit COMMAND ${part}_${name}) # and with all code compiled, where there is LLVM
+      # these suites have hundreds of kernels, and the compiler does not compile their instructions
+      if(NOT name MATCHES "(wgmma|mma_scaled)$")
+        add_test(NAME ${label}.jit COMMAND ${part}_${name}) # the same suite with all code compiled, if there is LLVM
         set_tests_properties(${label}.jit PROPERTIES TIMEOUT 900 ENVIRONMENT KILN_SIM_JIT=1)
       endif()
     endif()
-    if(label STREQUAL "sim.jit" AND NOT KILN_SANITIZE) # on a processor without AVX and FMA
+    if(label STREQUAL "sim.jit" AND NOT KILN_SANITIZE) # also as on a processor without AVX and FMA
       add_test(NAME sim.jit.base COMMAND sim_test_jit)
       set_tests_properties(sim.jit.base PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77 ENVIRONMENT KILN_SIM_ISA=base)
     endif()

@@ -87,7 +87,8 @@ static int compare_distance(const void *left, const void *right)
     return order ? order : (a->first > b->first) - (a->first < b->first);
 }
 
-/* Finds the nearest comparable inputs, all on the nearest kind of device. The candidates are in the order of the list.
+/* Finds at most NEAREST comparable inputs, the nearest first. All of them were measured on the same kind of device, the
+ * kind that is nearest to this device. In `s->items`, the candidates of one problem must stand side by side.
  */
 static size_t find_inputs(const kiln__best_search *s, input *inputs)
 {

@@ -170,7 +170,7 @@ static kiln_status convert_size(const kiln_allocator *mem, const kiln_spec *spec
         kiln__value_print(&text, given->value);
         kiln_status status = kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %s is not %s", size->name,
                                         kiln__text_get(&text),
-                                        size->value.kind == KILN_INT    ? "an integer"
+                                        size->value.kind == KILN_INT    ? "an integer such as 4096"
                                         : size->value.kind == KILN_TEXT ? "a text"
                                                                         : "a number");
         kiln__text_free(&text);

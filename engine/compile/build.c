@@ -532,13 +532,15 @@ static bool may_have_host_code(const kiln__compile_request *request, const kiln_
 }
 
 /* Copies the texts, because later steps change them, and adds the option -default-device. Functions without __device__
- * then belong to the device. */
+ * then belong to the device. The copy uses no precompiled headers: NVRTC refuses headers that were made without the
+ * option, so each compile would run twice. */
 static bool copy_request(const kiln__compile_request *from, kiln__arena *arena, kiln__compile_request *to,
                          kiln__include **includes)
 {
     const char **options = kiln__arena_alloc(arena, (from->option_count + 1) * sizeof *options);
     *includes = kiln__arena_alloc(arena, (from->include_count + 1) * sizeof **includes);
     *to = *from;
+    to->pch = NULL;
     to->source = kiln__arena_strdup(arena, from->source);
     if (!options || !*includes || !to->source)
         return false;
@@ -593,12 +595,13 @@ static void say_removed(const kiln_allocator *mem, const kiln__text *places, kil
 }
 
 /* Returns the hash of the request's source and headers. The configurations of a source have the same hash: the engine
- * writes their macros before the first `#line 1 "NAME"`. Two sources have different hashes. So a source cannot remove
+ * writes their macros before the first `#line 1 "NAME"`. The name does not count: kiln init names the source as its user
+ * does, and a spec names it from the folder of the spec. Two sources have different hashes. So a source cannot remove
  * declarations of another source, as a judged kernel could otherwise do with the spec's own kernel. */
 static kiln__hash128 hash_source(const kiln__compile_request *request)
 {
     const char *own = strstr(request->source, "#line 1 \"");
-    own = own ? own : request->source;
+    own = own ? own + strcspn(own, "\n") : request->source;
     kiln__hash128 hash = kiln__hash(own, strlen(own));
     for (size_t i = 0; i < request->include_count; i++) {
         const kiln__include *one = &request->includes[i];

@@ -62,8 +62,7 @@ void kiln__header_hints(kiln__text *text, const char *include, const kiln__inclu
 /* Blanks explicit instantiations of kernels in the text. Returns false if memory runs out. */
 bool kiln__host_drop_instances(const kiln_allocator *mem, char *text);
 
-/* A declaration of the host that was blanked. `hash` is one hash of the source, the file's name and the text of the
- * declaration. `name` is the hash of the declared name, or zero if the name is not known. */
+/* A declaration of the host that was blanked. `hash` is one hash of the source and the text of the declaration. `name` is the hash of the declared name, or zero if the name is not known. */
 typedef struct kiln__host_item {
     kiln__hash128 hash, name;
 } kiln__host_item;

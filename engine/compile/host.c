@@ -15,7 +15,6 @@ typedef struct reader {
     const char *file; /* the file's name in the log; not terminated */
     size_t file_length;
     const char *log;
-    const char *name; /* the name of the text */
     const kiln_allocator *mem;
     const kiln__host_list *known; /* declarations that are blanked without an error; NULL means that there are none */
     kiln__host_list *list;        /* gets the blanked declarations; may be NULL */
@@ -156,12 +155,12 @@ void kiln__host_list_drop(const kiln_allocator *mem, kiln__host_list *list, cons
     kiln__free(mem, words);
 }
 
-/* Returns one hash of three things: the source, the name of the file, and the text from word `from` to word `to`. */
+/* Returns one hash of the source and the text from word `from` to word `to`. The name of the file does not count: a
+ * declaration that another file has too is not remembered (kiln__host_list_drop). */
 static kiln__hash128 hash_words(const reader *r, size_t from, size_t to)
 {
     const kiln__word *first = &r->words[from], *last = &r->words[to];
-    const kiln__hash128 parts[3] = {r->known ? r->known->source : (kiln__hash128){0},
-                                    kiln__hash(r->name, strlen(r->name)),
+    const kiln__hash128 parts[2] = {r->known ? r->known->source : (kiln__hash128){0},
                                     kiln__hash(first->text, (size_t)(last->text - first->text) + last->length)};
     return kiln__hash(parts, sizeof parts);
 }
@@ -263,6 +262,39 @@ static void add_word(const reader *r, size_t at, declaration *d)
                    (strncmp(r->words[at - 1].text, "__", 2) == 0 || is_text(r, at - 1, "alignas")));
 }
 
+/* Returns true if the word is the '#' that begins a directive. In a macro a '#' may also make a text of an argument. */
+static bool begins_directive(const reader *r, size_t word)
+{
+    static const char *const names[] = {"define", "undef", "if",      "ifdef",  "ifndef", "else",
+                                        "elif",   "endif", "include", "pragma", "line",   "error"};
+    for (size_t i = 0; i < KILN__COUNT(names) && get_kind(r, word) == '#'; i++)
+        if (is_text(r, word + 1, names[i]))
+            return true;
+    return false;
+}
+
+/* Returns true if `name` and the parentheses at `open` are a use of a macro that makes a whole declaration without ';',
+ * such as `INSTANTIATE(float)`. The text must define the macro, and the definition must have no word of the device. The
+ * next declaration must begin on another line. */
+static bool is_macro_alone(const reader *r, size_t name, size_t open)
+{
+    const size_t close = find_close(r, open);
+    if (close >= r->count || get_kind(r, name) != 'w' ||
+        (close + 1 < r->count && !r->words[close + 1].directive &&
+         (r->words[close + 1].line == r->words[close].line || strchr(";{=:,", get_kind(r, close + 1)))))
+        return false;
+    for (size_t i = 1; i + 2 < r->count; i++) {
+        if (!r->words[i].directive || !is_text(r, i, "define") || r->words[i + 1].length != r->words[name].length ||
+            memcmp(r->words[i + 1].text, r->words[name].text, r->words[name].length) != 0)
+            continue;
+        size_t end = i + 1;
+        while (end + 1 < r->count && r->words[end + 1].directive && !begins_directive(r, end + 1))
+            end++;
+        return get_kind(r, i + 2) == '(' && !contains_device_word(r, i, end);
+    }
+    return false;
+}
+
 /* Splits the text into declarations: skips bracketed parts, enters namespaces, and passes each declaration to
  * blank_declaration(). */
 static void split_declarations(reader *r)
@@ -280,6 +312,12 @@ static void split_declarations(reader *r)
         }
         add_word(r, i, &d);
         size_t head = i;
+        if (here == '(' && d.first + 1 == i && is_macro_alone(r, d.first, i)) {
+            i = find_close(r, i);
+            blank_declaration(r, d.first, head, i, false);
+            d.first = 0;
+            continue;
+        }
         bool scope = here == '{' && d.scope && !d.value && !d.called;
         /* the arguments of a template, which may have parentheses: struct nth<0, void (*)(int)> { ... }; */
         bool angles = here == '<' &&
@@ -355,7 +393,6 @@ size_t kiln__host_remove(const kiln_allocator *mem, char *text, const char *name
                 .file = name,
                 .file_length = strlen(name),
                 .log = log,
-                .name = name,
                 .mem = mem,
                 .known = known,
                 .list = list,

@@ -433,7 +433,8 @@ static kiln_status include_name(collector *all, const edited *file, const char *
  *
  * This file replaces the macro by the name that the macro stands for, so that nothing depends on the compiler's
  * expansion of the macro. It uses all definitions in the texts so far, also inside an #if. All definitions must give
- * the same name. */
+ * the same name. If there is no definition, as with a file that the user of a library may name, the directive gets a
+ * name that no file has. Such a directive mostly stands under an `#ifdef NAME`, and the compiler never reads it. */
 
 /* The use of a macro after #include. */
 typedef struct macro {
@@ -523,10 +524,12 @@ static const char *expand_macro(collector *all, const char *at, const macro *use
 }
 
 /* Returns the name that all definitions of a macro give. Returns NULL if the macro has no definition, if the
- * definitions give different names, or if the limit `most_looked` is reached. */
-static const char *resolve_macro(collector *all, const macro *use)
+ * definitions give different names, or if the limit `most_looked` is reached. *none tells whether the macro has no
+ * definition. A name that begins with '_' may be a macro of the compiler. */
+static const char *resolve_macro(collector *all, const macro *use, bool *none)
 {
     const char *only = NULL;
+    *none = false;
     for (size_t i = 0; i <= all->count; i++) {
         const char *at = i < all->count ? all->items[i].text : all->source, *first = at, *behind;
         all->looked += (strlen(at) + 1) / SEARCH_SPEED;
@@ -539,6 +542,7 @@ static const char *resolve_macro(collector *all, const macro *use)
             only = name;
         }
     }
+    *none = !only && *use->name != '_' && !*use->argument && all->looked <= most_looked;
     return all->looked <= most_looked ? only : NULL;
 }
 
@@ -551,16 +555,24 @@ static kiln_status handle_include(collector *all, edited *file, const char *at, 
         return KILN_OK;
     char close = *at == '"' ? '"' : '>';
     size_t length = *at == '"' || *at == '<' ? strcspn(at + 1, close == '"' ? "\"\n" : ">\n") : 0;
-    bool plain = length > 0 && at[1 + length] == close;
+    bool plain = length > 0 && at[1 + length] == close, none = false;
     const char *end = plain ? at + length + 2 : read_macro(at, &use);
     if (!plain && end)
         KILN__TRY(count_looked(all, file->path, (size_t)(skip_blank(end) - at)));
     const char *written = plain ? kiln__arena_strndup(all->arena, at, length + 2)
-                          : end ? resolve_macro(all, &use)
+                          : end ? resolve_macro(all, &use, &none)
                                 : NULL;
     const char *name = written ? kiln__arena_strndup(all->arena, written + 1, strlen(written) - 2) : NULL, *as = NULL;
+    if (none && at >= file->copied) {
+        const char *absent =
+            kiln__arena_printf(all->arena, "\"%s, a macro that neither the source nor its headers define\"", use.name);
+        if (absent)
+            replace_name(file, at, (size_t)(end - at), absent);
+    }
     if (all->arena->failed)
         return kiln__fail_memory(all->error);
+    if (none)
+        return KILN_OK;
     if (!name)
         return kiln__fail(
             all->mem, all->error, KILN_ERROR_REFUSED,

@@ -80,16 +80,41 @@ static const char *shorten_name_error(const char *line, size_t length, char *roo
     return room;
 }
 
+/* Returns whether a line begins a warning or a remark of NVRTC, such as "x.cu(3): warning #177-D: ...". A warning
+ * without a place begins with "Warning". */
+static bool is_warning(const char *line, size_t length)
+{
+    static const char mark[] = "): warning #";
+    return has_prefix(line, length, "Warning #") || has_prefix(line, length, "Remark: ") ||
+           memmem(line, length, mark, sizeof mark - 1) != NULL;
+}
+
+/* Returns the text behind the lines up to the next blank line. */
+static const char *skip_paragraph(const char *at)
+{
+    while (*at && *at != '\n') {
+        at += strcspn(at, "\n");
+        at += *at == '\n';
+    }
+    return at + (*at == '\n');
+}
+
 /* Copies the log line by line: omits statistics and repeated blank lines, shortens errors about names, and counts the
- * lines beyond MOST_LINES. */
+ * lines beyond MOST_LINES. Omits warnings if there are errors, because a thousand warnings of a library would hide the
+ * errors. */
 void kiln__compile_log_format(kiln__text *text, const char *log, const char *ptx)
 {
     size_t lines = 0, left = 0;
     bool blank = true; /* no blank line at the start, and never two in a row */
+    const bool errors = strstr(log, " error: ") != NULL;
     while (*log) {
         size_t length = strcspn(log, "\n");
         const char *next = log[length] ? log + length + 1 : log + length;
         char room[MOST_COLUMNS + 64];
+        if (errors && is_warning(log, length)) {
+            log = skip_paragraph(log);
+            continue;
+        }
         const char *name = shorten_name_error(log, length, room, sizeof room);
         if (name) {
             if (*name && lines++ < MOST_LINES)

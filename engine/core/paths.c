@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -266,6 +267,22 @@ static bool is_allowed(const roots *where, const char *path)
     return false;
 }
 
+/* Returns the name of the file without its folders, if an allowed folder has a file of this name. Otherwise returns
+ * NULL. */
+static const char *find_without_folder(const roots *where, const char *name)
+{
+    const char *base = strrchr(name, '/');
+    char path[4096];
+    struct stat info;
+    for (size_t i = 0; base && base[1] && i < where->count; i++) {
+        const root *at = &where->items[i];
+        const int length = at->real && !at->leads_out ? snprintf(path, sizeof path, "%s%s", at->real, base) : -1;
+        if (length > 0 && length < (int)sizeof path && stat(path, &info) == 0 && S_ISREG(info.st_mode))
+            return base + 1;
+    }
+    return NULL;
+}
+
 static kiln_status fail_path(const roots *where, const char *name, bool refused, kiln_error **error)
 {
     const kiln_allocator *mem = where->engine->mem;
@@ -277,6 +294,7 @@ static kiln_status fail_path(const roots *where, const char *name, bool refused,
         if (where->items[i].leads_out)
             kiln__text_printf(&list, "; %s is a link to another place and is not used", where->items[i].shown);
     kiln_status status;
+    const char *near = refused ? NULL : find_without_folder(where, name);
     if (list.failed)
         status = kiln__fail_memory(error);
     else if (refused)
@@ -286,8 +304,8 @@ static kiln_status fail_path(const roots *where, const char *name, bool refused,
                        "with --read-anywhere (KILN_READ_ANYWHERE)",
                        name, kiln__text_get(&list));
     else
-        status = kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s: not found; searched %s", name,
-                            kiln__text_get(&list));
+        status = kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s: not found; searched %s%s%s%s", name,
+                            kiln__text_get(&list), near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     kiln__text_free(&list);
     return status;
 }

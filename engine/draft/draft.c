@@ -16,6 +16,7 @@ enum { MOST_SOURCE = 16 << 20 };
 #define TRIAL_SECONDS 1800.0
 #define MOST_ROUNDS 12       /* runs of a trial */
 #define MOST_VALUES 24       /* trials of other values of params; each needs a compile */
+#define MOST_WIDENED 2       /* times that the arrays of the first run become larger */
 #define MOST_SHARED_EACH 512 /* bytes of an extern __shared__ array for each thread */
 
 static const char unwritten_part[] = "a part of an output is not written";
@@ -206,8 +207,8 @@ static kiln__draft_argument *find_named_argument(kiln__draft *draft, const char 
     return NULL;
 }
 
-/* Corrects the guess that the message of a failed run disproves. The guess is one of three: the size of the shared
- * memory, the number of elements of an argument, or that the kernel writes an argument. Returns true if a guess was
+/* Corrects the guess that the message of a failed run disproves. The guess is one of four: the size of the shared
+ * memory, the number of elements of all arguments or of one, or that the kernel writes an argument. Returns true if a guess was
  * corrected, so that another run is useful. Returns false if the message shows no such guess, or the guess cannot be
  * corrected any further. */
 static bool repair(kiln__draft *draft, const char *message)
@@ -215,6 +216,10 @@ static bool repair(kiln__draft *draft, const char *message)
     kiln__draft_argument *argument = find_named_argument(draft, message, " past the end of '", "'");
     if (strstr(message, " at shared address ") && draft->shared_each < MOST_SHARED_EACH) {
         draft->shared_each = 2 * (draft->shared_each ? draft->shared_each : KILN__SHARED_EACH);
+        return true;
+    }
+    if (argument && !draft->tried && draft->widened < MOST_WIDENED) { /* no run has shown an extent yet */
+        draft->widened++;
         return true;
     }
     if (argument && argument->seen && !argument->beyond)
@@ -414,8 +419,8 @@ static kiln_status try_odd(kiln_engine *engine, kiln__draft *draft, const char *
     return status == KILN_ERROR_INTERRUPTED || status == KILN_ERROR_MEMORY || over ? status : KILN_OK;
 }
 
-/* Gives `tiny` odd sizes where try_sizes() has shown that the kernel takes them. Otherwise every block is complete, and
- * kiln check cannot find an access that only an incomplete block makes. The defaults and each other value of each param
+/* Gives `tiny` odd sizes if try_sizes() has shown that the kernel takes them. With even sizes every block is full, and
+ * kiln check cannot find an access that only a partly full block makes. The defaults and each other value of each param
  * run under all checks with the odd sizes. If a run fails, the sizes stay multiples, because a value may need whole
  * tiles, and draft->even gets the reason. A size that is a macro stays a multiple, because another value would cost
  * compiles. */

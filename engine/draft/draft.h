@@ -132,12 +132,14 @@ typedef struct kiln__draft_argument { /* a parameter of the kernel */
     const char *type; /* type of a buffer's elements: "f32", or the name of a tunable that is a type */
     int lanes;        /* 4 for a float4 */
     bool constant, floating;
-    bool odd;        /* the type has no name in a spec, so the buffer holds its bytes */
-    bool indirect;   /* a pointer to pointers */
-    size_t from, to; /* the words of the declaration */
-    size_t parent;   /* for a field: the number of its structure, from 1 */
-    uint64_t count;  /* for a field: the number of its elements; an array has more than one */
-    uint64_t bytes;  /* size of a structure */
+    bool odd;         /* the type has no name in a spec, so the buffer holds its bytes */
+    bool indirect;    /* a pointer to pointers */
+    bool untyped;     /* a pointer to void, without a cast in the kernel that shows the type */
+    const char *cast; /* the type to which the kernel casts a pointer to void; NULL means none */
+    size_t from, to;  /* the words of the declaration */
+    size_t parent;    /* for a field: the number of its structure, from 1 */
+    uint64_t count;   /* for a field: the number of its elements; an array has more than one */
+    uint64_t bytes;   /* size of a structure */
     /* Results of a run. */
     bool seen, read, written, atomic;
     uint64_t extent; /* number of elements up to the last accessed one */
@@ -260,6 +262,7 @@ typedef struct kiln__draft {
     const char *wheres[16];     /* constraints of static_assert, and of the launches */
     const char *where_from[16]; /* their reasons */
     size_t where_count;
+    unsigned widened;     /* number of times that all arrays became larger, because the first run went past an end */
     unsigned shared_each; /* bytes of the extern __shared__ array for each thread; 0 means the first guess */
 } kiln__draft;
 
@@ -298,6 +301,10 @@ const kiln__tunable *kiln__tunable_find(const kiln__draft *draft, const char *so
  * becomes a macro, which would replace the parameter in the source. */
 const char *kiln__template_name(const kiln__draft *draft, const char *name);
 bool kiln__name_is_block(const char *name); /* the name looks like a number of threads of a block, or a tile */
+
+/* Gives a buffer of type `void *` the type to which the kernel casts the pointer. If there is no such cast, or if the
+ * casts give several types, marks the argument as untyped. */
+void kiln__guess_cast(kiln__draft *draft, kiln__draft_argument *argument);
 
 /* Returns true for an array of whole numbers that must not fall, such as the offsets of rows. */
 bool kiln__is_offsets(const kiln__draft_argument *argument);

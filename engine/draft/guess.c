@@ -686,6 +686,70 @@ static void read_type(kiln__draft *draft, size_t from, size_t to, kiln__draft_ar
     argument->role = pointer ? KILN__ROLE_BUFFER : KILN__ROLE_SCALAR;
 }
 
+/* Returns the words of the type in a cast that ends before the word `name`: `(const float *)name` or
+ * `reinterpret_cast<float4 *>(name`. The range ends before the '*'. Returns {0, 0} if there is no such cast. */
+static kiln__range find_cast(const kiln__scan *scan, size_t name)
+{
+    enum { MOST_CAST = 12 }; /* words of a cast */
+    const kiln__word *words = scan->words;
+    size_t end = name - 1;
+    while (end > 1 && words[end].kind == '(')
+        end--;
+    if (!strchr(")>", words[end].kind))
+        return (kiln__range){0, 0};
+    const char open = words[end].kind == ')' ? '(' : '<';
+    size_t star = end - 1, begin;
+    while (star > 1 && words[star].kind == 'w' &&
+           (kiln__word_is(scan, star, "__restrict__") || kiln__word_is(scan, star, "const")))
+        star--;
+    if (star < 2 || words[star].kind != '*' || words[star - 1].kind == '*')
+        return (kiln__range){0, 0};
+    for (begin = star - 1; begin > 1 && star - begin < MOST_CAST && words[begin].kind != open; begin--)
+        if (!strchr("w:<>,", words[begin].kind))
+            return (kiln__range){0, 0};
+    const bool named = kiln__word_is(scan, begin - 1, "reinterpret_cast") ||
+                       kiln__word_is(scan, begin - 1, "static_cast");
+    return words[begin].kind == open && (open == '(' || named) ? (kiln__range){begin + 1, star} : (kiln__range){0, 0};
+}
+
+/* Takes the casts in the body of the kernel, in the order of the text. A cast to `char *`, which only computes an
+ * address, counts only if there is no other cast. */
+void kiln__guess_cast(kiln__draft *draft, kiln__draft_argument *argument)
+{
+    const kiln__scan *scan = draft->scan;
+    const kiln__kernel *kernel = draft->kernel;
+    kiln__draft_argument first = {0};
+    kiln__range from = {0, 0};
+    bool several = false;
+    for (size_t i = kernel->body_from; i < kernel->body_to; i++) {
+        kiln__draft_argument made = {0};
+        const kiln__range range = kiln__word_is(scan, i, argument->name) ? find_cast(scan, i) : (kiln__range){0, 0};
+        if (!range.from || kiln__word_is(scan, i - 1, ".") || kiln__word_is(scan, range.to - 1, "void"))
+            continue;
+        read_type(draft, range.from, range.to, &made);
+        if (made.odd || !made.type)
+            continue;
+        const bool bytes = strcmp(made.type, "i8") == 0 || strcmp(made.type, "u8") == 0;
+        if (first.type && bytes)
+            continue;
+        const bool weak = first.type && (strcmp(first.type, "i8") == 0 || strcmp(first.type, "u8") == 0);
+        several |= first.type && !weak && strcmp(first.type, made.type) != 0;
+        if (!first.type || weak) {
+            first = made;
+            from = range;
+        }
+    }
+    argument->untyped = !first.type || several;
+    if (argument->untyped)
+        return;
+    argument->type = first.type;
+    argument->lanes = first.lanes;
+    argument->floating = kiln__is_floating(first.type) || first.floating;
+    const kiln__word *last = &scan->words[from.to - 1];
+    argument->cast = kiln__arena_strndup(draft->arena, scan->words[from.from].text,
+                                         (size_t)(last->text - scan->words[from.from].text) + last->length);
+}
+
 const char *kiln__type_of_range(kiln__draft *draft, kiln__range range)
 {
     kiln__draft_argument made = {0};
@@ -931,9 +995,12 @@ static size_t list_extents(const kiln__draft *draft, candidate *list, size_t roo
                                   multiply((uint64_t)s[i].tiny, (uint64_t)s[i].tiny));
         list[count++].square = true;
     }
-    if (sizes >= 3 && count < room)
-        list[count++] = make_extent(kiln__arena_printf(draft->arena, "%s * %s * %s", s[0].name, s[1].name, s[2].name),
-                                    multiply(multiply((uint64_t)s[0].tiny, (uint64_t)s[1].tiny), (uint64_t)s[2].tiny));
+    for (size_t i = 0; i < sizes; i++)
+        for (size_t k = i + 1; k < sizes; k++)
+            for (size_t l = k + 1; l < sizes && count < room; l++)
+                list[count++] =
+                    make_extent(kiln__arena_printf(draft->arena, "%s * %s * %s", s[i].name, s[k].name, s[l].name),
+                                multiply(multiply((uint64_t)s[i].tiny, (uint64_t)s[k].tiny), (uint64_t)s[l].tiny));
     return count;
 }
 
@@ -961,7 +1028,7 @@ static size_t add_param_extents(const kiln__draft *draft, candidate *list, size_
  * the run the shape has more than `beyond` elements. */
 static const char *wide_shape(const kiln__draft *draft, size_t most, uint64_t beyond)
 {
-    enum { SMALL = 32 };
+    enum { SMALL = 32, WIDER = 4 };
     const char *shape = NULL;
     uint64_t product = 1;
     size_t taken = 0;
@@ -976,8 +1043,12 @@ static const char *wide_shape(const kiln__draft *draft, size_t most, uint64_t be
         product = multiply(product, (uint64_t)draft->sizes[i].tiny);
     }
     const uint64_t least = draft->size_count < 3 ? 1 << 16 : 1 << 20;
-    const uint64_t factor = product && product < least ? (least + product - 1) / product : 1;
-    const uint64_t usual = draft->size_count < 3 ? 16 : 1;
+    uint64_t factor = product && product < least ? (least + product - 1) / product : 1;
+    uint64_t usual = draft->size_count < 3 ? 16 : 1;
+    for (unsigned i = 0; i < draft->widened; i++) {
+        factor *= WIDER;
+        usual *= WIDER;
+    }
     if (draft->tried && shape && product && product <= beyond)
         shape = kiln__arena_printf(draft->arena, "%llu * %s", (unsigned long long)(2 * beyond / product), shape);
     if (!draft->tried && shape && (usual > 1 || factor > 1))
@@ -1011,6 +1082,26 @@ static const char *shape_of_offsets(const kiln__draft *draft, const kiln__draft_
     return NULL;
 }
 
+static uint64_t count_elements(const kiln__draft_argument *argument)
+{
+    return (argument->extent + (uint64_t)argument->lanes - 1) / (uint64_t)argument->lanes;
+}
+
+/* Adds the extent of rows of fixed length, such as 64 numbers for each element, if the problem has only one size.
+ * Returns the number of extents that were added. */
+static size_t add_row(const kiln__draft *draft, const kiln__draft_argument *argument, candidate *list)
+{
+    enum { MOST_ROW = 4096 };
+    const uint64_t extent = count_elements(argument);
+    const uint64_t tiny = draft->size_count == 1 ? (uint64_t)draft->sizes[0].tiny : 0;
+    if (tiny == 0 || extent % tiny != 0 || extent / tiny < 2 || extent / tiny > MOST_ROW || extent / tiny == tiny)
+        return 0;
+    *list = make_extent(
+        kiln__arena_printf(draft->arena, "%llu * %s", (unsigned long long)(extent / tiny), draft->sizes[0].name),
+        extent);
+    return 1;
+}
+
 /* Takes the extent that the accesses of the trial show: an extent that is equal, otherwise the smallest extent that is
  * larger. An array that is read at indices from memory ends at no product of sizes; it gets the extent of another
  * array. */
@@ -1018,10 +1109,11 @@ static void set_shape(kiln__draft *draft, kiln__draft_argument *argument)
 {
     enum { MOST_PLAIN = 128, SMALL = 32, MADE_UP = 16 }; /* a made-up index is below MADE_UP */
     candidate list[4 * MOST_PLAIN];
-    const size_t plain = list_extents(draft, list, MOST_PLAIN);
+    size_t plain = list_extents(draft, list, MOST_PLAIN - 1);
+    plain += add_row(draft, argument, &list[plain]);
     size_t count = add_param_extents(draft, list, plain, KILN__COUNT(list));
     const candidate *best = NULL;
-    uint64_t extent = (argument->extent + (uint64_t)argument->lanes - 1) / (uint64_t)argument->lanes;
+    uint64_t extent = count_elements(argument);
     for (size_t i = 0; i < draft->size_count && kiln__is_offsets(argument) && argument->lanes == 1; i++)
         if ((uint64_t)draft->sizes[i].tiny + 1 == extent) { /* the offsets of all rows, and the end of the last row */
             argument->shape = kiln__arena_printf(draft->arena, "%s + 1", draft->sizes[i].name);

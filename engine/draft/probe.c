@@ -9,10 +9,11 @@
 
 enum { MOST_ROUNDS = 24, MOST_STRUCT = 1024 };
 
-/* Text that is put after the source: a template whose mangled name contains the type of one parameter. Each declaration
- * contains __device__, because declarations without such a word may be removed as code of the host. */
+/* Text that is put before the source: a template whose mangled name contains the type of one parameter. Each declaration
+ * contains __device__, because declarations without such a word may be removed as code of the host. The text stands
+ * before the #line of the source, so that a worker remembers the removed code of the host from compile to compile. */
 static const char probe_text[] =
-    "\ntemplate <int kiln_n, class kiln_f> struct kiln_nth { __device__ void kiln_d(); };\n"
+    "template <int kiln_n, class kiln_f> struct kiln_nth { __device__ void kiln_d(); };\n"
     "template <class kiln_a, class... kiln_b> struct kiln_nth<0, void (*)(kiln_a, kiln_b...)> "
     "{ typedef kiln_a type; __device__ void kiln_d(); };\n"
     "template <int kiln_n, class kiln_a, class... kiln_b> struct kiln_nth<kiln_n, void (*)(kiln_a, kiln_b...)> "
@@ -47,7 +48,7 @@ static kiln__prelude_macro *list_macros(const kiln__draft *draft, size_t *count)
  * macros. So the macros cannot disturb the headers, and the headers are precompiled for the draft, its trial run and
  * the first sweep. */
 static kiln_status fill(kiln_engine *engine, const kiln__draft *draft, const kiln__includes *includes,
-                        const char *headers, const char *more, kiln__text *out, kiln__compile_request *request,
+                        const char *headers, const char *before, kiln__text *out, kiln__compile_request *request,
                         kiln_error **error)
 {
     const char *const *prelude = NULL, *slash = strrchr(draft->path, '/');
@@ -66,7 +67,7 @@ static kiln_status fill(kiln_engine *engine, const kiln__draft *draft, const kil
     for (size_t i = 0; i < count; i++)
         if (out->length == 0 || !(first >> i & 1))
             kiln__text_printf(out, "#define %s %s\n", macros[i].name, macros[i].value);
-    kiln__text_printf(out, "#line 1 \"%s\"\n%s%s", slash ? slash + 1 : draft->path, includes->source, more);
+    kiln__text_printf(out, "%s#line 1 \"%s\"\n%s\n", before, slash ? slash + 1 : draft->path, includes->source);
     return out->failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
@@ -95,9 +96,9 @@ kiln_status kiln__draft_include_paths(kiln_engine *engine, const kiln__draft *dr
                                       draft->options->include_count, draft->arena, where, error);
 }
 
-/* Compiles the source followed by `more`, for these names. NVRTC uses precompiled headers only with the options with
+/* Compiles the text `before` and the source, for these names. NVRTC uses precompiled headers only with the options with
  * which they were made. So the options are the same as in the trial run. */
-static kiln_status compile(kiln_engine *engine, const kiln__draft *draft, const char *text, const char *more,
+static kiln_status compile(kiln_engine *engine, const kiln__draft *draft, const char *text, const char *before,
                            const char *const *names, size_t count, kiln__unit *unit, kiln_error **error)
 {
     kiln__include_paths where;
@@ -125,7 +126,7 @@ static kiln_status compile(kiln_engine *engine, const kiln__draft *draft, const 
                                      .option_count = given + (engine->driver.simulator != NULL),
                                      .names = names,
                                      .name_count = count};
-    kiln_status status = fill(engine, draft, &includes, headers, more, &source, &request, error);
+    kiln_status status = fill(engine, draft, &includes, headers, before, &source, &request, error);
     request.source = source.data;
     if (status == KILN_OK)
         status = kiln__compile_start(engine->compiler, &request, &job, error);
@@ -282,6 +283,8 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
             made.role = KILN__ROLE_BUFFER;
         else if (made.role == KILN__ROLE_BUFFER || made.floating)
             made.role = KILN__ROLE_SCALAR;
+        if (pointer && mangled[length - 1] == 'v' && !made.indirect)
+            kiln__guess_cast(draft, &made);
         *argument = made;
     }
     return KILN_OK;
@@ -372,7 +375,7 @@ static kiln_status complete(kiln_engine *engine, kiln__draft *draft, const char 
         const char *name = instance(draft);
         kiln_status status = name ? KILN_OK : kiln__fail_memory(error);
         if (status == KILN_OK)
-            status = compile(engine, draft, text, "\n", &name, 1, &unit, &why);
+            status = compile(engine, draft, text, "", &name, 1, &unit, &why);
         kiln__unit_free(&unit);
         const char *log = why ? kiln_error_message(why) : "";
         const bool wrong = status == KILN_ERROR_COMPILE && round < MOST_ROUNDS;

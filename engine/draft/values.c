@@ -24,7 +24,11 @@ bool kiln__can_go_on(kiln_engine *engine, const kiln_error *why)
 
 const char *kiln__next_value(const kiln__draft *draft, const char **at)
 {
-    const size_t length = strcspn(*at, ",");
+    size_t length = 0, depth = 0; /* a comma between '<' and '>' belongs to the value: pair<int, float> */
+    for (; (*at)[length] && ((*at)[length] != ',' || depth > 0); length++) {
+        depth += (*at)[length] == '<';
+        depth -= (*at)[length] == '>' && depth > 0;
+    }
     const char *value = **at ? kiln__arena_strndup(draft->arena, *at, length) : NULL;
     *at += length;
     *at += strspn(*at, ", ");

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "data.h"
+#include "chars.h"
 #include "draft.h"
 #include "expr.h"
 
@@ -123,6 +124,21 @@ static void write_where(const kiln__draft *draft, kiln__text *out)
                           draft->where_from[i]);
 }
 
+/* Writes the values of a param. A value that is neither a number nor a name, such as a type with '::' or '<', gets
+ * quotes of YAML. */
+static void write_values(const kiln__draft *draft, const char *values, kiln__text *out)
+{
+    const char *value = NULL, *between = "";
+    while ((value = kiln__next_value(draft, &values)) != NULL) {
+        bool plain = *value == '"' || *value == '\'';
+        size_t length = plain ? 0 : strlen(value);
+        for (plain = true; length > 0 && plain; length--)
+            plain = kiln__is_word_part(value[length - 1]) || strchr("+-.", value[length - 1]);
+        kiln__text_printf(out, plain ? "%s%s" : "%s'%s'", between, value);
+        between = ", ";
+    }
+}
+
 /* Writes the section `params` with a comment for each param. Another comment lists the macros that the source defines
  * without #ifndef, and which therefore cannot be tuned yet. */
 static void write_params(const kiln__draft *draft, kiln__text *out)
@@ -137,11 +153,14 @@ static void write_params(const kiln__draft *draft, kiln__text *out)
                 out,
                 "# The tuning parameters and the values to try. Each parameter is a macro of the source.\nparams:\n");
         first = false;
-        if (strcmp(tunable->values, tunable->chosen) == 0)
-            kiln__text_printf(out, "  %s: [%s]", tunable->name, tunable->values);
-        else
-            kiln__text_printf(out, "  %s: {values: [%s], default: %s}", tunable->name, tunable->values,
-                              tunable->chosen);
+        const bool single = strcmp(tunable->values, tunable->chosen) == 0;
+        kiln__text_printf(out, single ? "  %s: [" : "  %s: {values: [", tunable->name);
+        write_values(draft, tunable->values, out);
+        kiln__text_puts(out, single ? "]" : "], default: ");
+        if (!single) {
+            write_values(draft, tunable->chosen, out);
+            kiln__text_puts(out, "}");
+        }
         if (tunable->kind == KILN__TUNABLE_TEMPLATE)
             kiln__text_printf(out, " # the template's %s; a param %s would replace that word in the source",
                               tunable->source, tunable->source);
@@ -210,8 +229,11 @@ static void write_buffers(const kiln__draft *draft, kiln__text *out)
         if (!output || argument->read || argument->atomic || argument->unwritten || argument->partly || !argument->seen)
             write_fill(draft, argument, out);
         kiln__text_printf(
-            out, "%s} # %s%s\n", output ? ", out: true" : "", argument->declared,
-            argument->symbol && !argument->odd ? "; copied to this variable before each run"
+            out, "%s} # %s%s%s%s\n", output ? ", out: true" : "", argument->declared,
+            argument->cast ? "; the kernel casts it to " : "", argument->cast ? argument->cast : "",
+            argument->untyped ? "; check: no cast in the kernel shows the type of the elements: give it (type: f32), "
+                                "or these are bytes"
+            : argument->symbol && !argument->odd ? "; copied to this variable before each run"
             : argument->odd && !output
                 ? "; check: a spec has no such type, so these are bytes, all zero: give a content"
             : argument->odd ? "; check: a spec has no such type, so these are bytes"

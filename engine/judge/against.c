@@ -1,4 +1,5 @@
-/* against.c - compares a candidate that passed with another variant, of the same spec or of another spec.
+/* against.c - if a candidate passed, compares its speed with the speed of a variant of the same spec or of another
+ * spec.
  *
  * On a GPU the judge measures both kernels. On a simulated device with a model it estimates both times. Without a model
  * it compares only counters, which do not decide which kernel is faster. */

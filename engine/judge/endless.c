@@ -42,8 +42,9 @@ void kiln__judge_tell_steps(kiln__judge *judge, uint64_t taken, uint64_t needs, 
                                        taken, needs, fault->message);
 }
 
-kiln_status kiln__judge_give_more_steps(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
-                                        bool *fits, bool *fails, uint64_t *most, kiln_error **error)
+kiln_status kiln__judge_give_more_steps(kiln__judge *judge, const kiln__judge_trial *trial, size_t findings,
+                                        kiln__judge_fault *fault, bool *fits, bool *fails, uint64_t *most,
+                                        kiln_error **error)
 {
     const uint64_t taken = judge->steps;
     kiln__judge_fault own;
@@ -58,8 +59,10 @@ kiln_status kiln__judge_give_more_steps(kiln__judge *judge, const kiln__judge_tr
         return KILN_OK;
     const uint64_t needs = judge->steps, limit = needs < UINT64_MAX / FACTOR / 2 ? FACTOR * needs + SPARE : UINT64_MAX;
     judge->steps = taken;
-    if (taken < limit)
+    if (taken < limit) {
+        judge->finding_count = findings; /* the second run finds them again, except the limit that was too low */
         KILN__TRY(run_again(judge, trial, false, limit, fault, fits, error));
+    }
     if (fault->kind == KILN_JUDGED_TIMEOUT && judge->steps >= limit) {
         kiln__judge_tell_steps(judge, judge->steps, needs, fault);
         *most = limit;

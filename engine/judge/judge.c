@@ -249,7 +249,7 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
         return KILN_OK;
     }
     KILN__TRY(run_allowed(judge, trial, &fault, &fits, error));
-    KILN__TRY(kiln__judge_give_more_steps(judge, trial, &fault, &fits, &fails, &most, error));
+    KILN__TRY(kiln__judge_give_more_steps(judge, trial, findings, &fault, &fits, &fails, &most, error));
     if (!trial->checked && fits && judge->elements > MANY && fault.kind == KILN_JUDGED_PASS)
         judge->steps_each = fmax(judge->steps_each,
                                  fmax((double)judge->steps, (double)judge->trusted_steps) / (double)judge->elements);

@@ -379,9 +379,11 @@ kiln_status kiln__judge_run_trial(kiln__judge *judge, const kiln__judge_trial *t
 /* Does nothing if `fault` is not a limit on a simulated device. Otherwise counts the steps of the variant's own source
  * in this trial. If the candidate had few steps in comparison, the candidate runs again with more steps, and *fault is
  * the fault of the second run. If the variant's own source fails too, sets *fails. The number of steps after which the
- * candidate had not ended goes to *most, or 0. */
-kiln_status kiln__judge_give_more_steps(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
-                                        bool *fits, bool *fails, uint64_t *most, kiln_error **error);
+ * candidate had not ended goes to *most, or 0. `findings` is the number of findings before the trial: a second run
+ * replaces the findings of the first run. */
+kiln_status kiln__judge_give_more_steps(kiln__judge *judge, const kiln__judge_trial *trial, size_t findings,
+                                        kiln__judge_fault *fault, bool *fits, bool *fails, uint64_t *most,
+                                        kiln_error **error);
 /* Adds to the message how many steps the candidate ran, and how many the variant's own source needs. */
 void kiln__judge_tell_steps(kiln__judge *judge, uint64_t taken, uint64_t needs, kiln__judge_fault *fault);
 

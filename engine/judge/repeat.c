@@ -75,7 +75,7 @@ static uint64_t find_place(const kiln__judge_repeats *r, unsigned repetition, si
 
 /* ---- between two repetitions ---- */
 
-/* Copies places of the outputs to the log. The last repetition has left its answer there. */
+/* Copies some places of each output to the log. The outputs still hold the answer of the last repetition. */
 static CUresult log_answer(const kiln__judge_repeats *r, unsigned repetition)
 {
     const kiln__judge *judge = r->judge;

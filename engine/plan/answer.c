@@ -1,9 +1,10 @@
-/* answer.c - compares the answers of further runs with the answer of the first, which was compared with the reference.
+/* answer.c - compares the answer of each further run with the answer of the first run, which was compared with the
+ * reference.
  *
- * A kernel with a race may be right in most runs, so one comparison does not find it. Comparing on the host takes
- * longer than the run itself. Therefore the device compares the bytes of each further answer with a copy of the first.
- * If the bytes differ, as they do after atomic additions of floats, the host reads the answer and compares it with the
- * reference, which tells rounding from a wrong answer. */
+ * A kernel with a race may give the right answer in most runs, so one comparison does not find the race. Comparing an
+ * answer on the host takes longer than the run itself. Therefore the device compares the bytes of each further answer
+ * with a copy of the first answer. After atomic additions of floats, for example, the bytes differ. Then the host reads
+ * the answer and compares it with the reference, which distinguishes rounding from a wrong answer. */
 #include <string.h>
 
 #include "answer_internal.h"
@@ -13,9 +14,9 @@
 #include "plan_internal.h"
 #include "shared_internal.h"
 
-/* Two kernels that set *found to 1 if two ranges of memory differ: `wide` compares `count` units of 16 bytes, `bytes`
- * compares single bytes. Every thread writes the same value, so the order of the writes does not matter. They are PTX,
- * which every driver compiles, because a process that measures has no compiler. */
+/* Two kernels that set *found to 1 if two ranges of memory differ. `wide` compares `count` units of 16 bytes, `bytes`
+ * compares single bytes. Every thread writes the same value, so the order of the writes does not matter. The kernels
+ * are PTX, which every driver compiles, because a process that measures has no compiler. */
 static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
 #define HEAD(name)                                                                                                     \
     ".visible .entry " name "(.param .u64 a, .param .u64 b, .param .u64 count, .param .u64 found)\n"                   \
@@ -40,8 +41,8 @@ static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
 
 enum { THREADS = 256, BLOCKS_MOST = 2048, WIDE = 16 };
 
-/* Returns the memory that has the output of this number after a run, or NULL if the output is not compared with a
- * reference. After `swap` steps it may be the memory of another buffer. */
+/* Returns the memory that has the output with index `number` after a run. Returns NULL if the output is not compared
+ * with a reference. After `swap` steps the output may be in the memory of another buffer. */
 static const kiln__plan_buffer *find_output(const kiln_plan *plan, size_t number)
 {
     const kiln__buffer *wanted = plan->buffers[number].buffer;
@@ -53,7 +54,8 @@ static const kiln__plan_buffer *find_output(const kiln_plan *plan, size_t number
     return NULL;
 }
 
-/* Loads the kernels that compare, for all plans that share `shared`. Returns false if the device refuses them. */
+/* Loads the kernels that compare answers, for all plans that share the object `shared`. Returns false if the device
+ * refuses the kernels. */
 static bool load_kernels(kiln__shared *shared)
 {
     const kiln__driver *driver = &shared->engine->driver;
@@ -86,7 +88,7 @@ kiln_status kiln__answers_keep(kiln_plan *plan, bool on_device, kiln__answers *a
             continue;
         if (driver->cuMemAlloc_(&answers->copies[i], (size_t)b->bytes) != CUDA_SUCCESS) {
             answers->copies[i] = 0;
-            answers->on_device = false; /* the device has no memory for a copy, so the host compares */
+            answers->on_device = false; /* the device has no memory for a copy of the answer, so the host compares */
             break;
         }
         CUresult result = driver->cuMemcpyDtoD_(answers->copies[i], b->pointer, (size_t)b->bytes);
@@ -105,7 +107,7 @@ void kiln__answers_drop(kiln_plan *plan, kiln__answers *answers)
     answers->copies = NULL;
 }
 
-/* Enqueues the comparison of `count` units, from byte `first` on. */
+/* Enqueues the comparison of `count` units of two ranges, beginning at the byte `first` of each range. */
 static CUresult compare_from(const kiln__driver *driver, CUfunction kernel, const CUdeviceptr at[2], uint64_t first,
                              uint64_t count, CUdeviceptr found)
 {
@@ -118,7 +120,7 @@ static CUresult compare_from(const kiln__driver *driver, CUfunction kernel, cons
                                    0, NULL, args, NULL);
 }
 
-/* Enqueues the comparison of two ranges. */
+/* Enqueues the comparison of two ranges of device memory. */
 static CUresult compare_ranges(kiln_plan *plan, const CUdeviceptr at[2], uint64_t bytes)
 {
     const kiln__driver *driver = &plan->engine->driver;
@@ -129,14 +131,14 @@ static CUresult compare_ranges(kiln_plan *plan, const CUdeviceptr at[2], uint64_
                                   : result;
 }
 
-/* Waits for the comparisons that were enqueued, if `result` is CUDA_SUCCESS, and tells whether they found a
- * difference. */
+/* If `result` is CUDA_SUCCESS, waits for the enqueued comparisons and tells whether they found a difference. */
 static kiln_status read_found(kiln_plan *plan, CUresult result, bool *same, kiln_error **error)
 {
     const kiln__driver *driver = &plan->engine->driver;
     uint32_t found = 0;
     if (result ==
-        /* waits without the time limit: the limit is only for kernels of the spec, and would mark the engine as stuck
+        /* waits without the time limit, because the limit is only for kernels of the spec, and exceeding it would mark
+         * the engine as stuck
          * */
         CUDA_SUCCESS)
         result = driver->cuMemcpyDtoH_(&found, plan->shared->comparer.found, sizeof found);

@@ -1,5 +1,4 @@
-/* arguments.c - evaluates the arguments of a launch, and checks them against the kernel's own signature, which its PTX
- * gives. */
+/* arguments.c - evaluates the arguments of a launch, and checks them against the signature in the kernel's PTX. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -24,7 +23,7 @@ size_t kiln__arguments_words(const kiln__step *step)
     return words;
 }
 
-/* One evaluation. `number` is the number of the argument, from 1, for messages. */
+/* One evaluation. `number` is the number of the argument in messages, counted from 1. */
 typedef struct filling {
     kiln_plan *plan;
     const kiln__plan_kernel *kernel;
@@ -37,7 +36,7 @@ typedef struct filling {
 
 /* ---- pointers ---- */
 
-/* Returns the address of a buffer, of one of its elements, or of the place after its last element. */
+/* Returns the address of a buffer, of one of its elements, or of the byte after its last element. */
 static kiln_status address_of(filling *f, const kiln__argument *arg, CUdeviceptr *address)
 {
     const kiln__plan_buffer *b = kiln__plan_buffer_named(f->plan, arg->buffer);
@@ -58,8 +57,8 @@ static kiln_status address_of(filling *f, const kiln__argument *arg, CUdeviceptr
     return KILN_OK;
 }
 
-/* Returns a list of pointers on the device with the given content, and makes it if needed. A list is never written
- * again, so a launch that was enqueued earlier still reads its own content. */
+/* Finds the list with the given pointers in device memory. If it does not exist yet, makes the list. Nothing overwrites
+ * a list later, so a launch that was enqueued earlier still reads its own pointers. */
 static kiln_status list_on_device(filling *f, const kiln__argument *arg, CUdeviceptr *items, CUdeviceptr *list)
 {
     enum { LISTS_MOST = 1024 };
@@ -116,7 +115,7 @@ static kiln_status pointer_of(filling *f, const kiln__argument *arg, CUdeviceptr
 
 /* ---- structures ---- */
 
-/* Stores one number in the type of its field, by the rules of fills. */
+/* Stores one number in the type of its field, with the conversions of a buffer's fill. */
 static kiln_status store_value(filling *f, const kiln__field *field, const kiln__expr *expr, char *to)
 {
     kiln__diag diag = {.mem = f->plan->mem};
@@ -163,8 +162,8 @@ static kiln_status texture_of(filling *f, const kiln__argument *arg, uint64_t *o
                : status;
 }
 
-/* Stores the fields of a structure at their offsets: numbers, inner structures, bytes, tensor maps, textures, pointers.
- * Gaps are 0. */
+/* Stores the fields of a structure at their offsets. A field is a number, an inner structure, bytes, a tensor map, a
+ * texture or a pointer. Gaps are 0. */
 static kiln_status store_struct(filling *f, const kiln__argument *arg, char *to)
 {
     kiln_status status = KILN_OK;
@@ -196,8 +195,8 @@ static kiln_status store_struct(filling *f, const kiln__argument *arg, char *to)
     return status;
 }
 
-/* Makes the error for a structure of the wrong size. It lists the offset of each field, for an author who compares them
- * with the source. */
+/* Makes the error for a structure argument whose size differs from the size in the kernel's signature. The message
+ * lists the offset of each field, for an author who compares the fields with the source. */
 static kiln_status wrong_size(filling *f, const kiln__argument *arg, const kiln__param_type *type)
 {
     kiln__text text = {.mem = f->plan->mem};
@@ -237,7 +236,7 @@ static kiln_status set_number(filling *f, const kiln__argument *arg, const kiln_
     return status;
 }
 
-/* Stores one argument, after comparing its kind with the type of the kernel's parameter. */
+/* Stores one argument, after checking that the type of the kernel's parameter allows an argument of this kind. */
 static kiln_status set_one(filling *f, const kiln__argument *arg, uint64_t *slot)
 {
     const kiln__param_type *type = &f->kernel->signature.params[f->number - 1];
@@ -245,7 +244,8 @@ static kiln_status set_one(filling *f, const kiln__argument *arg, uint64_t *slot
     if (arg->kind == KILN__ARGUMENT_VALUE)
         return set_number(f, arg, type, slot);
     if (arg->kind == KILN__ARGUMENT_STRUCT || arg->kind == KILN__ARGUMENT_BYTES) {
-        if (arg->size != type->bytes || (type->pointer && !type->array)) /* a structure may have `pointer` set too */
+        /* PTX may mark the parameter of a structure as a pointer too */
+        if (arg->size != type->bytes || (type->pointer && !type->array))
             return wrong_size(f, arg, type);
         if (arg->kind == KILN__ARGUMENT_STRUCT)
             return store_struct(f, arg, (char *)slot);
@@ -277,8 +277,8 @@ static kiln_status set_one(filling *f, const kiln__argument *arg, uint64_t *slot
     return status;
 }
 
-/* Fails for a launch with too few or too many arguments. Lists the types that the kernel takes, if there are at most
- * MOST of them. */
+/* Makes the error for a launch with too few or too many arguments. The message lists the types that the kernel takes,
+ * if there are at most MOST of them. */
 static kiln_status fail_count(filling *f, kiln__pos pos, size_t given)
 {
     enum { MOST = 12 };

@@ -4,7 +4,8 @@
 
 #include "launch_internal.h"
 
-/* A list of pointers in device memory. After the engine has made the list, nothing writes to it. */
+/* A list of pointers in device memory, to which an argument of a launch points. After the engine has made the list,
+ * nothing writes to it. */
 typedef struct kiln__pointers {
     CUdeviceptr device, *items;
     size_t count;
@@ -15,10 +16,11 @@ size_t kiln__arguments_words(const kiln__step *step);
 /* Evaluates the arguments into `values`, and points pointers[i] to each. The memory of buffers must exist. */
 kiln_status kiln__arguments_set(kiln_plan *plan, const kiln__step *step, const kiln__plan_kernel *kernel,
                                 const kiln__scope *scope, uint64_t *values, void **pointers, kiln_error **error);
-void kiln__arguments_free(kiln_plan *plan); /* frees lists of pointers; the context must be current */
+/* frees the lists of pointers in device memory; the context must be current */
+void kiln__arguments_free(kiln_plan *plan);
 
 /* ---- tensor_map.c ---- */
-/* Makes the tensor map of an argument, which begins at `address`, in the 128 bytes at `to`. */
+/* Writes the tensor map of an argument to the 128 bytes at `to`. The map begins at `address` in device memory. */
 kiln_status kiln__tensor_map_make(kiln_plan *plan, const kiln__argument *arg, const kiln__plan_kernel *kernel,
                                   size_t number, const kiln__scope *scope, CUdeviceptr address, void *to,
                                   kiln_error **error);

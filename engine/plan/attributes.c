@@ -1,5 +1,5 @@
-/* attributes.c - the attributes of a launch: clusters, cooperation, overlap with the previous step, priority, shared
- * memory carve-out. */
+/* attributes.c - the attributes of a launch: clusters, cooperative launch, overlap with the previous step, priority,
+ * shared memory carve-out. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -24,8 +24,8 @@ static kiln_status evaluate(kiln_plan *plan, const kiln__expr *expr, const kiln_
     return status;
 }
 
-/* Checks a cluster against the grid and the device. A cluster of more than 8 blocks needs the consent of the function
- * (a non-portable size), and a device may hold fewer. */
+/* Checks the cluster of a launch against the grid and the limits of the device. A cluster of more than 8 blocks is not
+ * portable. The function must allow it, and the device may have room for fewer blocks. */
 static kiln_status check_cluster(kiln_plan *plan, const kiln__step *step, const kiln__plan_kernel *kernel,
                                  const unsigned grid[3], const unsigned cluster[3], kiln_error **error)
 {
@@ -64,7 +64,7 @@ static kiln_status check_cluster(kiln_plan *plan, const kiln__step *step, const 
                             kernel->name, blocks, PORTABLE);
 }
 
-/* Evaluates each attribute with its range and checks what the device supports. */
+/* Evaluates each attribute of a launch, checks its range, and checks that the device supports it. */
 kiln_status kiln__attributes_set(kiln_plan *plan, const kiln__step *step, const kiln__plan_kernel *kernel,
                                  const kiln__scope *scope, const unsigned grid[3], kiln__launch_attributes *made,
                                  kiln_error **error)
@@ -95,7 +95,7 @@ kiln_status kiln__attributes_set(kiln_plan *plan, const kiln__step *step, const 
     return status;
 }
 
-/* Makes the launch with cuLaunchKernelEx(), which takes a list of attributes. */
+/* Launches the kernel with cuLaunchKernelEx(), which takes a list of attributes. */
 CUresult kiln__attributes_launch(const kiln__driver *driver, const kiln__plan_op *op, CUstream stream)
 {
     enum { MOST = 6 };

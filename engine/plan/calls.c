@@ -1,6 +1,6 @@
-/* calls.c - calls of host functions: collects the arguments, and calls the function. The inputs of a plan are here too,
- * because a call makes an input, and an argument of a call may name another input. Expressions see the exports of the
- * inputs through the plan's scope. */
+/* calls.c - collects the arguments of a host function, and calls the function. This file also makes the inputs of a
+ * plan, because each input is made by a call, and an argument of a call may name another input. Expressions see the
+ * exports of the inputs through the plan's scope. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,8 @@ bool kiln__call_add(kiln__call_args *args, kiln__call_arg arg)
     return true;
 }
 
-/* Adds the exports named `prefix` or `prefix.REST`, as AS or AS.REST. If the prefix is empty, adds all exports. */
+/* Adds the exports named `prefix` to `args` under the name AS, and the exports named `prefix.REST` under the name
+ * AS.REST. If `prefix` is empty, adds all exports. */
 bool kiln__call_add_exports(kiln__call_args *args, const char *as, const kiln__export *exports, const char *prefix)
 {
     size_t length = strlen(prefix);
@@ -40,7 +41,7 @@ bool kiln__call_add_exports(kiln__call_args *args, const char *as, const kiln__e
     return true;
 }
 
-/* Returns the name if the expression is only a name, otherwise NULL. */
+/* Returns the name if the expression consists of one name only. Otherwise returns NULL. */
 static const char *lone_name(const kiln__expr *expr)
 {
     if (kiln__expr_name_count(expr) != 1 || strcmp(kiln__expr_text(expr), kiln__expr_name(expr, 0)) != 0)
@@ -48,8 +49,8 @@ static const char *lone_name(const kiln__expr *expr)
     return kiln__expr_name(expr, 0);
 }
 
-/* Adds one argument: a text stays a text, the name of an input becomes the exports of the input, which is made now, and
- * any other expression is evaluated. */
+/* Adds one argument of a host function. A text stays a text. The name of an input makes this input, and adds its
+ * exports. Any other expression is evaluated. */
 kiln_status kiln__call_add_written(kiln__call_args *args, const kiln__arg *arg, const kiln__scope *scope,
                                    kiln_error **error)
 {
@@ -129,7 +130,8 @@ kiln_status kiln__plan_call(kiln_plan *plan, const char *function, unsigned use,
 
 /* ---- inputs: the exports of calls ---- */
 
-/* Writes the key of an input: everything that determines its exports. The inputs that it uses must exist. */
+/* Writes the key of an input, which has everything that determines the input's exports. The other inputs that this
+ * input uses must exist. */
 static bool input_key(kiln_plan *plan, const kiln__input *input, const kiln__call_args *args, kiln__text *key)
 {
     kiln__text_printf(key, "input %s(", input->function);
@@ -191,7 +193,8 @@ kiln_status kiln__plan_input_make(kiln_plan *plan, kiln__plan_input *input, kiln
     return status;
 }
 
-/* Returns the input with which a dotted name starts, or NULL. *rest gets the part after the dot. */
+/* Returns the input whose name is the first part of the dotted name, or NULL. *rest gets the part of the name after the
+ * dot. */
 kiln__plan_input *kiln__plan_input_of(kiln_plan *plan, const char *name, const char **rest)
 {
     size_t root = strcspn(name, ".");
@@ -203,7 +206,8 @@ kiln__plan_input *kiln__plan_input_of(kiln_plan *plan, const char *name, const c
     return NULL;
 }
 
-/* The look-up function of the plan's scope: finds exports, and the names under `let` whose expressions use exports. */
+/* Looks a name up in the plan's scope. Finds the exports of inputs, and the names under `let` whose expressions use
+ * exports. */
 static bool find_name(void *user, const char *name, kiln_value *value)
 {
     kiln_plan *plan = user;
@@ -221,7 +225,7 @@ static bool find_name(void *user, const char *name, kiln_value *value)
     const kiln__named_expr *let = kiln__variant_let(plan->variant, name);
     kiln_value known;
     if (!let || kiln__scope_find(kiln__config_scope(plan->config), name, &known) || plan->lookups > 64)
-        return false; /* the configuration's scope has this name */
+        return false; /* this name is in the configuration's scope */
     kiln__diag diag = {.mem = plan->mem};
     plan->lookups++;
     bool found = kiln__expr_eval(let->expr, &plan->scope, value, &diag);

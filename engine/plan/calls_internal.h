@@ -1,4 +1,4 @@
-/* calls_internal.h - calls of host functions: their arguments, and the inputs that calls make (calls.c). */
+/* calls_internal.h - calls of host functions, their arguments, and the inputs that the calls make (calls.c). */
 #ifndef KILN_PLAN_CALLS_INTERNAL_H
 #define KILN_PLAN_CALLS_INTERNAL_H
 
@@ -8,7 +8,7 @@
 
 typedef struct kiln__plan_input {
     const kiln__input *input;
-    kiln__plan_entry *entry; /* NULL until the input is made */
+    kiln__plan_entry *entry; /* the exports of the input; NULL until the input is made */
     bool making;
 } kiln__plan_input;
 
@@ -17,13 +17,13 @@ typedef struct kiln__call_args {
     kiln__arena arena;
     kiln__call_arg *args;
     size_t count, capacity;
-    const char *hint; /* hint for the message about a missing argument; NULL means no hint */
-    bool missed;      /* set by kiln__plan_call() if the function asked for a missing argument */
+    const char *hint; /* text for the message about a missing argument; NULL means no text */
+    bool missed;      /* true if the function asked for an argument that is missing; kiln__plan_call() sets it */
     bool opened;      /* true if the function asked for a file */
 } kiln__call_args;
 bool kiln__call_add(kiln__call_args *args, kiln__call_arg arg);
-/* Adds an argument as written in a spec: a number, a text, or the exports of an input, each of which becomes one
- * argument. The caller handles buffers. */
+/* Adds one argument of a spec. The argument is a number, a text, or an input; each export of an input becomes one
+ * argument. The caller adds the buffers. */
 kiln_status kiln__call_add_written(kiln__call_args *args, const kiln__arg *arg, const kiln__scope *scope,
                                    kiln_error **error);
 bool kiln__call_add_exports(kiln__call_args *args, const char *as, const kiln__export *exports, const char *prefix);
@@ -33,10 +33,10 @@ kiln_status kiln__plan_call(kiln_plan *plan, const char *function, unsigned use,
                             kiln__export **exports, kiln_error **error);
 
 kiln_status kiln__plan_input_make(kiln_plan *plan, kiln__plan_input *input, kiln_error **error);
-/* Returns the input with which a dotted name starts, and sets *rest to the part after the dot. Returns NULL if there is
- * no such input. */
+/* Returns the input whose name is the first part of the dotted name, and sets *rest to the part after the dot. Returns
+ * NULL if there is no such input. */
 kiln__plan_input *kiln__plan_input_of(kiln_plan *plan, const char *name, const char **rest);
-/* sets plan->scope, in which a look-up of an input's name makes the input */
+/* sets plan->scope, whose look-up function makes an input when its name is looked up */
 void kiln__plan_set_scope(kiln_plan *plan);
 
 #endif

@@ -1,4 +1,5 @@
-/* command.c - a reference that a command computes, from .npy files and into .npy files, in a private folder. */
+/* command.c - runs a command that computes a reference. The command reads .npy files in a private folder and writes
+ * .npy files there. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,7 +15,7 @@
 typedef struct command {
     kiln_plan *plan;
     const kiln__verify *verify;
-    const char *folder; /* only the user can read it */
+    const char *folder; /* the private folder of the command, which only the user can read */
     kiln__arena arena;
     kiln_error **error;
 } command;
@@ -44,7 +45,7 @@ static kiln_status make_folders(command *c)
     return KILN_OK;
 }
 
-/* Writes every buffer of the spec that has a content, as in/NAME.npy. */
+/* Writes each buffer of the spec that has a content to the file in/NAME.npy. */
 static kiln_status write_inputs(command *c, const kiln__call_args *args)
 {
     kiln_plan *plan = c->plan;
@@ -59,7 +60,7 @@ static kiln_status write_inputs(command *c, const kiln__call_args *args)
     return status;
 }
 
-/* Lists the arguments: the words of the command, the folder, and the sizes as NAME=VALUE. */
+/* Returns the arguments of the command: the words of the spec, the folder, and the sizes as NAME=VALUE. */
 static const char *const *arguments_of(command *c)
 {
     const kiln__settings *sizes = &c->plan->config->sizes;
@@ -81,7 +82,7 @@ static const char *const *arguments_of(command *c)
     return c->arena.failed ? NULL : list;
 }
 
-/* Returns the end of the output that the command wrote before it failed, or "". */
+/* Returns the last part of the text that the command printed before it failed, or "". */
 static const char *last_words(command *c, const char *output)
 {
     enum { TAIL = 2000 };
@@ -97,8 +98,9 @@ static const char *last_words(command *c, const char *output)
     return kept ? kept : "";
 }
 
-/* Runs the command in the spec's folder, with its output in a file, until it ends, its time limit passes or the caller
- * stops it. Returns a different status for each of these cases. */
+/* Runs the command in the spec's folder, and writes its printed text to a file. Waits until the command ends, its time
+ * limit passes or the caller stops it. Returns a different status for each of the three ends: the command ended, its
+ * time was over, or the caller stopped it. */
 static kiln_status run(command *c)
 {
     kiln_plan *plan = c->plan;
@@ -129,7 +131,7 @@ static kiln_status run(command *c)
                    last_words(c, program.output));
 }
 
-/* Reads out/NAME.npy into the array of the output. *found is false if there is no such file. */
+/* Reads out/NAME.npy into the array of the output. *found is false if the command wrote no such file. */
 static kiln_status read_output(command *c, kiln__export *output, bool *found)
 {
     kiln_plan *plan = c->plan;
@@ -141,7 +143,7 @@ static kiln_status read_output(command *c, kiln__export *output, bool *found)
     *found = kiln__file_exists(path);
     if (!*found)
         return KILN_OK;
-    /* The file may have a wider type than the output. */
+    /* The file of the command may have a wider type than the output. */
     kiln__array_bytes(KILN_complex128, want->dims, want->shape, &bytes);
     kiln_error *why = NULL;
     kiln_status status = kiln__npy_read_resolved(plan->mem, path, bytes, &got, &why);
@@ -167,7 +169,7 @@ static kiln_status read_output(command *c, kiln__export *output, bool *found)
     return status;
 }
 
-/* Keeps the outputs that the command wrote, and drops all other outputs. */
+/* Keeps the arrays of the outputs that the command wrote, and removes the arrays of all other outputs. */
 static kiln_status read_outputs(command *c, kiln__export **outputs)
 {
     kiln_status status = KILN_OK;

@@ -1,14 +1,15 @@
 /* count.c - compares an output with its reference on the device.
  *
  * Copying an output of 256 MiB to the host and comparing it there takes longer than most samples. So a sweep keeps a
- * copy of the reference on the device, and a kernel counts there what kiln__array_compare() counts: wrong elements,
+ * copy of the reference on the device. A kernel counts there the same numbers as kiln__array_compare(): wrong elements,
  * elements that a sampled reference lacks, the largest error, and the errors by class. The kernel does the same
- * operations of IEEE 754 doubles in the same order, without fused multiply-add, so every number is the same as on the
+ * operations of IEEE 754 doubles in the same order, without fused multiply-add. So every number is the same as on the
  * host.
  *
- * The device only says that an answer is right. If it counts a wrong element, the host compares too and writes the
- * message. A kernel that writes out of bounds may reach the copy; after a wrong answer the copies are dropped, and
- * the answer of the best configuration is compared on the host (engine/tune/confirm.c). */
+ * The device can only decide that an answer is right. If the device counts a wrong element, the host compares the
+ * answer too and writes the message. A kernel that writes out of bounds may change the copy of the reference. So the
+ * sweep drops the copies after a wrong answer, and compares the answer of the best configuration on the host
+ * (engine/tune/confirm.c). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,23 +19,23 @@
 #include "plan_internal.h"
 #include "shared_internal.h"
 
-#define LEAST_BYTES ((uint64_t)1 << 20) /* copying less takes no longer than a launch */
+#define LEAST_BYTES ((uint64_t)1 << 20) /* copying a smaller output to the host takes no longer than a launch */
 enum {
-    FREE_TIMES = 4, /* a copy of the reference is made only if the free memory has room for this number of copies */
+    FREE_TIMES = 4, /* a reference is copied to the device only if the free memory has room for this number of copies */
     THREADS = 256,
     BLOCKS_MOST = 1024
 };
 
-/* The kernel writes numbers of 64 bits in the order of the fields of kiln__counted. */
+/* The kernel writes its counts as 64-bit numbers in the order of the fields of kiln__counted. */
 _Static_assert(sizeof(kiln__counted) == (3 + KILN__ERROR_CLASSES) * sizeof(uint64_t), "it has no gaps");
 _Static_assert(KILN__ERROR_CLASSES == 2048 && KILN__ERROR_LEAST == -48 && KILN__ERROR_BITS == 5,
                "the numbers in the kernel below");
 
-/* How the kernel reads two elements of a type into %g1 and %g2. `load` sets %d12 and %d13 to their bits. If the
- * type has at most 32 bits, %r9 and %r10 have them too. */
+/* Describes how the kernel reads two elements of a type into the registers %g1 and %g2. `load` sets the registers %d12
+ * and %d13 to the bits of the two elements. If the type has at most 32 bits, %r9 and %r10 also have these bits. */
 typedef struct numeric {
     kiln_type type;
-    int shift; /* the size of an element is 1 << shift */
+    int shift; /* the size of an element is 1 << shift bytes */
     const char *load, *convert;
     enum { FLOATS, INTEGERS, LONG, UNSIGNED_LONG } kind;
 } numeric;
@@ -65,9 +66,9 @@ static const numeric numerics[] = {
     {KILN_u64, 3, LOAD_64, "cvt.rn.f64.u64 %g2, %d13;\n", UNSIGNED_LONG},
 };
 
-/* Computes %g3 = |got - want|, like distance_of() of data/compare.c. The bits of the two elements differ, so if the two
- * floats are equal, they are 0 and -0. With `exact`, 0 and -0 count as different: %g10 is then 2^-1074, and otherwise
- * 0. */
+/* PTX that computes %g3 = |got - want|, like distance_of() of data/compare.c. The bits of the two elements differ when
+ * this PTX runs. So if the two floats are equal, one of them is 0 and the other is -0. If `exact` is set, 0 and -0
+ * count as different, because %g10 is 2^-1074. If `exact` is not set, %g10 is 0. */
 static const char *const distances[] = {
     [FLOATS] = "sub.rn.f64 %g3, %g1, %g2;\nabs.f64 %g3, %g3;\n"
                "setp.eq.f64 %p3, %g1, %g2;\n@%p3 mov.f64 %g3, %g10;\n"
@@ -80,8 +81,8 @@ static const char *const distances[] = {
 static const char long_distance[] = "sub.s64 %d14, %d12, %d13;\nsub.s64 %d15, %d13, %d12;\n"
                                     "selp.b64 %d14, %d14, %d15, %p3;\ncvt.rn.f64.u64 %g3, %d14;\n";
 
-/* Each block counts classes in shared memory, because many elements have the same class, and adds its counts to the
- * totals at its end. */
+/* Each block of the counting kernel counts error classes in shared memory, because many elements have the same class.
+ * At its end the block adds its counts to the totals. */
 static const char head[] =
     ".version 6.0\n.target sm_50\n.address_size 64\n"
     ".visible .entry count_errors(.param .u64 got, .param .u64 want, .param .u64 count, .param .u64 counted,\n"
@@ -101,7 +102,8 @@ static const char head[] =
     "st.shared.u32 [%r11], 0;\nadd.u32 %r7, %r7, %r4;\nbra ZERO;\n"
     "ZEROED:\nbar.sync 0;\n"
     "cvt.u64.u32 %d6, %r3;\nmul.wide.u32 %d7, %r5, %r4;\nadd.u64 %d6, %d6, %d7;\nmul.wide.u32 %d7, %r6, %r4;\n"
-    "mov.u64 %d20, 0;\nmov.u64 %d21, 0;\nmov.u64 %d22, 0;\n" /* wrong, left, the largest error */
+    "mov.u64 %d20, 0;\nmov.u64 %d21, 0;\nmov.u64 %d22, 0;\n" /* %d20 counts wrong elements, %d21 elements without a
+                                                              * reference */
     "NEXT:\nsetp.ge.u64 %p1, %d6, %d3;\n@%p1 bra DONE;\n";
 static const char middle[] = "@!%p11 bra COMPARE;\n" /* a sampled reference */
                              "setp.ne.u64 %p1, %d13, %d5;\n@%p1 bra COMPARE;\nadd.u64 %d21, %d21, 1;\n"
@@ -152,8 +154,8 @@ static bool make_ptx(const numeric *of, kiln__text *ptx)
     return !ptx->failed;
 }
 
-/* Loads the kernel that compares elements of the type, for all plans that share `shared`. Returns NULL if the device
- * refuses it, or if memory is exhausted. */
+/* Loads the kernel that compares elements of the type, for all plans that share the object `shared`. Returns NULL if
+ * the device refuses the kernel, or if memory is exhausted. */
 static CUfunction load_counter(kiln__shared *shared, const numeric *of)
 {
     const kiln__driver *driver = &shared->engine->driver;
@@ -183,7 +185,7 @@ bool kiln__counts_on_device(const kiln_plan *plan, uint64_t bytes)
     return shared->sweep && plan->answer_use == KILN__ANSWER_NONE && bytes >= least;
 }
 
-/* Finds the copy of a reference on the device, or makes it. Returns 0 if the comparison has to be made on the host. */
+/* Finds the copy of a reference in device memory, or makes it. Returns 0 if the host has to make the comparison. */
 static CUdeviceptr find_copy(kiln_plan *plan, const kiln__counting *of, uint64_t bytes)
 {
     const kiln__driver *driver = &plan->engine->driver;
@@ -235,7 +237,8 @@ kiln_status kiln__count_on_device(kiln_plan *plan, const kiln__plan_buffer *b, c
         result = driver->cuLaunchKernel_(function, blocks < BLOCKS_MOST ? (unsigned)blocks : BLOCKS_MOST, 1, 1, THREADS,
                                          1, 1, 0, NULL, args, NULL);
     if (result ==
-        /* waits without the time limit: the limit is only for kernels of the spec, and would mark the engine as stuck
+        /* waits without the time limit, because the limit is only for kernels of the spec, and exceeding it would mark
+         * the engine as stuck
          * */
         CUDA_SUCCESS)
         result = driver->cuMemcpyDtoH_(counted, out, sizeof *counted);

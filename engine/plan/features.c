@@ -1,5 +1,5 @@
-/* features.c - computes the numbers that describe an input (`features:` of a spec), and prepares the inputs and buffers
- * that all variants share. Both use plans without code, because only the host has to work. */
+/* features.c - computes the numbers that describe an input (`features:` of a spec), and makes the inputs and buffers
+ * that all variants share. Both tasks use plans without code, because only the host has to work. */
 #include "calls_internal.h"
 #include "layout_internal.h"
 #include "names_internal.h"
@@ -39,10 +39,10 @@ kiln_status kiln__plan_features(kiln_plan *plan, kiln__arena *arena, kiln__setti
     return status == KILN_OK && arena->failed ? kiln__fail_memory(error) : status;
 }
 
-/* ---- plans without code, for work of the host ---- */
+/* ---- plans without code, for work on the host ---- */
 
-/* Opens a plan for the sizes of a choice, without code and without a module. If `shared` is NULL, the plan gets its own
- * object. Only close_hostly() may close such a plan. */
+/* Opens a plan for the sizes of a choice. The plan has no code and no module. If `shared` is NULL, the plan makes its
+ * own kiln__shared object. Only close_hostly() may close the plan that this function opens. */
 static kiln_status open_hostly(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes,
                                kiln__shared *shared, kiln_plan **made, kiln_error **error)
 {
@@ -91,14 +91,14 @@ kiln_status kiln__features_of(kiln_engine *engine, const kiln_spec *spec, const 
     return status;
 }
 
-/* Uses a copy of the variant that has only the spec's inputs and buffers, which all variants share. */
+/* Uses a copy of the variant that has only the inputs and buffers of the spec, because all variants share them. */
 kiln_status kiln__plan_prepare(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes,
                                kiln__shared *shared, bool check, kiln_error **error)
 {
     kiln_plan *plan = NULL;
     kiln__variant common = {0};
     kiln_status status = open_hostly(engine, spec, sizes, shared, &plan, error);
-    /* only common inputs of all variants, because a variant's own inputs depend on its params */
+    /* makes only the inputs of the spec, because the inputs of a variant depend on its params */
     if (status == KILN_OK) {
         common = *plan->variant;
         common.input_count = spec->input_count;
@@ -112,7 +112,7 @@ kiln_status kiln__plan_prepare(kiln_engine *engine, const kiln_spec *spec, const
     for (size_t i = 0; i < common.buffer_count && status == KILN_OK; i++) {
         kiln_array array;
         bool temporary = false;
-        /* an estimate of a few blocks does not need the whole content */
+        /* an estimate that traces a few blocks does not need the whole content */
         if (plan->buffers[i].buffer->fill.kind == KILN__FILL_NONE || (engine->info.simulated && !check))
             continue;
         status = kiln__plan_content(plan, &plan->buffers[i], &array, &temporary, error);

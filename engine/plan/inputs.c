@@ -1,4 +1,4 @@
-/* inputs.c - finds out whether a run has changed an input. An input is a buffer with data that is not declared as an
+/* inputs.c - checks whether a run has changed an input. An input is a buffer with data that is not declared as an
  * output. */
 #include <inttypes.h>
 #include <string.h>
@@ -10,20 +10,21 @@
 #include "shared_internal.h"
 #include "verify_internal.h"
 
-/* Only some pieces of a larger input are compared, among them the first and the last. Reading back a whole GiB for each
- * configuration of a sweep would take longer than measuring. */
+/* Only some pieces of a larger input are compared. The first and the last piece are among them. Reading back a whole
+ * GiB for each configuration of a sweep would take longer than measuring. */
 #define WHOLE_BYTES (64u << 20)
 #define PIECE_BYTES (1u << 20)
 #define PIECES (WHOLE_BYTES / PIECE_BYTES)
 
-/* T1 files do not state which buffers a kernel changes in place. */
+/* Returns whether a kernel must not change the buffer. T1 files do not state which buffers a kernel changes in
+ * place. */
 static bool must_stay(const kiln_plan *plan, const kiln__plan_buffer *b)
 {
     return !plan->spec->from_t1 && !b->custom && b->bytes && kiln__variant_keeps(plan->variant, b->buffer);
 }
 
-/* Compares a buffer with the sweep's copy of its content, if the device has such a copy. The copy is never passed to a
- * kernel of the spec. */
+/* Compares a buffer with the copy of its content that a sweep keeps on the device, if there is such a copy. A kernel of
+ * the spec never gets the address of this copy. */
 static kiln_status compare_on_device(kiln_plan *plan, const kiln__plan_buffer *b, bool *same, kiln_error **error)
 {
     kiln__text key = {.mem = plan->mem};
@@ -37,8 +38,8 @@ static kiln_status compare_on_device(kiln_plan *plan, const kiln__plan_buffer *b
                 : KILN_OK;
 }
 
-/* Compares a buffer on the device with the content that it was filled with, and appends a message to `wrong` if they
- * differ. A large buffer is compared in PIECES pieces of PIECE_BYTES at equal distances; the last piece ends at the
+/* Compares a buffer on the device with the content that the host filled it with. Appends a message to `wrong` if the
+ * two differ. A large buffer is compared in PIECES pieces of PIECE_BYTES at equal distances. The last piece ends at the
  * buffer's end. */
 static kiln_status compare(kiln_plan *plan, kiln__plan_buffer *b, kiln__text *wrong, kiln_error **error)
 {

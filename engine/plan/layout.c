@@ -19,7 +19,7 @@ kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named
     kiln__text name = {.mem = plan->mem};
     kiln_array array;
     kiln_status status = KILN_OK;
-    bool found = !file; /* a path that the caller gives may be a link */
+    bool found = !file; /* the path that the caller gives may be a symbolic link */
     if (found)
         status = kiln__config_path(plan->mem, kiln__config_scope(plan->config), named, path, &name, error);
     if (found && status == KILN_OK)
@@ -69,7 +69,8 @@ static kiln_status exported_array(kiln_plan *plan, const kiln__buffer *buffer, c
     return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
 }
 
-/* Takes type and shape from data, or compares them with the type and shape in the spec. */
+/* Takes from data the type and the shape that the spec does not give. If the spec gives a shape, the data must have
+ * this shape. If the spec gives a type, kiln__type_reads() must accept the data's type for it. */
 static kiln_status adopt(kiln_plan *plan, kiln__plan_buffer *b, const kiln_array *array, const char *from,
                          kiln_error **error)
 {
@@ -142,7 +143,8 @@ static kiln_status shape_buffer(kiln_plan *plan, kiln__plan_buffer *b, kiln_erro
             status = adopt(plan, b, &entry->values->array, b->file ? b->file : buffer->fill.text, error);
     } else if (status == KILN_OK && buffer->fill.kind == KILN__FILL_FROM) {
         status = exported_array(plan, buffer, &array, &input, error);
-        if (status == KILN_OK && array) /* `status` implies `array`, but an analyzer does not see this */
+        /* an array is always set if the status is KILN_OK, but a static analyzer does not see this */
+        if (status == KILN_OK && array)
             status = adopt(plan, b, array, buffer->fill.text, error);
     }
     if (status != KILN_OK)
@@ -216,7 +218,7 @@ static kiln_status content_key(kiln_plan *plan, kiln__plan_buffer *b, kiln_error
     return status;
 }
 
-/* Creates the entry of a numeric fill. */
+/* Makes the shared entry for the content of a buffer with a numeric fill. */
 static kiln_status make_content(kiln_plan *plan, kiln__plan_buffer *b, kiln__plan_entry **entry, kiln_error **error)
 {
     kiln__fill_values values;
@@ -230,7 +232,7 @@ static kiln_status make_content(kiln_plan *plan, kiln__plan_buffer *b, kiln__pla
         return status;
     kiln_error *why = NULL;
     kiln_status filled = kiln__array_fill(&array, &values, plan->mem, &why);
-    if (filled != KILN_OK) { /* the message has the place of the fill */
+    if (filled != KILN_OK) { /* the message already has the position of the fill in the spec */
         kiln__diag diag = {.mem = plan->mem};
         kiln__diag_add(&diag, b->buffer->fill.pos, "buffer '%s': %s", b->buffer->name, kiln_error_message(why));
         kiln_error_free(why);
@@ -260,7 +262,7 @@ kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *b, kiln_array
         status = kiln__engine_check_memory(plan->engine, b->bytes, true, b->buffer->name, error);
         return status == KILN_OK ? kiln__array_make(plan->mem, b->type, b->dims, b->shape, array, error) : status;
     }
-    status = content_key(plan, b, error); /* the key of a reference contains this key */
+    status = content_key(plan, b, error); /* the key of a reference contains the key of this content */
     if (status != KILN_OK)
         return status;
     if (fill->kind == KILN__FILL_FROM && !b->file) {
@@ -278,14 +280,14 @@ kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *b, kiln_array
         status = make_content(plan, b, &entry, error);
     if (status == KILN_OK)
         *array = entry->values->array; /* it was made: NOLINT(clang-analyzer-core.NullDereference) */
-    array->type = b->type;             /* a file cannot represent all types */
+    array->type = b->type;             /* the type is set again, because a file cannot represent all types */
     return status;
 }
 
 /* ---- memory ---- */
 
-/* Tells the simulated device the name of a buffer, which its messages use for the memory. After a swap the memory keeps
- * its earlier name. */
+/* Tells the simulated device the name of a buffer. The messages of the device then use this name for the memory. After
+ * a swap the memory keeps its earlier name. */
 void kiln__plan_name_memory(const kiln_plan *plan, const kiln__plan_buffer *b, bool on)
 {
     const kiln__simulator *simulator = plan->engine->driver.simulator;
@@ -311,7 +313,7 @@ void kiln__plan_forget(kiln_plan *plan)
     plan->laid_out = plan->ready = false;
     plan->steps.ready = plan->before.ready = false;
     for (size_t i = 0; i < plan->variant->input_count; i++)
-        plan->inputs[i].entry = NULL; /* the entry is found again by its key, if the key is unchanged */
+        plan->inputs[i].entry = NULL; /* the next plan finds the entry again by its key, if the key is the same */
     for (size_t i = 0; i < plan->variant->buffer_count; i++) {
         plan->slots[i] = (unsigned)i;
         if (!plan->buffers[i].custom)
@@ -351,7 +353,7 @@ kiln_status kiln__plan_allocate(kiln_plan *plan, kiln_error **error)
                 plan->buffers[i].owner = KILN__OWNER_PLAN; /* the buffer has no bytes */
         return status;
     }
-    /* Spare memory of earlier plans counts as free: allocation frees it if needed. */
+    /* Counts the spare memory of earlier plans as free memory, because an allocation frees it if needed. */
     char what[160];
     uint64_t spare = 0;
     for (size_t i = 0; i < plan->shared->spare_count; i++)
@@ -409,8 +411,8 @@ static kiln_status upload(kiln_plan *plan, kiln__plan_buffer *b, CUdeviceptr to,
                              b->buffer->name);
 }
 
-/* Returns the copy of a content that a sweep keeps on the device, and makes it if needed. Returns 0 if there is no
- * memory for it. */
+/* Returns the copy of a buffer's content that a sweep keeps on the device, and makes the copy if needed. Returns 0 if
+ * the device has no memory for the copy. */
 static kiln_status kept_copy(kiln_plan *plan, kiln__plan_buffer *b, CUdeviceptr *copy, kiln_error **error)
 {
     const kiln__driver *driver = &plan->engine->driver;
@@ -443,17 +445,18 @@ static kiln_status kept_copy(kiln_plan *plan, kiln__plan_buffer *b, CUdeviceptr 
     return status;
 }
 
-/* ---- large buffers: an estimate uses only a few of their pages ---- */
+/* ---- large buffers of which an estimate uses only a few pages ---- */
 
 /* If only a few blocks run, the content of a large buffer repeats after this many bytes. Every element size and the
- * page size divide the number, which is far larger than the part that these blocks read. */
+ * page size divide this number of bytes. It is far larger than the part that the blocks of an estimate read. */
 #define REPEATED_BYTES ((uint64_t)32 << 20)
 
 #define WHOLE_IOTA ((uint64_t)1 << 30)
 
-/* Tells whether the content of a buffer may repeat. An estimate of a few blocks needs only values of the same
- * distribution, not every single value. A file and an input's data are filled completely, because the position of each
- * value matters. An `iota` below WHOLE_IOTA bytes is also filled completely, because it may be a list of indices. */
+/* Tells whether the content of a buffer may repeat. An estimate that runs a few blocks needs only values of the same
+ * distribution, not every single value. The content of a file and the data of an input are not repeated, because the
+ * position of each value matters. An `iota` below WHOLE_IOTA bytes is not repeated either, because it may be a list of
+ * indices. */
 static bool may_repeat(const kiln_plan *plan, const kiln__plan_buffer *b)
 {
     const kiln__fill_kind kind = b->buffer->fill.kind;
@@ -462,11 +465,11 @@ static bool may_repeat(const kiln_plan *plan, const kiln__plan_buffer *b)
             kind == KILN__FILL_ZIPF || (kind == KILN__FILL_IOTA && b->bytes >= WHOLE_IOTA));
 }
 
-/* Returns the first REPEATED_BYTES of a buffer's content, which are made once for a sweep. */
+/* Returns the first REPEATED_BYTES of a buffer's content. A sweep makes them only once. */
 static kiln_status make_repeated(kiln_plan *plan, const kiln__plan_buffer *b, kiln__plan_entry **entry,
                                  kiln_error **error)
 {
-    kiln__plan_buffer part = *b; /* the same fill for fewer elements */
+    kiln__plan_buffer part = *b; /* a buffer with the same fill and fewer elements */
     part.dims = 1;
     part.shape[0] = REPEATED_BYTES / kiln__type_bytes(b->type);
     part.bytes = REPEATED_BYTES;
@@ -482,7 +485,7 @@ static kiln_status make_repeated(kiln_plan *plan, const kiln__plan_buffer *b, ki
     return status;
 }
 
-/* **done is false if the device cannot do it. */
+/* Sets *done to false if the device cannot do it. */
 static kiln_status fill_repeatedly(kiln_plan *plan, const kiln__plan_buffer *b, bool *done, kiln_error **error)
 {
     kiln__plan_entry *entry = NULL;

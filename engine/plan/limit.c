@@ -1,8 +1,9 @@
 /* limit.c - the time limit of a configuration's kernels, and the caller's request to stop a run.
  *
- * The simulated device ends a kernel itself when its time is over or the caller's flag is set. A kernel on a GPU cannot
- * be ended. The host polls (first spinning, then sleeping with two steps of back-off), and stops waiting when the time
- * is over. The kernel keeps the device until the process ends: the engine is `stuck`. */
+ * The simulated device ends a kernel itself when the kernel's time is over or the caller's flag is set. A kernel on a
+ * GPU cannot be ended. The host polls the stream, and stops waiting when the time is over. It first spins, and then
+ * sleeps with two steps of back-off. The kernel then keeps the device until the process ends, and the engine is
+ * `stuck`. */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -10,12 +11,12 @@
 #include "limit_internal.h"
 #include "plan_internal.h"
 
-#define USUAL 60.0       /* the default limit in seconds; twice the budget is added */
-#define SPIN_NS 2000000u /* the host first polls for this time without sleeping, as the driver does */
+#define USUAL 60.0       /* the default limit in seconds, to which twice the budget is added */
+#define SPIN_NS 2000000u /* for this time the host polls without sleeping, as the driver does */
 #define SHORT_NAP_NS 50000
 #define LONG_NAP_NS 2000000
 #define LONG_WAIT_NS 2000000000u
-#define STOP_GRACE_NS 1000000000u /* time for a GPU's kernel to end after the caller's request to stop */
+#define STOP_GRACE_NS 1000000000u /* the time that a kernel on a GPU has to end after the caller's request to stop */
 
 static bool is_asked(const kiln_plan *plan)
 {
@@ -32,16 +33,16 @@ kiln_status kiln__limit_set(kiln_plan *plan, const kiln_run_options *options, ki
     return KILN_OK;
 }
 
-/* Tells the application how long the kernels may still run. Infinity means that there is no limit. 0 means that the
- * kernels have ended, or that the library has given them up. */
+/* Tells the application for how many seconds the kernels may still run. Infinity means that there is no limit. 0 means
+ * that the kernels have ended, or that the library no longer waits for them. */
 static void tell(const kiln_plan *plan, double seconds)
 {
     if (plan->engine->limit)
         plan->engine->limit(plan->engine->limit_user, seconds);
 }
 
-/* Begins the time limit. If there is no limit, or a limit beyond the range of the clock, the caller can still request
- * to stop. */
+/* Starts the clock of the time limit. If there is no limit, or if the limit is beyond the range of the clock, only the
+ * caller's request can stop the run. */
 static void begin(kiln_plan *plan, uint64_t now)
 {
     double ns = plan->limit.seconds * 1e9;
@@ -94,8 +95,8 @@ static void nap(long ns)
     nanosleep(&time, NULL);
 }
 
-/* Waits until the event or stream has completed, or until the time is over. If the caller requests to stop, waits at
- * most STOP_GRACE_NS longer, and returns CUDA_ERROR_TIMEOUT even if the work completes by then. */
+/* Waits until the event or the stream has completed, or until the time limit is over. After the caller's request to
+ * stop, waits at most STOP_GRACE_NS longer. Then returns CUDA_ERROR_TIMEOUT even if the work completes by then. */
 static CUresult await(kiln_plan *plan, CUevent event, CUstream stream)
 {
     const kiln__driver *driver = &plan->engine->driver;
@@ -153,7 +154,8 @@ static void print_kernels(const kiln_plan *plan, kiln__text *out)
         kiln__text_printf(out, " and %zu more", plan->kernel_count - SHOWN);
 }
 
-/* Makes the driver's error, in which a C++ kernel has the name of the spec instead of the module's. */
+/* Makes the error of a failed driver call. A C++ kernel appears in it under the name of the spec, not under the mangled
+ * name of the module. */
 static kiln_status fail_by_name(kiln_plan *plan, CUresult result, const char *what, bool timeout, kiln_error **error)
 {
     kiln__text text = {.mem = plan->mem};
@@ -181,7 +183,8 @@ static kiln_status fail_by_name(kiln_plan *plan, CUresult result, const char *wh
     return status;
 }
 
-/* Makes the error of a failed driver call: time limit, request to stop, or the driver's own error. */
+/* Makes the error of a failed driver call, whose cause is the time limit, the caller's request to stop, or the driver's
+ * own error. */
 kiln_status kiln__limit_fail(kiln_plan *plan, CUresult result, kiln_error **error, const char *what, ...)
 {
     const kiln__driver *driver = &plan->engine->driver;
@@ -223,7 +226,7 @@ kiln_status kiln__limit_check(kiln_plan *plan, kiln_error **error)
     kiln__config_print(plan->config, &label);
     CUresult result = plan->engine->driver.simulator ? plan->engine->driver.cuCtxSynchronize_() : CUDA_SUCCESS;
     kiln_status status =
-        result != CUDA_SUCCESS /* a kernel failed, and the driver reports which kernel */
+        result != CUDA_SUCCESS /* a kernel failed, and the driver's result tells which error it was */
             ? kiln__limit_fail(plan, result, error, "running %s %s", plan->spec->name, kiln__text_get(&label))
             : late == KILN__STOPPED ? kiln__fail(plan->mem, error, KILN_ERROR_INTERRUPTED, "running %s %s was stopped",
                                                  plan->spec->name, kiln__text_get(&label))

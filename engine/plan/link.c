@@ -1,5 +1,5 @@
-/* link.c - links machine code that launches kernels with the device runtime, libcudadevrt.a, before it is loaded. The
- * simulated device has these functions built in. */
+/* link.c - links machine code that launches kernels with the library of the device runtime, libcudadevrt.a, before the
+ * code is loaded. The simulated device has the functions of the device runtime built in. */
 #include <string.h>
 
 #include "plan_internal.h"
@@ -12,7 +12,8 @@ static kiln_status link_failed(kiln_plan *plan, CUresult result, char *log, size
                              plan->variant->name, log[0] ? ":\n" : "", log);
 }
 
-/* Finds the library, then links and loads. The linker's log becomes part of the error. */
+/* Finds the library of the device runtime, links it with the machine code, and loads the result. If linking fails, the
+ * log of the linker becomes part of the error. */
 kiln_status kiln__load_linked(kiln_plan *plan, const void *cubin, size_t length, kiln_error **error)
 {
     const kiln__driver *driver = &plan->engine->driver;
@@ -21,7 +22,7 @@ kiln_status kiln__load_linked(kiln_plan *plan, const void *cubin, size_t length,
         return kiln__fail(plan->mem, error, KILN_ERROR_DEVICE,
                           "%s %s: compiled with -rdc=true, and the driver has no functions to link it",
                           plan->spec->name, plan->variant->name);
-    /* the toolkit is found by the folder of NVRTC, which may be missing */
+    /* the CUDA toolkit is found by the folder of NVRTC; a machine may have no NVRTC */
     kiln_status status = kiln__engine_nvrtc(plan->engine, NULL);
     kiln__arena arena = {.mem = plan->mem};
     const char *runtime = kiln__device_runtime(status == KILN_OK ? plan->engine->nvrtc : NULL, &arena);
@@ -47,7 +48,7 @@ kiln_status kiln__load_linked(kiln_plan *plan, const void *cubin, size_t length,
             result = driver->cuLinkComplete_(state, &image, &size);
         if (result == CUDA_SUCCESS)
             result = driver->cuModuleLoadDataEx_(&plan->module, image, 0, NULL, NULL);
-        driver->cuLinkDestroy_(state); /* this frees the image too */
+        driver->cuLinkDestroy_(state); /* cuLinkDestroy() frees the linked image too */
     }
     kiln__arena_free(&arena);
     return result == CUDA_SUCCESS ? KILN_OK : link_failed(plan, result, log, sizeof log, error);

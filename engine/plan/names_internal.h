@@ -9,7 +9,8 @@ kiln__plan_buffer *kiln__plan_buffer_find(const kiln_plan *plan, const char *nam
 /* Returns the buffer to which a name refers after swaps. */
 kiln__plan_buffer *kiln__plan_buffer_named(const kiln_plan *plan, const char *name);
 kiln_status kiln__plan_no_buffer(const kiln_plan *plan, const char *name, kiln_error **error);
-/* Finishes the diag of an evaluation. If a look-up failed, its own error is reported. */
+/* Makes the error of an evaluation that `diag` describes. If the look-up of a name failed, returns the error of this
+ * look-up instead. */
 kiln_status kiln__plan_diag(kiln_plan *plan, kiln__diag *diag, kiln_status status, kiln_error **error);
 /* Makes an error with a position in the spec. */
 kiln_status kiln__plan_fail_at(kiln_plan *plan, kiln_error **error, kiln_status status, kiln__pos pos,

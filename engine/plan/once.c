@@ -1,5 +1,5 @@
-/* once.c - single runs whose contents and memory the caller chooses. The judge uses them: it needs contents that no
- * spec names, memory with guard zones, and answers that are compared element by element. */
+/* once.c - single runs whose contents and memory the caller chooses. The judge uses single runs. It needs contents that
+ * no spec names, memory with guard zones, and answers that are compared element by element. */
 #include <string.h>
 
 #include "layout_internal.h"
@@ -28,7 +28,7 @@ kiln_status kiln__once_buffers(kiln_plan *plan, kiln__once_buffer *list, kiln_er
 
 kiln_status kiln__once_content(kiln_plan *plan, size_t buffer, kiln_array *content, kiln_error **error)
 {
-    /* a copy, because the plan's buffer may be bound, and then its content comes from the caller */
+    /* a copy of the plan's buffer without its binding, because the content of a bound buffer comes from the caller */
     kiln__plan_buffer b = plan->buffers[buffer];
     kiln_array found, copy;
     bool temporary;
@@ -70,13 +70,13 @@ void kiln__once_release(kiln_plan *plan)
 
 static kiln_status enqueue(kiln_plan *plan, CUstream stream, kiln_error **error)
 {
-    KILN__TRY(kiln__plan_fill(plan, false, error)); /* fills only buffers that are not bound */
+    KILN__TRY(kiln__plan_fill(plan, false, error)); /* fills only the buffers that the caller has not bound */
     kiln__textures_stale(plan);
     KILN__TRY(kiln__steps_enqueue(plan, true, stream, error));
     return kiln__steps_enqueue(plan, false, stream, error);
 }
 
-/* Waits for the device unless enqueueing has failed, and ends the time limit. */
+/* Waits for the device, unless enqueueing the run has failed. Then ends the time limit. */
 static kiln_status finish(kiln_plan *plan, kiln_status status, kiln_error **error)
 {
     CUresult result = status == KILN_OK ? kiln__limit_wait_all(plan) : CUDA_SUCCESS;

@@ -1,9 +1,9 @@
-/* plan.c - the life of a plan. A plan has these states, in this order:
+/* plan.c - the states of a plan. A plan goes through these states in order:
  *
- * - loaded: the plan has its code and its kernels.
- * - laid out: the inputs are made, and the shapes of the buffers are known.
- * - allocated: the buffers have memory.
- * - ready: the buffers are filled.
+ * - loaded: The plan has its code and its kernels.
+ * - laid out: The inputs are made, and the shapes of the buffers are known.
+ * - allocated: The buffers have memory.
+ * - ready: The buffers are filled.
  *
  * Binding, writing and resizing lead back to an earlier state. Each use of the plan moves it forward to the state
  * that the use needs. */
@@ -31,13 +31,14 @@ static CUresult load_image(kiln_plan *plan, const void *image, char *log, size_t
     return plan->engine->driver.cuModuleLoadDataEx_(&plan->module, image, 2, options, values);
 }
 
-/* Loads machine code if there is any and the device accepts it. Otherwise loads PTX. */
+/* Loads machine code if the compiler made machine code and the device accepts it. Otherwise loads the PTX. Otherwise
+ * loads PTX. */
 static kiln_status load_module(kiln_plan *plan, kiln_error **error)
 {
     char log[4096];
     const kiln__unit *unit = &plan->code.unit;
     kiln_engine *engine = plan->engine;
-    /* the simulator takes only the registers and the spills of machine code */
+    /* the simulator takes only the numbers of registers and spills from machine code */
     bool machine_code = engine->want_cubin && !engine->driver.simulator;
     if (machine_code && kiln__is_relocatable(unit->cubin, unit->cubin_length))
         return kiln__load_linked(plan, unit->cubin, unit->cubin_length, error);
@@ -72,7 +73,7 @@ static kiln_status tell_registers(const kiln_plan *plan, CUfunction function, co
     for (size_t i = 0; status == KILN_OK && i < count; i++)
         if (strcmp(kernels[i].symbol, symbol) == 0) {
             kiln__sim_spills spills = {.local_bytes = kernels[i].local_bytes};
-            if (unit->log) /* without a log the spills are unknown and count as none */
+            if (unit->log) /* without a log of the compiler the spills are unknown, and count as no spills */
                 kiln__compile_log_spills(unit->log, symbol, &spills.store_bytes, &spills.load_bytes);
             plan->engine->driver.simulator->kernel_registers(function, kernels[i].registers, &spills);
         }
@@ -160,7 +161,8 @@ bool kiln__plan_make_tables(kiln_plan *plan)
     return true;
 }
 
-/* Makes the tables, loads the code in the engine's context, and frees everything on failure. */
+/* Makes the plan's tables, and loads the code in the engine's context. If this fails, frees the plan, the configuration
+ * and the code. */
 kiln_status kiln__plan_make(kiln_engine *engine, kiln__config *config, kiln__code *code, kiln_plan **plan,
                             kiln_error **error)
 {
@@ -233,8 +235,8 @@ static void close_references(kiln_plan *plan)
     plan->others = NULL;
 }
 
-/* Frees the objects of the device first, if its context can be entered. A stuck device keeps them until the process
-   ends.
+/* First frees the objects of the device, if the engine's context can be entered. If the engine is stuck, these objects
+ * stay until the process ends.
  */
 void kiln_plan_close(kiln_plan *plan)
 {
@@ -288,8 +290,8 @@ void kiln__plan_share(kiln_plan *plan, kiln__shared *shared)
 
 /* ---- resize ---- */
 
-/* Writes a text that is equal for two configurations of a variant if and only if their code is equal: the values of
- * all macros and options, and the names of the kernels. */
+/* Writes a text that is equal for two configurations of a variant if and only if they have the same code. The text has
+ * the values of all macros and options, and the names of the kernels. */
 static bool code_values(const kiln__config *config, kiln__text *out)
 {
     const kiln__variant *variant = config->variant;
@@ -325,7 +327,8 @@ static bool code_values(const kiln__config *config, kiln__text *out)
     return !out->failed;
 }
 
-/* Exchanges configuration, code and module. On success the old objects are freed, otherwise the new objects. */
+/* Replaces the configuration, the code and the module of a plan. On success frees the old objects. On failure frees the
+ * new objects. */
 static kiln_status replace_code(kiln_plan *plan, kiln__config *config, kiln_error **error)
 {
     kiln_plan *fresh;
@@ -338,7 +341,7 @@ static kiln_status replace_code(kiln_plan *plan, kiln__config *config, kiln_erro
     status = kiln__plan_make(plan->engine, config, &code, &fresh, error);
     if (status != KILN_OK)
         return status;
-    /* The plan keeps its buffers and gets the new code. The other struct gets the old code and is freed. */
+    /* The plan keeps its buffers and gets the new code. The other struct gets the old code, and is freed. */
     kiln_plan shell = *fresh;
     for (size_t i = 0; i < plan->variant->buffer_count; i++) {
         shell.buffers[i] = plan->buffers[i];
@@ -358,8 +361,8 @@ static kiln_status replace_code(kiln_plan *plan, kiln__config *config, kiln_erro
     return KILN_OK;
 }
 
-/* Makes a configuration with the new sizes. Compiles again only if the code would differ. Afterwards computes the new
- * shapes. */
+/* Makes a configuration of the plan with the new sizes. Compiles only if the code with the new sizes differs. Then
+ * computes the new shapes of the buffers. */
 kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t count, kiln_error **error)
 {
     KILN__NEEDS(NULL, error, plan);
@@ -370,7 +373,7 @@ kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t 
     kiln_setting *all = kiln__calloc(plan->mem, had + count + 1, sizeof *all);
     if (!all)
         return kiln__fail_memory(error);
-    had = 0; /* extents of files are read again, because the name may now lead to another file */
+    had = 0; /* reads the extents of files again, because the same name may now lead to another file */
     for (size_t i = 0; i < plan->config->sizes.count; i++)
         if (!plan->config->extents[i])
             all[had++] = plan->config->sizes.items[i];
@@ -405,7 +408,7 @@ kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t 
         CUcontext previous;
         status = kiln__engine_enter(plan->engine, &previous, error);
         if (status == KILN_OK) {
-            status = kiln__plan_layout(plan, error); /* this frees buffers whose size has changed */
+            status = kiln__plan_layout(plan, error); /* this call frees the buffers whose size has changed */
             kiln__engine_leave(plan->engine, previous);
         }
     }
@@ -421,7 +424,8 @@ const kiln_setting *kiln_plan_size(const kiln_plan *plan, size_t number)
 
 /* ---- buffers ---- */
 
-/* Replaces the plan's memory of a buffer by memory of the caller, after checking that it has enough bytes. */
+/* Replaces the memory of a buffer by memory of the caller, after checking that the memory of the caller has enough
+ * bytes. */
 kiln_status kiln_plan_bind(kiln_plan *plan, const char *buffer, CUdeviceptr pointer, size_t bytes, kiln_error **error)
 {
     CUcontext previous;
@@ -455,7 +459,7 @@ kiln_status kiln_plan_bind(kiln_plan *plan, const char *buffer, CUdeviceptr poin
 /* Makes the inputs and computes the shapes of buffers. */
 static kiln_status lay_out(kiln_plan *plan, kiln_error **error)
 {
-    CUcontext previous; /* a buffer whose size has changed is freed */
+    CUcontext previous; /* needs the context, because a buffer whose size has changed is freed */
     if (plan->laid_out)
         return KILN_OK;
     kiln_status status = kiln__engine_enter(plan->engine, &previous, error);
@@ -471,7 +475,8 @@ kiln_status kiln_plan_buffer_bytes(const kiln_plan *plan, const char *buffer, ui
     KILN__NEEDS(NULL, error, plan);
     KILN__NEEDS_TEXT(plan->mem, error, buffer);
     KILN__NEEDS(plan->mem, error, bytes);
-    kiln_plan *mutable = (kiln_plan *)(uintptr_t)plan; /* only cached results change, which the caller cannot see */
+    /* the function changes only cached results, which the caller cannot see */
+    kiln_plan *mutable = (kiln_plan *)(uintptr_t)plan;
     const kiln__plan_buffer *b = kiln__plan_buffer_find(plan, buffer);
     if (!b)
         return kiln__plan_no_buffer(plan, buffer, error);
@@ -499,7 +504,8 @@ kiln_status kiln_plan_buffer(kiln_plan *plan, const char *buffer, CUdeviceptr *p
     return status;
 }
 
-/* Copies in both directions: reads `data` if `to_device`, and writes it otherwise. */
+/* Copies a buffer. If `to_device` is true, reads `data` and writes the buffer; otherwise reads the buffer and writes
+ * `data`. */
 static kiln_status transfer(kiln_plan *plan, const char *buffer, void *data, size_t bytes, bool to_device,
                             kiln_error **error)
 {
@@ -515,7 +521,7 @@ static kiln_status transfer(kiln_plan *plan, const char *buffer, void *data, siz
     if (status == KILN_OK && bytes != b->bytes)
         status = kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT, "buffer %s has %" PRIu64 " bytes, not %zu", buffer,
                             b->bytes, bytes);
-    /* Launches may run on a stream for which the stream of the copy does not wait. */
+    /* Waits for the device, because launches may run on a stream for which the stream of the copy does not wait. */
     CUresult result = CUDA_SUCCESS;
     if (status == KILN_OK)
         result = driver->cuCtxSynchronize_();
@@ -559,7 +565,7 @@ static kiln_status enqueue(kiln_plan *plan, bool before, CUstream stream, kiln_e
         return status;
     if (!plan->ready)
         status = kiln__plan_fill(plan, false, error);
-    kiln__textures_stale(plan); /* the caller may have written into the buffers */
+    kiln__textures_stale(plan); /* the caller may have written into buffers that textures read */
     if (status == KILN_OK && !before && kiln__capture_possible(plan))
         status = kiln__capture_launch(plan, stream, error);
     else if (status == KILN_OK)

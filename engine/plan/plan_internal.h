@@ -1,5 +1,5 @@
-/* plan_internal.h - the plan itself. Each part of a plan has a header of its own, which the files that use it
- * include. */
+/* plan_internal.h - the struct of a plan. Each part of a plan has a header of its own, which the files that use the
+ * part include. */
 #ifndef KILN_PLAN_INTERNAL_H
 #define KILN_PLAN_INTERNAL_H
 
@@ -7,14 +7,14 @@
 #include "limit_internal.h"
 #include "plan.h"
 
-/* Work of the host in runs of the steps; before_each does not count. */
+/* Work of the host during the steps. Work in before_each does not count. */
 typedef struct kiln__host_work {
-    uint64_t runs, rounds; /* rounds: number of rounds of `while` steps */
-    double seconds;        /* time of `host` steps */
+    uint64_t runs, rounds; /* rounds: the number of rounds of all `while` steps */
+    double seconds;        /* the time of all `host` steps */
 } kiln__host_work;
 
 struct kiln_plan {
-    kiln_result result; /* result of the last run */
+    kiln_result result; /* the result of the last run */
     kiln_engine *engine;
     const kiln_allocator *mem;
     const kiln_spec *spec;
@@ -22,52 +22,53 @@ struct kiln_plan {
     kiln__config *config;
     kiln__code code;
     CUmodule module;
-    kiln__arena arena;   /* memory of kernels, inputs, buffers, slots */
-    kiln__scope scope;   /* names of exports, and lets that use them, above the configuration's scope */
-    kiln_error *pending; /* the error of a failed look-up in that scope */
-    unsigned lookups;    /* nesting depth of look-ups */
+    kiln__arena arena; /* the memory of kernels, inputs, buffers and slots */
+    /* the names of exports and the lets that use exports; its parent is the configuration's scope */
+    kiln__scope scope;
+    kiln_error *pending; /* the error of a look-up that failed in the scope */
+    unsigned lookups;    /* the nesting depth of look-ups */
     kiln__plan_kernel *kernels;
     size_t kernel_count;
-    unsigned unit;                     /* KILN_UNIT_...: the unit whose peak bounds the arithmetic */
+    unsigned unit;                     /* the unit (KILN_UNIT_...) whose peak bounds the arithmetic of the kernel */
     struct kiln__plan_input *inputs;   /* variant->input_count */
     struct kiln__plan_buffer *buffers; /* variant->buffer_count */
-    unsigned *slots;                   /* for each name, the number of the buffer to which it refers now */
+    unsigned *slots;                   /* the number of the buffer to which each name refers now */
     kiln__program steps, before;
     bool laid_out; /* shapes are known */
     bool ready;    /* every buffer has memory and its initial content */
-    bool dynamic;  /* the steps cannot be evaluated in advance */
+    bool dynamic;  /* the steps cannot be evaluated before the launch */
     bool before_dynamic;
     bool whole;       /* set by kiln__plan_whole() */
-    bool sparse;      /* only a few blocks will run: large buffers need not be filled completely */
-    uint64_t *values; /* arguments of a launch that is evaluated during the run */
+    bool sparse;      /* only a few blocks will run, so large buffers need not be filled completely */
+    uint64_t *values; /* the arguments of a launch that is evaluated during the run */
     void **pointers;
-    struct kiln__pointers *lists; /* lists of pointers on the device, to which arguments point */
+    struct kiln__pointers *lists; /* lists of pointers in device memory, to which arguments point */
     size_t list_count, list_capacity;
     struct kiln__plan_texture *textures;
     size_t texture_count, texture_capacity;
-    unsigned texture_use;       /* KILN__TEXTURE_... of the steps that are being evaluated */
-    kiln__shared *shared, *own; /* own: the object of this plan alone */
-    double *times;              /* times of the last run's repetitions, in order */
+    unsigned texture_use;       /* the steps that are being evaluated, as KILN__TEXTURE_... bits */
+    kiln__shared *shared, *own; /* own: the shared object that only this plan uses */
+    double *times;              /* the times of the last run's repetitions, in order */
     size_t time_count;
     kiln__limit limit;
-    kiln__host_work work; /* work since the last run began */
+    kiln__host_work work; /* the work of the host since the last run began */
     kiln__answer_use answer_use;
     kiln__renewal renewal;
-    const kiln__settings *device; /* replaces the names device.*; NULL means the names of the engine's device */
-    unsigned answer_run;          /* number of the last run whose answer is compared; 0 means that only the first answer
-                                   * is compared */
+    const kiln__settings *device; /* the values of the names device.*; NULL means the values of the engine's device */
+    /* the number of the last run whose answer is compared; 0 means that only the answer of the first run is compared */
+    unsigned answer_run;
     /* the next launch is captured into this folder; NULL means that the launch is captured only if the engine's
      * settings request it */
     char *capture_folder;
     char *captured; /* the folder of the last capture */
-    /* plans of references that are variants, which were opened ahead. The list is NULL if no plan was opened, and an
-     * element is NULL if its plan was not opened */
+    /* the opened plans of references that are variants. The list is NULL if no such plan was opened, and an element is
+     * NULL if the plan of this reference was not opened */
     kiln_plan **others;
 };
 
 /* makes the tables of inputs, buffers and arguments (plan.c); returns false if memory runs out */
 bool kiln__plan_make_tables(kiln_plan *plan);
-/* Makes the process give up its rights, if this engine's kernels must run in a sandbox (run.c). */
+/* If the kernels of the engine must run in a sandbox, makes the process give up its rights (run.c). */
 kiln_status kiln__plan_sandbox(kiln_plan *plan, const kiln_run_options *options, kiln_error **error);
 
 /* ---- link.c ---- */

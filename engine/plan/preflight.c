@@ -1,5 +1,5 @@
-/* preflight.c - finds mistakes that make every configuration fail, before a sweep compiles the first configuration: a
- * missing file, or a command that may not run. */
+/* preflight.c - finds mistakes that make every configuration fail, such as a missing file or a command that may not
+ * run. A sweep looks for them before it compiles the first configuration. */
 #include <string.h>
 
 #include "plan_internal.h"
@@ -17,7 +17,8 @@ kiln_status kiln__command_refuse(const kiln_engine *engine, const kiln__verify *
     return kiln__diag_finish(&diag, KILN_ERROR_REFUSED, error);
 }
 
-/* Finds a file that the spec names at `pos`. `purpose` tells what the file is for. */
+/* Looks for a file that the spec names at the position `pos`. Fails if there is no such file. `purpose` tells what the
+ * file is for. */
 static kiln_status need_file(kiln_engine *engine, const kiln_spec *spec, const char *name, kiln__pos pos,
                              const char *purpose, kiln_error **error)
 {
@@ -71,7 +72,8 @@ kiln_status kiln__plan_preflight(kiln_engine *engine, const kiln_spec *spec, con
             status = kiln__plan_need_file(engine, config, verify, error);
     }
     for (size_t i = 0; i < spec->input_count && status == KILN_OK; i++) {
-        const kiln__input *input = &config->variant->inputs[i]; /* the inputs of the spec come first */
+        /* the inputs of the spec come first in the list of the variant */
+        const kiln__input *input = &config->variant->inputs[i];
         for (size_t a = 0; a < input->arg_count && status == KILN_OK; a++)
             if (!input->args[a].expr && ends_in(input->args[a].text, ".npy"))
                 status = need_file(engine, spec, input->args[a].text, input->args[a].pos, "of the input", error);

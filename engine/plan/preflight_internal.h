@@ -1,4 +1,4 @@
-/* preflight_internal.h - mistakes that are found before a run (preflight.c). */
+/* preflight_internal.h - finds mistakes before a run (preflight.c). */
 #ifndef KILN_PLAN_PREFLIGHT_INTERNAL_H
 #define KILN_PLAN_PREFLIGHT_INTERNAL_H
 
@@ -6,7 +6,7 @@
 
 /* Fails if the engine does not allow commands. */
 kiln_status kiln__command_refuse(const kiln_engine *engine, const kiln__verify *verify, kiln_error **error);
-/* Fails, with the place in the spec, if the file of the expected answer is not there. */
+/* Fails if the file of the expected answer does not exist. The message has the position in the spec. */
 kiln_status kiln__plan_need_file(kiln_engine *engine, const kiln__config *config, const kiln__verify *verify,
                                  kiln_error **error);
 

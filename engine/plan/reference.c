@@ -1,17 +1,19 @@
-/* reference.c - references that are kept on disk, so that the next run or sweep begins without computing them.
+/* reference.c - keeps references on disk, so that the next run or sweep begins without computing them.
  *
- * A reference depends only on the arguments and the code of its function. Its key is a text with all of them: the spec,
- * the name and the code of the function, every number and text, and type, shape and hash of every array. So no code has
- * to track which size, param, fill, seed or file changes which reference. The cache (engine/cache) compares the whole
- * key, and treats a damaged entry as a miss. The content of an entry is a list of exports (engine/data/exports.c).
+ * A reference depends only on the arguments and the code of its function. The key of a reference is a text with
+ * everything on which it depends: the spec, the name and the code of the function, every number and text, and type,
+ * shape and hash of every array. So no code has to track which reference depends on which size, param, fill, seed or
+ * file. The cache (engine/cache) compares the whole key, and treats a damaged reference as a miss. The content of a
+ * kept reference is a list of exports (engine/data/exports.c).
  *
- * Three kinds of references are not kept. A host function that an application registered may depend on state of the
- * application. A host function may read a file itself. And a reference may be computed by another variant.
+ * Three kinds of references are not kept on disk. First, a host function that an application registered may depend on
+ * the state of the application. Second, a host function may itself read a file. Third, another variant may compute the
+ * reference.
  *
- * A process in a sandbox cannot write. It sends a reference to the sweep before its first kernel runs, in the callback
- * of kiln__shared_on_keep(). Later the sweep accepts no reference. The sweep also checks that the key begins with the
- * hash of its spec. So even if a hostile spec takes over such a process, it can only change references of the same
- * spec. */
+ * A process in a sandbox cannot write files. Such a process sends a reference to the sweep before its first kernel
+ * runs, in the callback of kiln__shared_on_keep(). After the first kernel the sweep accepts no reference. The sweep
+ * also checks that the key begins with the hash of its spec. So even if a hostile spec takes over a process in a
+ * sandbox, this process can only change references of the same spec. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -28,11 +30,11 @@
 #include "reference_internal.h"
 #include "shared_internal.h"
 
-#define LEAST_SECONDS 0.02 /* a reference that took less is not kept */
-/* a reference that took less than this per byte is not kept, because reading it takes half of this */
+#define LEAST_SECONDS 0.02 /* a reference that took less time to compute is not kept */
+/* a reference that took less time than this for each byte is not kept, because reading it takes half of this time */
 #define SECONDS_PER_BYTE 2e-9
-#define LARGEST 4                 /* a reference that is larger than a quarter of the limit is not kept */
-#define FORMAT "kiln reference 1" /* changes with the key or the content */
+#define LARGEST 4                 /* a reference that is larger than the limit divided by this number is not kept */
+#define FORMAT "kiln reference 1" /* changes when the form of the key or of the content changes */
 
 enum { FILES_MOST = 4096, DEPTH_MOST = 16 };
 
@@ -51,15 +53,16 @@ void kiln__reference_begin_key(const kiln_spec *spec, kiln__text *key)
     put_hash(key, "spec", kiln__hash(spec->file.text, spec->file.length));
 }
 
-/* Adds an argument. Two arguments may share an array, because `{host: NAME, X: y}` gives a buffer a second name; the
- * array is hashed once. */
+/* Adds an argument. Adds an argument to the key. Two arguments may share an array, because `{host: NAME, X: y}` gives a
+ * buffer a second name. The array is then hashed once. NAME, X: y}` gives a buffer a second name; the array is hashed
+ * once. */
 static void put_argument(kiln_plan *plan, const kiln__call_args *args, size_t number, kiln__text *key)
 {
     const kiln__call_arg *arg = &args->args[number];
     kiln__text_printf(key, "%s ", arg->name);
     if (arg->kind == KILN__CALL_VALUE) {
         kiln__text_printf(key, "%d ", (int)arg->value.kind);
-        /* the length comes first, because the text may have lines that look like arguments */
+        /* the length comes first, because the text may have lines that look like arguments of a key */
         if (arg->value.kind == KILN_TEXT)
             kiln__text_printf(key, "%zu ", strlen(arg->value.as.text));
         kiln__value_print(key, arg->value);
@@ -87,8 +90,8 @@ static bool put_arguments(kiln_plan *plan, const kiln__call_args *args, size_t f
     return !key->failed;
 }
 
-/* Tells whether the caller has written or bound a buffer. Its data may differ in the next run, so a reference of these
- * data is not stored. */
+/* Tells whether the caller has written or bound a buffer. The data of the caller may differ in the next run, so a
+ * reference that depends on them is not stored. */
 static bool has_data_of_the_caller(const kiln_plan *plan)
 {
     for (size_t i = 0; i < plan->spec->buffer_count; i++)
@@ -113,19 +116,21 @@ bool kiln__reference_host_key(kiln_plan *plan, const kiln__verify *verify, const
 
 bool kiln__reference_extend_key(kiln_plan *plan, const kiln__call_args *args, size_t first, kiln__text *key)
 {
-    /* so that a variant without own inputs has another key than a function that reads no inputs */
+    /* gives a variant without its own inputs another key than a function that reads no inputs */
     kiln__text_puts(key, "own\n");
     return put_arguments(plan, args, first, args->count, key);
 }
 
 /* ---- the key of a command ---- */
 
-/* The files of a folder, by name, size and time of change. A script may import files beside it. */
+/* The files of a folder, with name, size and time of change. The key of a command needs them, because a script may
+ * import the files beside it. */
 typedef struct listed_files {
     const kiln_allocator *mem;
-    kiln__hash128 hash; /* a sum, because the order of a folder is arbitrary */
+    /* the sum of the hashes of all files, because the order of the files in a folder is arbitrary */
+    kiln__hash128 hash;
     size_t count;
-    bool failed; /* too many files, or a folder that cannot be read */
+    bool failed; /* there are too many files, or a folder cannot be read */
 } listed_files;
 
 static void list_folder(listed_files *files, const char *folder, int depth);
@@ -150,7 +155,8 @@ static void list_file(listed_files *files, const char *folder, const char *name,
     kiln__text_free(&text);
 }
 
-/* Leaves out hidden files, and the folder in which Python keeps compiled modules: running the command makes it. */
+/* Adds the files of a folder to the list. Leaves out hidden files, and the folder in which Python keeps compiled
+ * modules, because running the command makes this folder. */
 static void list_folder(listed_files *files, const char *folder, int depth)
 {
     DIR *open = depth < DEPTH_MOST ? opendir(folder) : NULL;
@@ -188,8 +194,8 @@ static bool is_file(const char *path)
     return path && stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/* Finds a program in the folders of PATH, as execvp() does. Returns NULL if the program is not found. Also returns NULL
- * if PATH is not set, although execvp() would then search default folders: the reference is not kept. */
+/* Searches the folders of PATH for a program, as execvp() does. Returns NULL if no folder has the program. Also returns
+ * NULL if PATH is not set. execvp() would then search default folders, and the reference is not kept. */
 static const char *find_program(kiln__arena *arena, const char *name)
 {
     const char *path = getenv("PATH");
@@ -203,9 +209,9 @@ static const char *find_program(kiln__arena *arena, const char *name)
     return NULL;
 }
 
-/* Adds the words of the command, the content of every file that they name, and the list of all files beside the spec
- * and beside those files. Besides the program, at least one word has to be a file. Otherwise, for example for `sh -c
- * TEXT`, the files that the command reads are unknown, and the reference is not kept. */
+/* Adds the words of the command to the key, with the content of every file that they name. Also adds the list of all
+ * files beside the spec and beside the named files. At least one word besides the program must name a file. Otherwise
+ * the files that the command reads are unknown, as for `sh -c TEXT`, and the reference is not kept. */
 static bool put_command(kiln_plan *plan, const kiln__verify *verify, kiln__text *key)
 {
     const char *folder = plan->spec->folder && *plan->spec->folder ? plan->spec->folder : ".";
@@ -221,18 +227,18 @@ static bool put_command(kiln_plan *plan, const kiln__verify *verify, kiln__text 
             path = find_program(&arena, word);
         kiln__text_printf(key, "word %s\n", word);
         if (!is_file(path)) {
-            known = i > 0; /* another word need not be a file */
+            known = i > 0; /* the first word must be a program, but any other word need not be a file */
             if (known && is_folder(path))
                 list_folder(&files, path, 0);
             continue;
         }
         known = put_content(plan->mem, path, key);
         named |= !program;
-        if (program) /* links of two environments may name one program */
+        if (program) /* links in two environments may lead to one program */
             kiln__text_printf(key, "program %s\n", path);
         char real[PATH_MAX];
         struct stat info;
-        /* files in the folder of the name, and in the folder of the file itself if the name is a link */
+        /* lists the files in the folder of the name, and in the folder of the file itself if the name is a link */
         if (!program && strchr(word, '/'))
             list_folder(&files, kiln__arena_folder(&arena, path), 0);
         if (!program && lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && realpath(path, real))
@@ -297,7 +303,8 @@ void kiln__reference_store(kiln_engine *engine, const kiln__kept_reference *kept
     kiln__cache_gc(cache, engine->references_most, NULL, NULL, NULL);
 }
 
-/* Makes the label for a listing. Long texts are cut. */
+/* Cuts the text of the sizes to 200 bytes. `kiln cache` shows the text in its list of entries, and nothing reads it
+ * back. */
 static void cut_label(kiln__text *text)
 {
     enum { MOST = 200 };
@@ -305,8 +312,8 @@ static void cut_label(kiln__text *text)
         text->data[MOST] = '\0';
 }
 
-/* Keeps a reference on disk if reading it later is clearly faster than computing it again. In a sandbox the sweep
- * writes the file, because the process may not. */
+/* Keeps a reference on disk if reading the reference later is clearly faster than computing it again. If the process is
+ * in a sandbox, the sweep writes the file, because the process may not write files. */
 void kiln__reference_keep(kiln_plan *plan, const kiln__verify *verify, const kiln__text *key,
                           const kiln__export *exports, double seconds)
 {

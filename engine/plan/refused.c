@@ -1,5 +1,5 @@
-/* refused.c - explains why the driver refused a launch, because the driver's result has no numbers. It queries the
- * driver only after the refusal, so that a launch has no additional cost. */
+/* refused.c - explains why the driver refused a launch, because the error code of the driver has no numbers. The
+ * functions query the driver only after a refused launch, so that a successful launch has no additional cost. */
 #include <inttypes.h>
 
 #include "launch_internal.h"
@@ -7,7 +7,7 @@
 
 static bool is_known(CUresult result) { return result == CUDA_SUCCESS; }
 
-/* Returns the number of blocks in a cluster: the launch's own, or the size that the kernel was compiled with. */
+/* Returns the number of blocks in a cluster, from the attributes of the launch or from the kernel's compilation. */
 static uint64_t cluster_of(const kiln__driver *driver, const kiln__plan_op *op, unsigned cluster[3])
 {
     static const CUfunction_attribute compiled[3] = {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH,
@@ -26,8 +26,8 @@ static uint64_t cluster_of(const kiln__driver *driver, const kiln__plan_op *op, 
     return blocks;
 }
 
-/* Queries how many such blocks a cluster may have, and how many clusters of this size the device can hold. -1 means
- * unknown. */
+/* Queries the largest size of a cluster, and how many clusters of the size `cluster` the device can run at once. -1
+ * means unknown. */
 static void count_clusters(const kiln__driver *driver, const kiln__plan_op *op, const unsigned cluster[3], int *most,
                            int *held)
 {
@@ -92,8 +92,8 @@ static bool explain_cooperation(const kiln_plan *plan, const kiln__plan_op *op, 
     return true;
 }
 
-/* Adds the reason for a launch with clusters: a part of the device may have room for some blocks of a cluster, but not
- * for the whole cluster. */
+/* Adds the reason why the clusters of a cooperative launch do not all fit on the device at once. A part of the device
+ * may have room for some blocks of a cluster, but not for the whole cluster. */
 static bool explain_clusters_at_once(const kiln_plan *plan, const kiln__plan_op *op, kiln__text *out)
 {
     const unsigned *grid = op->as.launch.grid;
@@ -113,7 +113,7 @@ static bool explain_clusters_at_once(const kiln_plan *plan, const kiln__plan_op 
     return true;
 }
 
-/* Names attributes that an old driver may not support. */
+/* Names the attributes of the launch that an old driver may not support. */
 static void explain_attributes(const kiln_plan *plan, const kiln__plan_op *op, kiln__text *out)
 {
     const kiln__launch_attributes *has = &op->as.launch.attributes;

@@ -1,6 +1,6 @@
-/* run.c - one run of a plan. The steps are: fill, compute references, poison, launch, verify, write outputs, verify
- * further runs, measure. run_inside() has the order of these steps. kiln_plan_run() sets their frame: context, limit,
- * files, sandbox, checks, and the lock of the device. */
+/* run.c - runs a plan once. A run has these steps: fill, compute references, poison, launch, verify, write outputs,
+ * verify further runs, measure. The function run_inside() does these steps in order. The function kiln_plan_run() sets
+ * their frame: context, time limit, files, sandbox, checks, and the lock of the device. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "text_internal.h"
 #include "verify_internal.h"
 
-/* The files of a run replace the fills as long as the run lasts. */
+/* Replaces the fills of buffers by the files of a run, as long as the run lasts. */
 static kiln_status set_files(kiln_plan *plan, const kiln_run_options *options, kiln_error **error)
 {
     for (size_t i = 0; i < options->input_count; i++) {
@@ -62,7 +62,7 @@ static kiln_status write_outputs(kiln_plan *plan, const kiln_run_options *option
     return status;
 }
 
-/* Evaluates metrics: flops and bytes before the run, all others after it. */
+/* Evaluates the metrics flops and bytes before the run, and all other metrics after it. */
 static kiln_status set_metrics(kiln_plan *plan, kiln_result *result, bool ran, kiln_error **error)
 {
     kiln__diag diag = {.mem = plan->mem};
@@ -73,10 +73,10 @@ static kiln_status set_metrics(kiln_plan *plan, kiln_result *result, bool ran, k
     return status == KILN_OK && !ready ? kiln__fail_memory(error) : status;
 }
 
-/* ---- the time of inputs ---- */
+/* ---- the time that inputs take ---- */
 
-/* If `same_function` is true, returns whether an earlier input has the same function. Otherwise returns whether an
- * earlier input has the same entry, because one entry was made for both inputs. */
+/* If `same_function` is true, returns whether an earlier input has the same function. If `same_function` is false,
+ * returns whether an earlier input has the same shared entry, which was made once for both inputs. */
 static bool is_repeated(const kiln_plan *plan, size_t at, bool same_function)
 {
     for (size_t i = 0; i < at; i++)
@@ -95,8 +95,8 @@ static double seconds_of(const kiln_plan *plan, const char *function)
     return sum;
 }
 
-/* Writes the time of each host function that made inputs, and the sums. Functions that do not fit into the text are
- * added up as "others". */
+/* Writes the time of each host function that made inputs, and the sums of these times, into the result. The time of
+ * functions that do not fit into the text is added up under the name "others". */
 static void set_inputs(const kiln_plan *plan, kiln_result *result)
 {
     enum { OTHERS = 24 }; /* room for " others=1.23457e-05" */
@@ -128,7 +128,7 @@ static void set_inputs(const kiln_plan *plan, kiln_result *result)
 
 /* ---- a run ---- */
 
-/* The times of one run. estimated is negative if there is no estimate. */
+/* The times of one run. `estimated` is negative if there is no estimate. */
 typedef struct timing {
     bool estimate, sampled;
     double host, estimated;
@@ -146,7 +146,8 @@ static kiln_status begin_capture(kiln_plan *plan, kiln__capture **capture, kiln_
     return status;
 }
 
-/* Runs before_each and the steps, and waits until they have ended. The times cover the steps only. */
+/* Runs before_each and the steps once, and waits until they have ended. The times cover the steps, and not
+ * before_each. */
 static kiln_status run_once(kiln_plan *plan, timing *t, kiln_error **error)
 {
     t->estimated = -1;
@@ -181,7 +182,7 @@ static kiln_status run_once(kiln_plan *plan, timing *t, kiln_error **error)
     return status;
 }
 
-/* Tells the checks that poisoned buffers count as unwritten memory. */
+/* Tells the checks of the simulated device that poisoned buffers count as unwritten memory. */
 static void forget_poison(const kiln_plan *plan)
 {
     for (size_t i = 0; i < plan->variant->buffer_count; i++) {
@@ -192,17 +193,17 @@ static void forget_poison(const kiln_plan *plan)
     }
 }
 
-/* Returns whether nothing is measured after the first run, which took `first` seconds: it took longer than `cut_above`,
- * or a repetition would end after `most_seconds`. That time includes checking the answer, and the runs of
- * verify_again(). */
+/* Returns whether the run ends without repetitions because the first run took too long. `first` is the time of the
+ * first run. It is too long if it exceeds `cut_above`, or if a repetition would end after `most_seconds`. The time from
+ * the first launch includes checking the answer and the runs of verify_again(). */
 static bool is_cut(const kiln_plan *plan, const kiln_run_options *options, double first)
 {
     return (options->cut_above > 0 && first > options->cut_above) ||
            (options->most_seconds > 0 && kiln__seconds_since(plan->limit.begun) + first > options->most_seconds);
 }
 
-/* Tells whether a run can begin again with the initial contents. This is not possible if the caller gave the content of
- an output.
+/* Tells whether a run can begin again with the initial contents. The run cannot begin again if the caller gave the
+ * content of an output.
  */
 static bool can_begin_anew(const kiln_plan *plan)
 {
@@ -212,8 +213,9 @@ static bool can_begin_anew(const kiln_plan *plan)
     return true;
 }
 
-/* Runs the steps again from the initial contents, up to options->verify_runs times in total and for verify_seconds, and
- * fails with KILN_ERROR_WRONG_ANSWER at the first answer that is wrong. The first run has been verified before. */
+/* Runs the steps again from the initial contents, and verifies each answer. Makes up to options->verify_runs runs in
+ * total, for at most verify_seconds, and fails with KILN_ERROR_WRONG_ANSWER at the first wrong answer. The answer of
+ * the first run has already been verified. */
 static kiln_status verify_again(kiln_plan *plan, const kiln_run_options *options, kiln_result *result,
                                 kiln_error **error)
 {
@@ -242,17 +244,18 @@ static kiln_status verify_again(kiln_plan *plan, const kiln_run_options *options
     return status;
 }
 
-/* The default time limit grows by this multiple of the first run's time for each requested repetition. If
- * verify_runs is above 1 and verify_seconds is 0, the limit also grows by this multiple for each of verify_runs. */
+/* The default time limit grows by this number times the first run's time for each repetition that the caller asks for.
+ * If verify_runs is above 1 and verify_seconds is 0, the default limit grows by the same amount for each of
+ * verify_runs. */
 #define REPEATED_TIMES 4
 
-/* The order matters. The references are computed before the steps overwrite their data. The outputs are poisoned after
- * that, and the time limit begins at the first launch. */
+/* The order matters. Computes the references before the steps overwrite the data on which the references depend. Then
+ * poisons the outputs. The time limit begins at the first launch. */
 static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, kiln_result *result, kiln_error **error)
 {
     bool check = !(options->flags & KILN_RUN_NO_VERIFY), simulated = plan->engine->info.simulated;
     timing first = {.estimate = simulated && !(options->flags & KILN_RUN_NO_MEASURE)};
-    /* If the results are not used, only the blocks that the estimate traces need to run. */
+    /* if nobody uses the outputs, the run needs only the blocks that the estimate traces */
     first.sampled = !check && options->output_count == 0 && !plan->dynamic && !plan->capture_folder && !plan->whole;
     const kiln__simulator *simulator = plan->engine->driver.simulator;
     plan->sparse = first.estimate && first.sampled && simulator && simulator->has_model();
@@ -262,7 +265,7 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
     plan->sparse = false;
     if (status == KILN_OK)
         status = set_metrics(plan, result, false, error);
-    /* References come first: the steps may overwrite the data that they depend on. */
+    /* Computes the references first, because the steps may overwrite the data on which the references depend. */
     if (status == KILN_OK && check)
         status = kiln__plan_references(plan, error);
     if (status == KILN_OK && check)
@@ -308,9 +311,9 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
     return status == KILN_OK ? set_metrics(plan, result, true, error) : status;
 }
 
-/* A context can have only one checked run at a time. So this function locks `measuring`, and kiln__plan_end_checks()
- * unlocks it. kiln__plan_measure() also locks `measuring`, but only on a GPU, where runs have no checks. So a checked
- * run never waits for itself. */
+/* A context can have only one run with checks at a time. So this function locks `measuring`, and
+ * kiln__plan_end_checks() unlocks it. kiln__plan_measure() also locks `measuring`, but only on a GPU, where runs have
+ * no checks. So a run with checks never waits for itself. */
 kiln_status kiln__plan_begin_checks(kiln_plan *plan, kiln_error **error)
 {
     if (!plan->engine->driver.simulator)
@@ -323,7 +326,8 @@ kiln_status kiln__plan_begin_checks(kiln_plan *plan, kiln_error **error)
     return kiln__fail(plan->mem, error, KILN_ERROR_MEMORY, "out of memory for the checks, or another run uses them");
 }
 
-/* Converts a finding of the device: adds the text of the source line and the kernel's name in the spec. */
+/* Converts a finding of the device's checks. Adds the text of the source line, and the name that the kernel has in the
+ * spec. */
 typedef struct reporter {
     kiln_plan *plan;
     const kiln_run_options *options;
@@ -357,7 +361,7 @@ void kiln__plan_end_checks(kiln_plan *plan, const kiln_run_options *options)
     pthread_mutex_unlock(&plan->engine->measuring);
 }
 
-/* References that are kernels are compiled first, because the engine's workers end when the process gives up its
+/* Compiles references that are kernels first, because the engine's compile workers end when the process gives up its
  * rights. */
 kiln_status kiln__plan_sandbox(kiln_plan *plan, const kiln_run_options *options, kiln_error **error)
 {
@@ -365,15 +369,16 @@ kiln_status kiln__plan_sandbox(kiln_plan *plan, const kiln_run_options *options,
         return KILN_OK;
     if (!(options->flags & KILN_RUN_NO_VERIFY))
         KILN__TRY(kiln__plan_open_references(plan, error));
-    if (plan->capture_folder) /* the folder is made here, so that the process needs no right to its parent */
+    /* makes the folder of the capture now, so that the process needs no right to the parent folder */
+    if (plan->capture_folder)
         KILN__TRY(kiln__make_folders(plan->mem, plan->capture_folder, 0777, error));
     const kiln__sandbox want = {
         .files = options->inputs, .file_count = options->input_count, .writable = plan->capture_folder};
     return kiln__engine_sandbox(plan->engine, plan->spec, &want, error);
 }
 
-/* Sets the frame of a run, and undoes it in the reverse order, also after a failure. The sandbox cannot be undone: it
- * lasts as long as the process. */
+/* Sets the frame of a run, and undoes it in the reverse order. A failed run undoes it too. The sandbox stays, because a
+ * process cannot regain its rights. */
 kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const kiln_result **result,
                           kiln_error **error)
 {
@@ -393,14 +398,14 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const 
     if (status == KILN_OK)
         status = set_files(plan, &options, error);
     if (status == KILN_OK && files)
-        kiln__plan_forget(plan); /* shapes and contents may come from the files */
+        kiln__plan_forget(plan); /* forgets shapes and contents, because they may come from the files of the run */
     if (status == KILN_OK)
         status = kiln__plan_sandbox(plan, &options, error);
     bool checked = options.flags & KILN_RUN_CHECK;
     if (status == KILN_OK && checked)
         status = kiln__plan_begin_checks(plan, error);
     bool begun = status == KILN_OK && checked;
-    if (status == KILN_OK) { /* work of other processes and other engines would disturb the times */
+    if (status == KILN_OK) { /* waits for other processes and engines, because their work would disturb the times */
         const kiln__waiting how = {.notify = plan->shared->on_wait,
                                    .user = plan->shared->on_wait_user,
                                    .stop = options.stop,
@@ -420,7 +425,8 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const 
         plan->buffers[i].file = NULL;
     if (files)
         kiln__plan_forget(plan);
-    if (!plan->shared->sweep) { /* an application needs its memory more than a faster second run */
+    /* frees memory, because an application needs the memory more than a faster second run */
+    if (!plan->shared->sweep) {
         kiln__shared_drop(plan->shared, "fill ");
         kiln__shared_drop(plan->shared, "file ");
         kiln__shared_drop(plan->shared, "host ");
@@ -429,7 +435,7 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const 
         plan->shared->staging = NULL;
     }
     kiln__engine_leave(plan->engine, previous);
-    if (status == KILN_OK && !plan->shared->sweep) /* a sweep logs this once */
+    if (status == KILN_OK && !plan->shared->sweep) /* a sweep logs this warning once for all its runs */
         kiln__weak_tell(&plan->engine->log, plan->spec->name, made.weak);
     if (status == KILN_OK)
         plan->result = made;

@@ -1,5 +1,5 @@
-/* shared.c - contents that are made once and used by all plans of a sweep: a list of entries with keys, spare device
- * memory, and a staging area. One thread at a time uses such an object. */
+/* shared.c - contents that are made once for all plans of a sweep. The object has a list of entries with keys, spare
+ * device memory, and a staging area. Only one thread at a time may use such an object. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 kiln_status kiln__shared_open(kiln_engine *engine, const kiln_spec *spec, kiln__shared **shared, kiln_error **error)
 {
-    (void)spec; /* the keys identify the contents, so the spec is not needed */
+    (void)spec; /* `spec` is not needed, because the keys identify the contents */
     kiln__shared *made = kiln__calloc(engine->mem, 1, sizeof *made);
     if (!made)
         return kiln__fail_memory(error);
@@ -68,7 +68,8 @@ kiln_status kiln__shared_add(kiln__shared *shared, const char *key, kiln__export
     return KILN_OK;
 }
 
-/* Frees device memory, which waits for the kernels that may use it. So a stuck engine keeps its memory. */
+/* Frees device memory. The driver waits for the kernels that may use the memory. So this function does nothing on a
+ * stuck engine. */
 static void free_device(const kiln__shared *shared, CUdeviceptr pointer)
 {
     if (!atomic_load(&shared->engine->stuck))
@@ -185,7 +186,7 @@ void kiln__shared_free(kiln__shared *shared)
         free_counters(shared);
     }
     if (device)
-        kiln__shared_drop_device(shared); /* without a context the device memory is already freed */
+        kiln__shared_drop_device(shared); /* if the context is gone, the driver has already freed the device memory */
     kiln__shared_drop(shared, "");
     if (device)
         kiln__engine_leave(shared->engine, previous);

@@ -1,9 +1,9 @@
-/* steps.c - evaluates the steps of a variant into operations of the driver. arguments.c evaluates the arguments of
- *launches.
+/* steps.c - evaluates the steps of a variant into operations of the driver. The arguments of launches are evaluated in
+ * arguments.c.
  *
- * A walk evaluates the steps. If no step depends on data on the device, the walk runs once and stores its operations
- * as a program. A launch of the plan is then a loop over that array. With `while` or `host` steps, every launch
- * evaluates the steps again and runs each operation at once.
+ * An object `walk` is one evaluation of the steps. If no step depends on data on the device, the walk runs once and
+ * stores its operations as a program. A launch of the plan is then a loop over that array. If the variant has `while`
+ * or `host` steps, every launch evaluates the steps again and runs each operation at once.
  *
  * The file is long because evaluating steps and making operations share one state. */
 #include <inttypes.h>
@@ -20,16 +20,16 @@
 #include "steps_internal.h"
 #include "texture_internal.h"
 
-/* the largest number of operations of a program; if there are more, each launch evaluates the steps */
+/* the largest number of operations that a program can store; if there are more, each launch evaluates the steps */
 enum { PROGRAM_MOST = 1 << 16 };
 
 typedef struct walk { /* one evaluation of the steps */
     kiln_plan *plan;
     CUstream stream;
-    kiln__program *program; /* the program that gets the operations; NULL means that each operation runs at once */
+    kiln__program *program; /* the program that stores the operations; NULL means that each operation runs at once */
     bool too_long;
-    unsigned done;         /* number of operations so far, for tests of the time limit */
-    kiln__host_work *work; /* NULL means that work of the host is not counted */
+    unsigned done;         /* the number of operations so far; the time limit is tested after every few operations */
+    kiln__host_work *work; /* NULL means that the work of the host is not counted */
     kiln_error **error;
 } walk;
 
@@ -135,8 +135,9 @@ static kiln_status op_failed(walk *w, CUresult result, const kiln__plan_op *op)
     return status;
 }
 
-/* Checks the time limit in a run of many steps. After about a thousand launches a GPU's driver blocks without a time
- * limit. Any launch of the first run may hang, so in the first run the host waits earlier. */
+/* Checks the time limit while a run with many steps enqueues them. After about a thousand launches the driver of a GPU
+ * blocks, and this wait has no time limit. In the first run any launch may hang, so in the first run the host waits
+ * after fewer launches. */
 static kiln_status look_at_time(walk *w)
 {
     enum { LOOK_OPS = 256 };
@@ -150,7 +151,7 @@ static kiln_status look_at_time(walk *w)
                : kiln__limit_fail(plan, result, w->error, "running %s %s", plan->spec->name, plan->variant->name);
 }
 
-/* Runs the operation, or stores it. */
+/* Runs the operation, or stores it in the program. */
 static kiln_status emit(walk *w, const kiln__plan_op *op)
 {
     kiln__program *program = w->program;
@@ -165,7 +166,7 @@ static kiln_status emit(walk *w, const kiln__plan_op *op)
     }
     if (program->count >= PROGRAM_MOST) {
         w->too_long = true;
-        return KILN_ERROR_UNSUPPORTED; /* the caller then evaluates the steps at each launch */
+        return KILN_ERROR_UNSUPPORTED; /* the caller then evaluates the steps again at each launch */
     }
     if (!kiln__grow(w->plan->mem, &program->ops, &program->capacity, program->count + 1, sizeof *program->ops))
         return kiln__fail_memory(w->error);
@@ -195,7 +196,7 @@ static kiln__plan_kernel *find_kernel(walk *w, const kiln__step *step, const kil
     return found;
 }
 
-/* Returns the buffer that an argument names, or NULL if the argument is another expression. */
+/* Returns the buffer whose name is the argument, or NULL if the argument is another expression. */
 static const kiln__plan_buffer *named_buffer(const kiln_plan *plan, const kiln__expr *expr)
 {
     if (kiln__expr_name_count(expr) != 1 || strcmp(kiln__expr_text(expr), kiln__expr_name(expr, 0)) != 0)
@@ -238,8 +239,8 @@ static kiln_status set_dims(walk *w, kiln__expr *const exprs[3], const kiln__sco
     return kiln__plan_diag(w->plan, &diag, KILN_ERROR_SPEC, w->error);
 }
 
-/* Checks that the block and its shared memory do not exceed the limits of the device and of the kernel. Raises the
- * kernel's limit of dynamic shared memory if the launch needs more than it allows. */
+/* Checks that the block and its shared memory do not exceed the limits of the device and of the kernel. If the launch
+ * needs more dynamic shared memory than the kernel allows, raises the kernel's limit. */
 static kiln_status check_block(walk *w, const kiln__step *step, kiln__plan_kernel *kernel, const kiln__plan_op *op)
 {
     const kiln_device_info *info = &w->plan->engine->info;
@@ -261,8 +262,8 @@ static kiln_status check_block(walk *w, const kiln__step *step, kiln__plan_kerne
     return KILN_OK;
 }
 
-/* Evaluates geometry, shared memory, attributes and arguments of a launch, checks them, and emits the operation. A
- * grid extent of 0 skips the launch. */
+/* Evaluates grid, block, shared memory, attributes and arguments of a launch. Checks them, and emits the operation. If
+ * a grid extent is 0, emits nothing. */
 static kiln_status launch(walk *w, const kiln__step *step, const kiln__scope *scope)
 {
     kiln__plan_op op = {.kind = KILN__OP_LAUNCH, .step = step};
@@ -275,7 +276,7 @@ static kiln_status launch(walk *w, const kiln__step *step, const kiln__scope *sc
     if (status != KILN_OK)
         return status;
     if (op.as.launch.grid[0] == 0 || op.as.launch.grid[1] == 0 || op.as.launch.grid[2] == 0)
-        return KILN_OK; /* an empty problem has no work */
+        return KILN_OK; /* a grid extent of 0 means that the problem is empty */
     status = set_dims(w, step->as.launch.block, scope, KILN__EXTENT_BLOCK, op.as.launch.block);
     if (status == KILN_OK && step->as.launch.cluster[0]) {
         op.as.launch.attributes.clustered = true;
@@ -314,8 +315,9 @@ static kiln_status launch(walk *w, const kiln__step *step, const kiln__scope *sc
 
 /* ---- fill, copy, symbol ---- */
 
-/* Fills a buffer with one value, which is checked like the fill of a whole buffer. A memset of the driver sets at
- * most 4 bytes at once. An element of 8 or 16 bytes is set word by word, and then copied in doubling lengths. */
+/* Fills a buffer with one value. The value is checked by the same rules as the fill of a whole buffer. A memset of the
+ * driver sets at most 4 bytes at once. So an element of 8 or 16 bytes is set word by word, and then copied in doubling
+ * lengths. */
 static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scope)
 {
     const kiln__plan_buffer *b = kiln__plan_buffer_named(w->plan, step->as.fill.buffer);
@@ -328,7 +330,7 @@ static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scop
     kiln__pos pos = kiln__expr_pos(step->as.fill.value);
     if (value.kind == KILN_TEXT)
         return fail_at(w, KILN_ERROR_SPEC, pos, "a buffer must be filled with a number, not with a text");
-    /* one element, converted by the rules for a whole buffer */
+    /* the bits of one element, converted by the rules for fills of a buffer */
     uint32_t words[4] = {0}; /* the widest element */
     kiln_array one = {.type = b->type, .dims = 1, .shape = {1}, .data = words};
     kiln__fill_values values = {.kind = KILN__FILL_VALUE, .integers = value.kind != KILN_FLOAT};
@@ -355,7 +357,7 @@ static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scop
         op.as.set.count *= count;
         return emit(w, &op);
     }
-    /* sets the first element word by word; each copy then doubles the filled part */
+    /* sets the first element word by word; each copy below doubles the filled part */
     for (size_t i = 0; i < count && status == KILN_OK; i++) {
         op.as.set.to = b->pointer + sizeof *words * i;
         op.as.set.pattern = words[i];
@@ -372,8 +374,8 @@ static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scop
     return status;
 }
 
-/* Evaluates an optional number of elements, which must not be negative. Its value is `missing` if the spec does not
- * give it. */
+/* Evaluates an optional number of elements, which must not be negative. If the spec gives no number, the result is
+ * `missing`. */
 static kiln_status elements(walk *w, const kiln__expr *expr, const kiln__scope *scope, const char *what,
                             uint64_t missing, uint64_t *value)
 {
@@ -390,7 +392,7 @@ static kiln_status elements(walk *w, const kiln__expr *expr, const kiln__scope *
     return status;
 }
 
-/* Fails if `count` elements from `offset` on are not all in the buffer. */
+/* Fails if any of the `count` elements from `offset` on is outside the buffer. */
 static kiln_status check_range(walk *w, const kiln__step *step, const char *name, const kiln__plan_buffer *b,
                                uint64_t offset, uint64_t count)
 {
@@ -476,8 +478,8 @@ static kiln_status add_host_arg(walk *w, kiln__call_args *args, kiln_array *arra
     return kiln__call_add(args, made) ? KILN_OK : kiln__fail_memory(w->error);
 }
 
-/* Calls a host function. Buffers are copied to the host for the call; buffers that the function requested as outputs
- * are copied back. */
+/* Calls a host function. Copies buffers to the host for the call. Afterwards copies the buffers back that the function
+ * requested as outputs. */
 static kiln_status host(walk *w, const kiln__step *step, const kiln__scope *scope)
 {
     kiln_plan *plan = w->plan;
@@ -522,7 +524,7 @@ static kiln_status host(walk *w, const kiln__step *step, const kiln__scope *scop
 
 static kiln_status walk_steps(walk *w, const kiln__step *steps, size_t count, const kiln__scope *scope);
 
-/* Checks the limit between two rounds of a loop. */
+/* Checks the time limit between two rounds of a loop. */
 static kiln_status still_in_time(walk *w, const kiln__step *step, int64_t round)
 {
     kiln__late late = kiln__limit_late(w->plan);
@@ -530,7 +532,7 @@ static kiln_status still_in_time(walk *w, const kiln__step *step, int64_t round)
         return KILN_OK;
     const kiln__driver *driver = &w->plan->engine->driver;
     CUresult result = driver->simulator ? driver->cuCtxSynchronize_() : CUDA_SUCCESS;
-    if (result != CUDA_SUCCESS) /* a kernel failed, and the driver reports which kernel */
+    if (result != CUDA_SUCCESS) /* a kernel failed, and the driver's result tells which error it was */
         return driver_failed(w, result, step, "running the steps of a loop");
     kiln__text name = {.mem = w->plan->mem};
     kiln__config_print(w->plan->config, &name);
@@ -564,7 +566,7 @@ static kiln_status repeat(walk *w, const kiln__step *step, const kiln__scope *sc
     return status;
 }
 
-/* Reads one element that a loop depends on, and converts it to a value of expressions. */
+/* Reads one element on which the condition of a loop depends, and converts it to a value of expressions. */
 static kiln_status read_element(walk *w, const kiln__step *step, const kiln__read *read, const kiln__scope *scope,
                                 kiln_setting *setting)
 {
@@ -600,7 +602,7 @@ static kiln_status read_element(walk *w, const kiln__step *step, const kiln__rea
     return KILN_OK;
 }
 
-/* Waits for the stream and reads the elements that the condition uses. */
+/* Waits for the stream, and reads the elements that the condition of a loop uses. */
 static kiln_status read_all(walk *w, const kiln__step *step, const kiln__scope *scope, kiln_setting *settings)
 {
     CUresult result = kiln__limit_wait_stream(w->plan, w->stream);
@@ -612,8 +614,8 @@ static kiln_status read_all(walk *w, const kiln__step *step, const kiln__scope *
     return status;
 }
 
-/* A `while` step: reads the elements, evaluates the condition, walks the body. It fails if the condition still holds
- * after `at_most` rounds. */
+/* Runs a `while` step. In each round it reads the elements, evaluates the condition and walks the body. The step fails
+ * if its condition still holds after `at_most` rounds. */
 static kiln_status loop(walk *w, const kiln__step *step, const kiln__scope *scope)
 {
     kiln_setting *settings = kiln__calloc(w->plan->mem, step->as.loop.read_count + 1, sizeof *settings);
@@ -690,8 +692,8 @@ static void reset_slots(kiln_plan *plan)
         plan->slots[i] = (unsigned)i;
 }
 
-/* Builds the program, the array of driver calls, by a walk over the steps. *dynamic becomes true if there are too many
- * calls to store. */
+/* Builds a program, which is an array of driver calls, by a walk over the steps. Sets *dynamic to true if there are too
+ * many calls to store. */
 static kiln_status build(kiln_plan *plan, kiln__program *program, const kiln__step *steps, size_t count, bool *dynamic,
                          kiln_error **error)
 {
@@ -724,8 +726,8 @@ static kiln_status walk_now(walk *w, const kiln__step *steps, size_t count)
     return status == KILN_OK ? kiln__textures_end(plan, w->error) : status;
 }
 
-/* Copies buffers into the arrays of textures. This happens before the time of the steps begins, so the steps must be
- * known by then. */
+/* Copies buffers into the CUDA arrays of textures. This copy is not part of the measured time. So the steps must be
+ * evaluated before the time begins. */
 static kiln_status fill_arrays(kiln_plan *plan, bool before, CUstream stream, kiln_error **error)
 {
     const kiln__variant *variant = plan->variant;
@@ -735,7 +737,7 @@ static kiln_status fill_arrays(kiln_plan *plan, bool before, CUstream stream, ki
     return status == KILN_OK ? kiln__textures_fill(plan, stream, error) : status;
 }
 
-/* Builds the program if it is out of date, then runs it; dynamic steps are walked instead. */
+/* If the program is out of date, builds it. Then runs the program. Dynamic steps are evaluated instead. */
 kiln_status kiln__steps_enqueue(kiln_plan *plan, bool before, CUstream stream, kiln_error **error)
 {
     kiln__program *program = before ? &plan->before : &plan->steps;
@@ -767,10 +769,10 @@ kiln_status kiln__steps_enqueue(kiln_plan *plan, bool before, CUstream stream, k
     return KILN_OK;
 }
 
-/* ---- geometry for kiln_plan_kernel() ---- */
+/* ---- the geometry for kiln_plan_kernel() ---- */
 
-/* Evaluates the geometry of each kernel's first launch without running anything. Expressions that need data are
- * skipped. */
+/* Evaluates the geometry of each kernel's first launch without running anything. Skips expressions that need data from
+ * the device. */
 static void geometry(kiln_plan *plan, const kiln__step *steps, size_t count, const kiln__scope *scope)
 {
     for (size_t i = 0; i < count; i++) {

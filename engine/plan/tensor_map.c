@@ -1,5 +1,5 @@
-/* tensor_map.c - tensor maps as arguments: evaluates them, checks the driver's rules, and calls the driver to make them
- * (CUDA Driver API, "Tensor Map Object Management"). */
+/* tensor_map.c - tensor maps as arguments. Evaluates a map, checks the rules of the driver, and calls the driver to
+ * make the map (CUDA Driver API, "Tensor Map Object Management"). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ typedef struct making {
     const kiln__plan_buffer *buffer;
     const char *kernel;
     size_t number;
-    unsigned bits; /* bits of an element */
+    unsigned bits; /* the number of bits of an element */
     kiln__tensor_map map;
     kiln_error **error;
 } making;
@@ -26,7 +26,7 @@ typedef struct making {
 
 /* ---- types ---- */
 
-/* X(name in a spec, cuda.h's name, bits) */
+/* X(name in a spec, name in cuda.h, bits) */
 #define TYPES(X)                                                                                                       \
     X("u8", UINT8, 8)                                                                                                  \
     X("u16", UINT16, 16)                                                                                               \
@@ -57,8 +57,8 @@ static const struct {
 static const char type_list[] = TYPES(KILN_X);
 #undef KILN_X
 
-/* Returns the type that copies elements of a buffer's type. Floats of one byte and small signed integers are copied as
- * bytes. */
+/* Returns the data type of a tensor map that copies elements of a buffer's type. Floats of one byte and small signed
+ * integers are copied as bytes without a sign. */
 static const char *type_of(kiln_type type)
 {
     switch (type) {
@@ -104,7 +104,7 @@ static kiln_status evaluate(making *m, const kiln__expr *expr, const char *what,
     return status;
 }
 
-/* Returns the index in `allowed` that the expression selects; 0 if there is no expression. */
+/* Returns the index of the expression's value in `allowed`. Returns 0 if there is no expression. */
 static kiln_status choose(making *m, const kiln__expr *expr, const char *what, const int64_t *allowed, size_t count,
                           int *chosen)
 {
@@ -126,9 +126,10 @@ static kiln_status choose(making *m, const kiln__expr *expr, const char *what, c
     return status;
 }
 
-/* ---- the parts ---- */
+/* ---- the parts of a tensor map ---- */
 
-/* Sets the shape. A spec lists the outermost dimension first, the driver the innermost. */
+/* Sets the shape. Sets the shape of the map. A spec lists the outermost dimension first, and the driver lists the
+ * innermost dimension first. */
 static kiln_status set_shape(making *m)
 {
     const kiln__tensor *t = m->tensor;
@@ -150,7 +151,8 @@ static kiln_status set_shape(making *m)
     return KILN_OK;
 }
 
-/* Sets the strides, given in elements of the map. Without a list the rows lie one after the other. */
+/* Sets the strides of the map, which a spec gives in elements. If the spec lists no strides, the rows lie one after the
+ * other. */
 static kiln_status set_strides(making *m)
 {
     const kiln__tensor *t = m->tensor;
@@ -177,8 +179,8 @@ static kiln_status set_strides(making *m)
     return KILN_OK;
 }
 
-/* Checks that everything that the map can reach lies in the buffer. Otherwise the kernel could copy from outside the
- * buffer. */
+/* Checks that all memory that the map can reach lies in the buffer. Otherwise the kernel could copy data from outside
+ * the buffer. */
 static kiln_status check_extent(making *m, uint64_t offset)
 {
     const uint64_t bytes = m->buffer->bytes - offset;
@@ -186,7 +188,7 @@ static kiln_status check_extent(making *m, uint64_t offset)
     for (unsigned d = 1; d < m->map.rank; d++) {
         uint64_t more;
         if (m->map.shape[d] == 0)
-            return KILN_OK; /* one of the rules below reports this */
+            return KILN_OK; /* a rule of the driver that is checked below reports this case */
         if (__builtin_mul_overflow(m->map.shape[d] - 1, m->map.strides[d], &more) || more > most || end + more > most)
             more = most;
         end += more;
@@ -258,7 +260,7 @@ static kiln_status set_steps(making *m)
     return status;
 }
 
-/* Evaluates the modes: interleave, swizzle, L2 promotion, fill of elements outside. */
+/* Evaluates the modes of the map: interleave, swizzle, L2 promotion, and the fill of elements outside the bounds. */
 static kiln_status set_modes(making *m)
 {
     static const int64_t swizzles[] = {0, 32, 64, 128}, atoms[] = {16, 32, 64}, spans[] = {0, 16, 32};
@@ -290,7 +292,7 @@ static kiln_status set_modes(making *m)
 
 /* ---- the map ---- */
 
-/* Returns the position in the spec of the field that a rule is about. */
+/* Returns the position in the spec of the field to which a rule applies. */
 static kiln__pos place_of(const making *m, kiln__tensor_field field)
 {
     static const kiln__tensor_at places[] = {
@@ -345,7 +347,7 @@ static kiln_status encode(making *m, void *to)
                                    m->arg->text);
 }
 
-/* Evaluates the parts, checks the rules that the driver states, and lets the driver make the map. */
+/* Evaluates the parts of a map, checks the rules that the driver's manual states, and lets the driver make the map. */
 kiln_status kiln__tensor_map_make(kiln_plan *plan, const kiln__argument *arg, const kiln__plan_kernel *kernel,
                                   size_t number, const kiln__scope *scope, CUdeviceptr address, void *to,
                                   kiln_error **error)

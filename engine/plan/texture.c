@@ -1,5 +1,6 @@
-/* texture.c - texture objects as arguments: evaluates them, checks the limits of the device, and calls the driver to
- * make them. Arguments with equal keys share one object, which lives as long as the steps use it. */
+/* texture.c - texture objects as arguments. Evaluates a texture, checks the limits of the device, and calls the driver
+ * to make the texture object. Arguments with equal keys share one texture object, which lives as long as the steps use
+ * it. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -36,7 +37,7 @@ static kiln_status evaluate(making *m, const kiln__expr *expr, const char *what,
     return status;
 }
 
-/* Returns a limit of the device. If the device does not know the attribute, there is no limit. */
+/* Returns a limit of the device. If the device does not know the attribute, returns a value that sets no limit. */
 static uint64_t attribute(const making *m, CUdevice_attribute which)
 {
     int value = 0;
@@ -47,7 +48,7 @@ static uint64_t attribute(const making *m, CUdevice_attribute which)
 
 /* ---- texels ---- */
 
-/* Sets format, number of channels and size of a texel from the argument and the buffer's type. */
+/* Sets the format, the number of channels and the size of a texel, from the argument and the type of the buffer. */
 static kiln_status set_texels(making *m)
 {
     static const struct {
@@ -93,7 +94,7 @@ static kiln_status set_texels(making *m)
 
 /* ---- extents ---- */
 
-/* Reads the extents in texels, the outermost first, from the spec or from the buffer's shape. */
+/* Reads the extents in texels from the spec or from the buffer's shape. The outermost extent comes first. */
 static kiln_status read_extents(making *m, uint64_t extents[KILN__TEXTURE_MOST], size_t *count)
 {
     const kiln__texture *t = m->written;
@@ -124,7 +125,7 @@ static kiln_status read_extents(making *m, uint64_t extents[KILN__TEXTURE_MOST],
     return KILN_OK;
 }
 
-/* Returns the attribute that limits each extent, the innermost first, layers last. */
+/* Returns the device attributes that limit the extents. The innermost extent comes first, and the layers come last. */
 static const CUdevice_attribute *limits_of(const kiln__texture_key *key)
 {
 #define LIMIT(name) CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE##name
@@ -175,7 +176,7 @@ static kiln_status set_extents(making *m)
     return KILN_OK;
 }
 
-/* Sets the distance of rows, and checks that all rows lie in the buffer. */
+/* Sets the distance between two rows, and checks that all rows lie in the buffer. */
 static kiln_status set_pitch(making *m)
 {
     const kiln__texture *t = m->written;
@@ -206,7 +207,7 @@ static kiln_status set_pitch(making *m)
     return KILN_OK;
 }
 
-/* ---- accesses outside, and the place of the texels ---- */
+/* ---- accesses outside the texture, and the memory of the texels ---- */
 
 static kiln_status set_address_modes(making *m)
 {
@@ -230,7 +231,8 @@ static kiln_status set_address_modes(making *m)
     return KILN_OK;
 }
 
-/* Checks the place of the texels: the requirements for reading a buffer's own memory, or for copying it into an array.
+/* Checks the rules for the memory of the texels. One set of rules is for reading a buffer's own memory, another for
+ * copying it into a CUDA array.
  */
 static kiln_status check_place(making *m)
 {
@@ -262,7 +264,7 @@ static kiln_status check_place(making *m)
     return KILN_OK;
 }
 
-/* ---- the object ---- */
+/* ---- the texture object ---- */
 
 static CUresult make_array(const kiln__driver *driver, const kiln__texture_key *key, CUarray *array)
 {
@@ -275,7 +277,7 @@ static CUresult make_array(const kiln__driver *driver, const kiln__texture_key *
     return driver->cuArray3DCreate_(array, &shape);
 }
 
-/* Makes the texture object over linear memory, pitched memory or an array. */
+/* Makes a texture object over linear memory, pitched memory or a CUDA array. */
 static CUresult make_object(const kiln__driver *driver, kiln__plan_texture *made)
 {
     const kiln__texture_key *key = &made->key;
@@ -314,7 +316,7 @@ static void destroy(const kiln_plan *plan, kiln__plan_texture *texture)
         plan->engine->driver.cuArrayDestroy_(texture->array);
 }
 
-/* Returns the texture with this key, and makes it if needed. */
+/* Returns the texture object with this key. If it does not exist yet, makes the object. */
 static kiln_status find_or_make(making *m, uint64_t *object)
 {
     kiln_plan *plan = m->plan;
@@ -342,7 +344,7 @@ static kiln_status find_or_make(making *m, uint64_t *object)
     return KILN_OK;
 }
 
-/* Evaluates the key of an argument, and returns the object with that key. */
+/* Evaluates the key of an argument, and returns the texture object with this key. */
 kiln_status kiln__texture_make(kiln_plan *plan, const kiln__argument *arg, const kiln__plan_kernel *kernel,
                                size_t number, const kiln__scope *scope, CUdeviceptr address, uint64_t *object,
                                kiln_error **error)
@@ -419,7 +421,8 @@ kiln_status kiln__textures_end(kiln_plan *plan, kiln_error **error)
         gone += plan->textures[i].needed == 0;
     if (gone == 0)
         return KILN_OK;
-    CUresult result = kiln__limit_wait_all(plan); /* an earlier launch may still read these textures */
+    /* waits for earlier launches, because they may still read these textures */
+    CUresult result = kiln__limit_wait_all(plan);
     if (result != CUDA_SUCCESS)
         return kiln__limit_fail(plan, result, error, "waiting for launches that use textures");
     for (size_t i = 0; i < plan->texture_count; i++)

@@ -1,4 +1,4 @@
-/* verify.c - the expected outputs, and the comparison with them. */
+/* verify.c - computes the expected outputs, and compares the outputs of a run with them. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -18,13 +18,13 @@
 
 /* ---- references ----
  *
- * A reference is a list of arrays by the names of outputs. The shared part stores it under a key of everything that
- * determines it: sizes, inputs, initial contents. Contents from the caller have no key, so a reference that depends on
- * them is used for one run only. A variant's own inputs may depend on its params. They are in the key only if the host
- * function reads them. */
+ * A reference is a list of arrays under the names of the outputs. The shared object stores a reference under a key that
+ * has everything on which the reference depends: sizes, inputs, initial contents. Contents from the caller have no key.
+ * So a reference that depends on them is used for one run only. A variant's own inputs may depend on its params. The
+ * key has the variant's own inputs only if the host function reads them. */
 
-#define ONCE "once " /* prefix of the keys of references for one run */
-#define OWN "own "   /* prefix for references that depend on the variant's own inputs */
+#define ONCE "once " /* the prefix for keys of references that are used for one run only */
+#define OWN "own "   /* the prefix for keys of references that depend on the variant's own inputs */
 
 static const char *const kinds[] = {"host function", "variant", "file", "command"};
 
@@ -43,7 +43,7 @@ static bool reference_key(kiln_plan *plan, const kiln__verify *verify, bool own,
         bool temporary = false;
         kiln__plan_buffer *b = &plan->buffers[i];
         once = once || (b->custom && !b->buffer->out);
-        /* The content's key is made with the content; without a content the key is type and shape. */
+        /* The key of a content is made with the content. If a buffer has no content, its key is its type and shape. */
         kiln__text_printf(&rest, "\n%s %s", b->buffer->name, kiln__type_name(b->type));
         for (int d = 0; d < b->dims; d++)
             kiln__text_printf(&rest, " %" PRIu64, b->shape[d]);
@@ -70,7 +70,7 @@ static bool reference_key(kiln_plan *plan, const kiln__verify *verify, bool own,
     return made;
 }
 
-/* Adds an array to a list, which then owns the array. On failure the array is freed. */
+/* Adds an array to a list. The list then owns the array. ---- references by a host function ---- */
 static kiln_status add_array(kiln_plan *plan, kiln__export **list, const char *name, kiln_array *array,
                              kiln_error **error)
 {
@@ -94,8 +94,8 @@ static bool is_sampled(const kiln_plan *plan, const kiln__buffer *buffer)
     return false;
 }
 
-/* Returns whether the host function may leave elements out: each `verify` entry that compares with its outputs has
- * `sampled`, and the caller does not need the whole answer. */
+/* Returns whether the host function may leave elements of its outputs out. It may if each `verify` entry that compares
+ * with its outputs has `sampled`, and the caller does not need the whole answer. */
 static bool may_leave_elements(const kiln_plan *plan, const char *host)
 {
     if (plan->answer_use == KILN__ANSWER_WHOLE)
@@ -108,9 +108,9 @@ static bool may_leave_elements(const kiln_plan *plan, const char *host)
     return true;
 }
 
-/* Tells whether a host function may export sums with random weights in place of most elements of its output
- * (kiln__array_compare_projected). It may if exactly one `verify` entry compares with its outputs, by tolerances and
- * without `sampled`. It may not if the caller needs the whole answer. */
+/* Tells whether a host function may export sums with random weights instead of most elements of its output
+ * (kiln__array_compare_projected). It may export sums if exactly one `verify` entry compares with its outputs, by
+ * tolerances and without `sampled`. It may not export sums if the caller needs the whole answer. */
 static bool may_project(const kiln_plan *plan, const char *host)
 {
     size_t count = 0;
@@ -124,8 +124,8 @@ static bool may_project(const kiln_plan *plan, const char *host)
     return count == 1 && !exact && plan->answer_use != KILN__ANSWER_WHOLE;
 }
 
-/* Adds every buffer of the spec under its name. Outputs are copies for the function to write, and are returned in
- * *outputs. Other arrays that were created for the call are returned in *borrowed. */
+/* Adds every buffer of the spec under its name. The function writes its outputs into copies, which are returned in
+ * *outputs. *borrowed gets the other arrays that were made for the call. */
 static kiln_status add_buffers(kiln_plan *plan, kiln__call_args *args, kiln__export **outputs, kiln__export **borrowed,
                                kiln_error **error)
 {
@@ -148,7 +148,7 @@ static kiln_status add_buffers(kiln_plan *plan, kiln__call_args *args, kiln__exp
             temporary = true;
         }
         if (b->buffer->fill.kind == KILN__FILL_NONE && !b->file && is_sampled(plan, b->buffer))
-            kiln__array_poison(&array); /* elements that the function does not compute keep this poison */
+            kiln__array_poison(&array); /* elements that the function does not compute keep the poison */
         kiln__call_arg arg = {.name = b->buffer->name, .kind = KILN__CALL_ARRAY, .writable = b->buffer->out};
         kiln__export **list = b->buffer->out ? outputs : borrowed;
         if (temporary) {
@@ -167,8 +167,8 @@ static kiln_status add_buffers(kiln_plan *plan, kiln__call_args *args, kiln__exp
     return status;
 }
 
-/* Adds the values that the function has under other names than the spec. They come first, because a look-up finds the
- * first entry of a name. */
+/* Adds the values to which the function gives other names than the spec. These values come first, because a look-up
+ * finds the first value with a name. */
 static kiln_status add_renamed(kiln_plan *plan, const kiln__verify *verify, kiln__call_args *args, kiln_error **error)
 {
     size_t before = args->count;
@@ -178,7 +178,7 @@ static kiln_status add_renamed(kiln_plan *plan, const kiln__verify *verify, kiln
         const kiln__call_arg *buffer = NULL;
         for (size_t k = 0; arg->expr && k < plan->spec->buffer_count; k++)
             if (strcmp(plan->buffers[k].buffer->name, kiln__expr_text(arg->expr)) == 0)
-                buffer = &args->args[k]; /* the buffers were added first */
+                buffer = &args->args[k]; /* the buffers are the first arguments of the list */
         kiln__call_arg renamed = buffer ? *buffer : (kiln__call_arg){0};
         renamed.name = arg->name;
         if (!buffer)
@@ -197,8 +197,8 @@ static kiln_status add_renamed(kiln_plan *plan, const kiln__verify *verify, kiln
     return KILN_OK;
 }
 
-/* Warns of arguments that the spec names and the function does not read. Such an argument is usually a mistake,
- * because the function then computes something else than the author expects. The named arguments come first in
+/* Warns of arguments that the spec names and the function does not read. Such an argument is usually a mistake, because
+ * the function then computes another result than the author expects. The arguments that the spec names come first in
  * `args`, in the order of the spec. The names of an input's exports have several parts, so they never equal a name of
  * the spec. */
 static void warn_unread(kiln_plan *plan, const kiln__verify *verify, const kiln__call_args *args)
@@ -220,9 +220,9 @@ static bool has_shape(const kiln__export *export, kiln_type type, int dims, cons
            memcmp(export->array.shape, shape, (size_t)dims * sizeof *shape) == 0;
 }
 
-/* Finds the random sums that a host function exported in place of most elements of an output, which is *want. Leaves
- * *projection without sums if the function exported no sums. Returns false if their types or shapes do not fit the
- * output, because the comparison reads as many weights and sums as the output needs. */
+/* Finds the random sums that a host function exported instead of most elements of an output, whose array is *want.
+ * Leaves *projection without sums if the function exported no sums. Returns false if the types or shapes of the sums do
+ * not fit the output, because the comparison reads as many weights and sums as the output needs. */
 static bool find_projection(const kiln__export *exports, const kiln_array *want, kiln__projection *projection)
 {
     const kiln__export *weights = kiln__export_find(exports, "verify.weights"),
@@ -239,7 +239,7 @@ static bool find_projection(const kiln__export *exports, const kiln_array *want,
     return true;
 }
 
-/* Tells whether a reference from disk has the output that is verified, and sums that fit it. */
+/* Tells whether a reference from disk has the output that is verified, and sums that fit the output. */
 static bool is_usable(const kiln__export *kept, const char *output)
 {
     kiln__projection projection;
@@ -247,14 +247,15 @@ static bool is_usable(const kiln__export *kept, const char *output)
     return found && found->is_array && find_projection(kept, &found->array, &projection);
 }
 
-/* If the disk has the reference, takes it in place of the outputs that were made for the function to write. */
+/* If the reference is on disk, returns it in *outputs, in place of the arrays that were made for the function to
+ * write. */
 static bool take_kept(kiln_plan *plan, const kiln__verify *verify, const kiln__text *key, kiln__export **outputs,
                       kiln__unit *unit)
 {
     kiln__export *kept;
     if (!kiln__reference_find(plan, key, unit, &kept))
         return false;
-    if (!is_usable(kept, verify->buffer)) { /* Kiln did not write this entry */
+    if (!is_usable(kept, verify->buffer)) { /* a file with this content was not written by Kiln */
         kiln__exports_free(plan->mem, kept);
         kiln__unit_free(unit);
         return false;
@@ -264,7 +265,7 @@ static bool take_kept(kiln_plan *plan, const kiln__verify *verify, const kiln__t
     return true;
 }
 
-/* Calls the host function, and moves its exports to the end of the outputs. */
+/* Calls the host function, and appends its exports to the outputs. */
 static kiln_status call_host(kiln_plan *plan, const kiln__verify *verify, kiln__call_args *args, kiln__export **outputs,
                              kiln_error **error)
 {
@@ -278,10 +279,10 @@ static kiln_status call_host(kiln_plan *plan, const kiln__verify *verify, kiln__
     return status;
 }
 
-/* Takes the answer of a host function from disk, or calls the function and keeps its answer. The arguments from
- * `shared` on are the variant's own inputs. A function that does not read them has the same answer for all variants,
- * so its key does not contain them. Only the first call shows which of the two keys a function has, so both are
- * tried. */
+/* Reads the answer of a host function from disk. If it is not there, calls the function and keeps its answer. The
+ * arguments from `shared` on are the variant's own inputs. A function that does not read them has the same answer for
+ * all variants, so its key does not contain them. Only the first call shows which of the two keys a function has. So
+ * both keys are tried. */
 static kiln_status find_or_call(kiln_plan *plan, const kiln__verify *verify, kiln__call_args *args, size_t shared,
                                 bool *own, kiln__export **outputs, kiln__unit *unit, kiln_error **error)
 {
@@ -309,7 +310,7 @@ static kiln_status find_or_call(kiln_plan *plan, const kiln__verify *verify, kil
     return status;
 }
 
-/* *own: the function read the variant's own inputs, or asked for an argument that does not exist. */
+/* Sets *own if the function read the variant's own inputs, or asked for an argument that does not exist. */
 static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *own, kiln__export **outputs,
                            kiln__unit *unit, kiln_error **error)
 {
@@ -329,7 +330,7 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *ow
     args.hint = "; {host: NAME, X: y} gives it 'y' as 'X' (kiln help hosts)";
     if (status == KILN_OK)
         status = add_renamed(plan, verify, &args, error);
-    /* arguments that do not depend on the variant: the variant's inputs come after the inputs of the spec */
+    /* the number of arguments that all variants share; the variant's own inputs come after them */
     size_t shared = args.count;
     for (size_t i = 0; i < plan->variant->input_count && status == KILN_OK; i++) {
         if (!kiln__call_add_exports(&args, plan->inputs[i].input->name, plan->inputs[i].entry->values, ""))
@@ -344,9 +345,9 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *ow
     return status;
 }
 
-/* ---- by a command ---- */
+/* ---- references by a command ---- */
 
-/* Takes the answer of a command from disk, or runs the command and keeps its answer. */
+/* Reads the answer of a command from disk. If it is not there, runs the command and keeps its answer. */
 static kiln_status by_command(kiln_plan *plan, const kiln__verify *verify, kiln__export **outputs, kiln__unit *unit,
                               kiln_error **error)
 {
@@ -367,9 +368,9 @@ static kiln_status by_command(kiln_plan *plan, const kiln__verify *verify, kiln_
     return status;
 }
 
-/* ---- by another variant ---- */
+/* ---- references by another variant ---- */
 
-/* Copies contents from the caller to the other plan. */
+/* Copies the contents that the caller gave to the other plan. */
 static kiln_status hand_over(kiln_plan *plan, kiln_plan *other, kiln_error **error)
 {
     const kiln__driver *driver = &plan->engine->driver;
@@ -395,7 +396,7 @@ static kiln_status run_other(kiln_plan *plan, kiln_plan *other, kiln__export **o
 {
     kiln_status status = hand_over(plan, other, error);
     other->limit = (kiln__limit){.usual = plan->limit.usual, .seconds = plan->limit.seconds, .stop = plan->limit.stop};
-    kiln__limit_start(other); /* the time limit also holds for the reference */
+    kiln__limit_start(other); /* the time limit of the run also applies to the reference */
     other->limit.first = true;
     if (status == KILN_OK)
         status = kiln__steps_enqueue(other, true, NULL, error);
@@ -456,10 +457,11 @@ static kiln_status by_variant(kiln_plan *plan, const kiln__verify *verify, kiln_
     return status;
 }
 
-/* ---- all kinds ---- */
+/* ---- references of all kinds ---- */
 
-/* Finds the expected answer, or makes it and keeps it for the sweep. *projection gets the sums that stand for the
- * elements that *want lacks. It has no sums if *want is complete. *own_key (may be NULL) gets the key of the entry. */
+/* Finds the expected answer of a `verify` entry. If it does not exist yet, makes it and keeps it for the sweep. The
+ * projection gets the sums for the elements that *want lacks. It has no sums if *want has all elements. The key of the
+ * shared entry is stored in *own_key, which may be NULL. */
 static kiln_status find_reference(kiln_plan *plan, const kiln__verify *verify, const kiln_array **want,
                                   kiln__projection *projection, const char **own_key, kiln_error **error)
 {
@@ -476,7 +478,8 @@ static kiln_status find_reference(kiln_plan *plan, const kiln__verify *verify, c
             *own_key = entry->key;
         return status;
     }
-    kiln__text keys[2] = {{.mem = plan->mem}, {.mem = plan->mem}}; /* without the variant's own inputs, and with them */
+    /* the first key is without the variant's own inputs, the second has them */
+    kiln__text keys[2] = {{.mem = plan->mem}, {.mem = plan->mem}};
     kiln_status status = KILN_OK;
     bool own = false;
     for (int i = 0; i < 2 && status == KILN_OK && !entry; i++) {
@@ -520,7 +523,7 @@ static kiln_status find_reference(kiln_plan *plan, const kiln__verify *verify, c
     return KILN_OK;
 }
 
-/* Returns true if the plan is the reference variant at the params of the reference, so that it would be compared with
+/* Returns true if the plan is the reference variant at the params of the reference. It would then be compared with
  * itself. */
 static bool is_its_own_reference(const kiln_plan *plan, const kiln__verify *verify)
 {
@@ -593,13 +596,14 @@ static kiln_status fail_shape(kiln_plan *plan, const kiln__verify *verify, const
 
 /* ---- the answer of another variant ----
  *
- * If a reference has only a part of the elements, it cannot show that the other elements are right. But if two variants
- * with different code agree in all elements, and agree with the reference in its elements, a mistake would have to be
- * in both variants. */
+ * If a reference has only a part of the elements, it cannot show that the other elements of an answer are right. But if
+ * two variants with different code agree in all elements, and agree with the reference where it has elements, a mistake
+ * would have to be in both variants. */
 
-#define ANSWER "answer " /* prefix of the keys of kept answers, by the output's name */
+#define ANSWER "answer " /* the prefix for keys of kept answers, which end with the output's name */
 
-/* Keeps the answer as an entry with two exports: the array, followed by an array of the variant's two tolerances. */
+/* Keeps an answer as an entry with two exports: the array of the answer, and an array of the variant's two
+ * tolerances. */
 static kiln_status keep_answer(kiln_plan *plan, const char *name, const kiln_array *got, double rtol, double atol,
                                kiln_error **error)
 {
@@ -634,15 +638,15 @@ static kiln_status keep_answer(kiln_plan *plan, const char *name, const kiln_arr
     if (status == KILN_OK) {
         kiln__shared_drop(plan->shared, key.data);
         status = kiln__shared_add(plan->shared, key.data, list, &entry, error);
-        list = NULL; /* the entry owns the list now, or the list was freed */
+        list = NULL; /* the entry has taken ownership of the list, or has freed it */
     }
     kiln__exports_free(plan->mem, list);
     kiln__text_free(&key);
     return status;
 }
 
-/* Compares with the kept answer, if there is a kept answer of this type and shape. Each of the two answers may be
- * wrong by the tolerance of its variant, so the tolerances are added. */
+/* Compares an answer with the kept answer, if there is a kept answer of the same type and shape. Each of the two
+ * answers may be wrong by the tolerance of its own variant, so the two tolerances are added. */
 static void compare_with_kept(kiln_plan *plan, const kiln__verify *verify, const kiln_array *got, double rtol,
                               double atol, kiln__difference *difference)
 {
@@ -658,15 +662,16 @@ static void compare_with_kept(kiln_plan *plan, const kiln__verify *verify, const
                         difference);
 }
 
-/* The reference of an output, and how it is compared. */
+/* The reference of an output, and the way in which the output is compared with it. */
 typedef struct judgement {
-    const char *key; /* key of the reference */
-    kiln_array want; /* array with the type of the reference's elements */
+    const char *key; /* the key of the reference */
+    kiln_array want; /* an array with the elements of the reference */
     kiln__projection projection;
     double rtol, atol;
 } judgement;
 
-/* Finds the reference of an entry of `verify`, and evaluates the tolerances. `got` needs no data. */
+/* Finds the reference of an entry of `verify`, and evaluates the tolerances. Drops the references for one run, because
+ * the key of a reference does not contain the content that the caller wrote to an output. */
 static kiln_status find_judgement(kiln_plan *plan, const kiln__verify *verify, const kiln_array *got, judgement *by,
                                   kiln_error **error)
 {
@@ -702,8 +707,7 @@ kiln_status kiln__once_expect(kiln_plan *plan, size_t number, kiln__once_expecte
     *expected = (kiln__once_expected){.exact = verify->exact};
     memcpy(got.shape, b->shape, sizeof got.shape);
     plan->answer_use = KILN__ANSWER_WHOLE;
-    /* The key of a reference does not contain content that the caller wrote to an output. So such a reference must
-     * not be found again. */
+    /* So no later run may find such a reference. */
     kiln__shared_drop(plan->shared, ONCE);
     kiln__shared_drop(plan->shared, kinds[verify->against]);
     kiln__shared_drop(plan->shared, OWN);
@@ -740,8 +744,9 @@ static bool is_partly(const kiln_plan *plan, const kiln__verify *verify, const j
     return (by->projection.sums || verify->sampled) && plan->answer_use != KILN__ANSWER_WHOLE;
 }
 
-/* Compares an output on the device. *right is true only if the device can do it and every element is right. Data of
- * the caller has no key that identifies its content, so a reference that depends on it has no copy on the device. */
+/* Compares an output on the device. *right is true only if the device can compare the output and every element is
+ * right. The key of a reference does not identify data of the caller. So a reference that depends on such data has no
+ * copy on the device. */
 static kiln_status judge_on_device(kiln_plan *plan, const kiln__plan_buffer *b, const kiln__verify *verify,
                                    const judgement *by, kiln__difference *difference, bool *right, kiln_error **error)
 {
@@ -765,9 +770,9 @@ static kiln_status judge_on_device(kiln_plan *plan, const kiln__plan_buffer *b, 
     return KILN_OK;
 }
 
-/* Compares an output that is on the host. If the reference covers only a part of the elements and finds no fault,
- * keeps the answer for other variants, or compares it with a kept answer. *against names the kept answer in the
- * second case. */
+/* Compares an output that has been copied to the host. If the reference has only some of the elements and they are
+ * right, keeps the answer for other variants, or compares it with a kept answer. If the output is compared with a kept
+ * answer, *against is the name of this answer. */
 static kiln_status judge_on_host(kiln_plan *plan, const kiln__verify *verify, const judgement *by,
                                  const kiln_array *got, kiln__difference *difference, const char **against,
                                  kiln_error **error)
@@ -789,12 +794,13 @@ static kiln_status judge_on_host(kiln_plan *plan, const kiln__verify *verify, co
     return KILN_OK;
 }
 
-/* Checks that an output without a reference was written. */
+/* Checks that the kernel wrote an output without a reference. */
 static void look_at_unverified(kiln_plan *plan, const kiln__plan_buffer *b, const char *name, const kiln_array *got,
                                kiln__text *wrong)
 {
     if (b->buffer->fill.kind != KILN__FILL_NONE || b->file || b->bytes < 16)
-        return; /* the buffer was not poisoned, or is too short to distinguish the pattern from a result */
+        /* nothing to check: the buffer was not poisoned, or it is too short to distinguish the poison from a result */
+        return;
     size_t width, size = kiln__type_bytes(b->type);
     uint32_t pattern = kiln__poison_pattern(b->type, &width);
     uint64_t unwritten = 0;
@@ -812,7 +818,7 @@ static void look_at_unverified(kiln_plan *plan, const kiln__plan_buffer *b, cons
                    plan->spec->name, unwritten, b->elements, name);
 }
 
-/* Copies an output into the staging area of the plans that share it. */
+/* Copies an output into the host memory that the plans of a sweep share. */
 static kiln_status fetch_output(kiln_plan *plan, const kiln__plan_buffer *b, const char *name, kiln_array *got,
                                 kiln_error **error)
 {
@@ -828,10 +834,10 @@ static kiln_status fetch_output(kiln_plan *plan, const kiln__plan_buffer *b, con
     return KILN_OK;
 }
 
-/* Compares one output by every entry of `verify` that names it, on the device or on the host. The output is copied to
- * the host at most once. If there is no such entry, or this variant is the reference, the output is only checked for
- * unwritten elements. `wrong` gets a line for each difference. A status other than KILN_OK means that the comparison
- * could not be made. */
+/* Compares an output with the reference of every `verify` entry that names it, on the device or on the host. Copies the
+ * output to the host at most once. If there is no such entry, or if this variant is itself the reference, only checks
+ * the output for unwritten elements. `wrong` gets a line for each difference. A status other than KILN_OK means that
+ * the output could not be compared. */
 static kiln_status verify_output(kiln_plan *plan, const char *name, kiln__text *wrong, kiln_result *result,
                                  kiln_error **error)
 {
@@ -888,7 +894,7 @@ kiln_status kiln__plan_verify(kiln_plan *plan, kiln_result *result, kiln_error *
     if (status == KILN_OK && (wrong.length || wrong.failed)) {
         kiln__text label = {.mem = plan->mem};
         kiln__config_print(plan->config, &label);
-        /* The kernel may have overwritten the sweep's copies on the device, so they are freed. */
+        /* Frees the sweep's copies on the device, because the kernel may have overwritten them. */
         kiln__shared_drop(plan->shared, "device ");
         result->verified = 0;
         if (plan->answer_run)

@@ -1,11 +1,11 @@
-/* weak.c - finds out whether a right answer proves little: all inputs are zero, or the expected answer has the same
- * value in every element. A kernel that computes something else may then give the same answer. */
+/* weak.c - finds out whether a right answer proves little. It proves little if all inputs are zero, or if all elements
+ * of the expected answer are equal. A kernel that computes another function may then give the same answer. */
 #include <string.h>
 
 #include "layout_internal.h"
 #include "weak_internal.h"
 
-#define FEW 16 /* with fewer elements, a right answer may well have the same value everywhere */
+#define FEW 16 /* in a right answer with fewer elements, all elements may well be equal */
 
 static bool is_zero(const kiln_array *array, size_t bytes)
 {
@@ -23,7 +23,8 @@ bool kiln__weak_answer(const kiln_array *want)
     return elements >= FEW && data && memcmp(data, data + size, (size_t)(elements - 1) * size) == 0;
 }
 
-/* Tells whether the content of an input is zero. A content that the caller gave on the device is not examined. */
+/* Tells whether the content of an input is zero. A content that the caller gave on the device is not read, and does not
+ * count as zero. */
 static kiln_status input_is_zero(kiln_plan *plan, kiln__plan_buffer *b, bool *zero, kiln_error **error)
 {
     const kiln__fill *fill = &b->buffer->fill;
@@ -53,7 +54,7 @@ kiln_status kiln__weak_inputs(kiln_plan *plan, bool *weak, kiln_error **error)
     size_t inputs = 0;
     *weak = false;
     if (plan->variant->before_count > 0)
-        return KILN_OK; /* the steps also write contents */
+        return KILN_OK; /* before_each may write the inputs before the kernel reads them */
     for (size_t i = 0; i < plan->spec->buffer_count; i++) {
         kiln__plan_buffer *b = &plan->buffers[i];
         bool zero;

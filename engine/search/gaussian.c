@@ -83,8 +83,8 @@ struct kiln__gaussian {
     float *at;       /* for each feature MOST coordinates of rows: positions from 0 to 1, or 0 or 1 for powers */
 };
 
-/* Returns the larger number, or 0 in place of a negative number. fmax() is a call of the library, which the compiler
- * does not make part of a vector instruction because of NaN. */
+/* larger() returns the larger number, and at_least_zero() returns 0 in place of a negative number. They replace fmax().
+ * The compiler does not vectorise a call of fmax(), because fmax() has rules for NaN. */
 static inline float larger(float one, float other) { return one > other ? one : other; }
 static inline double at_least_zero(double number) { return number > 0 ? number : 0; }
 
@@ -538,8 +538,8 @@ static void compute_distances(const kiln__search *s, const kiln__gaussian *g, co
     }
 }
 
-/* Computes the covariances of a point with all rows. Returns the largest covariance, without those of failures that
- * have doubt. */
+/* Computes the covariances of a point with all rows. Returns the largest covariance. The rows of failures that have doubt
+ * do not count. */
 static float compute_covariances(const kiln__gaussian *g, uint32_t part, const row_floats *apart, row_floats *out)
 {
     const float between = (float)between_parts, within = 1 - between;

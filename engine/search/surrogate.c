@@ -27,7 +27,7 @@ enum {
     APART = 64,     /* random candidates, of which the farthest is proposed */
     APART_SLOW = 8, /* random candidates in a space of LARGE points or more */
     HOPEFUL = 16,   /* random candidates for the second point, if there are hints */
-    FIRST_FAR = 64, /* most points of the design while none has succeeded */
+    FIRST_FAR = 64, /* the design has at most this many points while none has succeeded */
     AGREED = 16,    /* first answers that are compared with hints */
     WELL_AFTER = 3, /* answers after which good agreement makes every point a hinted one */
 
@@ -38,27 +38,27 @@ enum {
     POLISH_EACH = 4,  /* at multiples of this a stuck search proposes a neighbour of the best */
 
     /* the forest */
-    LEARN_MOST = 400, /* most rows that a tree learns from: the best half, and random others */
+    LEARN_MOST = 400, /* a tree learns from at most this many rows: the best half, and random others */
     GROW_ROWS = 400,  /* one proposal grows GROW_ROWS / (number of rows) trees, at least one */
     TREES = KILN__FOREST_TREES,
 
     /* candidates: a pool of random points */
     POOL_MOST = 384,  /* size of the pool */
     POOL_START = 256, /* points drawn at first */
-    POOL_STEP = 16,   /* points replaced at each proposal after the design */
+    POOL_STEP = 16,   /* points added to the pool at each proposal after the design */
     LARGE = 50000,    /* a space of this size is large: finding a point by number takes longer */
     LARGE_STEP = 6,   /* POOL_STEP in a large space */
     HUGE_START = 32,  /* POOL_START in a space above huge_count, or where finding a point is slow */
     HUGE_EACH = 8,    /* above huge_count one point is replaced at every HUGE_EACH-th proposal */
     SLOW_EACH = 32,   /* where finding a point is slow, a point is found at every SLOW_EACH-th proposal */
     SLOW_TRIES = 16,  /* at the other proposals a known point is changed: tries until it is valid */
-    SLOW_KICKS = 4,   /* most axes that such a change touches */
+    SLOW_KICKS = 4,   /* such a change touches at most this many axes */
     DRAW_START = 32,  /* POOL_START where points have no numbers */
     DRAW_STEP = 1,    /* POOL_STEP where points have no numbers */
 
     /* candidates: neighbours of the best points, and hints */
     NEAR_MOST = 48, /* if no axis has more values than this, all neighbours are candidates */
-    NEAR_SOME = 12, /* otherwise: most random neighbours on each axis */
+    NEAR_SOME = 12, /* otherwise each axis has at most this many random neighbours */
     NEAR_TOP = 2,   /* how many of the best configurations may be neighbours of better ones */
     HINTED = 64,    /* candidates with the best hints */
 
@@ -156,7 +156,8 @@ static double weigh_failures(const failures *f)
 }
 
 /* Selects at most LEARN_MOST rows for the trees: the best half, and random other rows. A goal is the logarithm of value
- * / best, at most worst_goal, which is also the goal of a failure. Failures without weight are left out. */
+ * / best, at most worst_goal, which is also the goal of a failure. weigh_failures() gives one weight for all failures.
+ * If it is 0, all failures are left out. */
 static bool gather_rows(kiln__search *s, surrogate *f)
 {
     size_t n = 0;
@@ -242,8 +243,9 @@ static kiln_status change_pool_point(kiln__search *s, const kiln__batch *drawn, 
     return KILN_OK;
 }
 
-/* Fills the pool of random candidates at the first call, and replaces its oldest candidates later. How many are
- * replaced depends on how slow it is to find a random point. */
+/* Adds random candidates to the pool: many at the first call, and a few at each later call. When the pool has POOL_MOST
+ * candidates, a new candidate replaces the oldest one. The number of new candidates depends on how slow it is to find a
+ * random point. */
 static kiln_status fill_pool(kiln__search *s, surrogate *f, kiln_error **error)
 {
     const kiln__points *points = s->points;
@@ -610,8 +612,9 @@ static bool are_neighbours(const kiln__search *s, uint32_t one, uint32_t other)
     return a[0] == b[0] && differ < 2;
 }
 
-/* Inserts an entry into the list of the best. At most NEAR_TOP of them may be neighbours of better ones. Without that
- * limit all might lie around one local optimum. */
+/* Inserts an entry into the list of the best entries. At most NEAR_TOP entries of the list may be neighbours of better
+ * entries, so that not all lie around one local optimum. The insertion may therefore remove entries that have become
+ * neighbours of a better entry. */
 static void insert_top(const kiln__search *s, surrogate *f, uint32_t entry)
 {
     uint32_t ordered[KILN__TOP + 1];

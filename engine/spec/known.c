@@ -93,20 +93,20 @@ bool kiln__known_add(kiln__known_list *list, const kiln__known *known)
 
 static double number_of(kiln_value value) { return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i; }
 
-/* Compares sizes as numbers, so that 64 comes before 512. */
-static int compare_sizes(const kiln__known *a, const kiln__known *b)
+/* Compares sizes or params as numbers, so that 64 comes before 512. Settings with equal texts are equal. */
+static int compare_settings(kiln__settings a, const char *a_text, kiln__settings b, const char *b_text)
 {
-    if (strcmp(a->sizes_text, b->sizes_text) == 0)
+    if (strcmp(a_text, b_text) == 0)
         return 0;
-    for (size_t i = 0; i < a->sizes.count && i < b->sizes.count; i++) {
-        kiln_value x = a->sizes.items[i].value, y = b->sizes.items[i].value;
-        int order = strcmp(a->sizes.items[i].name, b->sizes.items[i].name);
+    for (size_t i = 0; i < a.count && i < b.count; i++) {
+        kiln_value x = a.items[i].value, y = b.items[i].value;
+        int order = strcmp(a.items[i].name, b.items[i].name);
         if (!order && x.kind != KILN_TEXT && y.kind != KILN_TEXT)
             order = (number_of(x) > number_of(y)) - (number_of(x) < number_of(y));
         if (order)
             return order;
     }
-    return strcmp(a->sizes_text, b->sizes_text);
+    return strcmp(a_text, b_text);
 }
 
 static int compare_problems(const kiln__known *a, const kiln__known *b)
@@ -114,14 +114,14 @@ static int compare_problems(const kiln__known *a, const kiln__known *b)
     int order = strcmp(a->spec, b->spec);
     order = order ? order : strcmp(a->device, b->device);
     order = order ? order : strcmp(a->cc, b->cc);
-    return order ? order : compare_sizes(a, b);
+    return order ? order : compare_settings(a->sizes, a->sizes_text, b->sizes, b->sizes_text);
 }
 
 static int compare_configurations(const kiln__known *a, const kiln__known *b)
 {
     int order = compare_problems(a, b);
     order = order ? order : strcmp(a->variant, b->variant);
-    return order ? order : strcmp(a->params_text, b->params_text);
+    return order ? order : compare_settings(a->params, a->params_text, b->params, b->params_text);
 }
 
 static int64_t time_of(const kiln__known *known) { return known->taken > known->made ? known->taken : known->made; }

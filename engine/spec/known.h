@@ -46,11 +46,12 @@ void kiln__known_free(kiln__known_list *list);
  * configuration whose sizes or params a file cannot hold because of NaN or infinity, the same name twice, a name of
  * more than 256 bytes, or more than KILN__MOST settings. Returns false only if memory runs out. */
 bool kiln__known_add(kiln__known_list *list, const kiln__known *known);
-/* Sorts the list by spec, device, sizes, variant and params, and removes duplicates. For the same configuration at the
+/* Sorts the list by spec, device, sizes, variant and params (numbers as numbers), and removes duplicates. For the same configuration at the
  * same sizes on the same device, only the latest entry stays. The time of an entry is the later one of `made` and
  * `taken`. If the latest entry failed, it is removed too. */
 void kiln__known_deduplicate(kiln__known_list *list);
-/* Keeps only the best entry of each variant at the same sizes on the same device. The list must have no duplicates. */
+/* Keeps only the best entry of each variant at the same sizes on the same device. Among equal times the first entry
+ * stays. The list must have no duplicates, and kiln__known_deduplicate() must have sorted it. */
 void kiln__known_keep_best(kiln__known_list *list);
 /* Returns true if both have the same spec, device and sizes. */
 bool kiln__known_same_problem(const kiln__known *a, const kiln__known *b);

@@ -43,7 +43,7 @@ static const char *list_names(const kiln__reader *r, unsigned kinds)
     kiln__text list = {.mem = r->diag->mem};
     size_t count = 0;
     for (size_t i = 0; i < r->name_count; i++)
-        if (kinds & (1u << r->names[i].kind))
+        if (kinds & (1u << r->names[i].kind) && r->names[i].kind != KILN__NAME_METRIC)
             kiln__text_printf(&list, "%s%s", count++ ? ", " : "; the names here are ", r->names[i].text);
     const char *made = count > 0 && count <= MOST ? kiln__arena_strdup(r->arena, kiln__text_get(&list)) : "";
     kiln__text_free(&list);
@@ -143,9 +143,9 @@ static void check_dotted(kiln__reader *r, const char *text, const char *dot, kil
     if (!input || input->kind != KILN__NAME_INPUT) {
         const char *near = kiln__nearest_name(r, root, 1u << KILN__NAME_INPUT);
         kiln__diag_add(r->diag, pos,
-                       near ? "there is no input '%s', so no '%s'; did you mean '%s'?"
-                            : "there is no input '%s', so no '%s'",
-                       root, text, near);
+                       near ? "'%s' does not exist, because there is no input '%s'; did you mean '%s'?"
+                            : "'%s' does not exist, because there is no input '%s'",
+                       text, root, near);
     } else if (input->inputs > inputs && !r->for_input) {
         kiln__diag_add(r->diag, pos,
                        "'%s' is the export of an input, but its value is needed before kiln makes the inputs", text);

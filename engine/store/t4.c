@@ -94,7 +94,7 @@ static json_t *make_setting(writer *w, kiln_value value)
 /* ---- a row as a result ---- */
 
 /* Converts seconds to milliseconds. An import multiplies milliseconds by 1e-3, and after rounding several numbers of
- * milliseconds give the same `seconds`. Of these numbers the function returns the one with the fewest digits. So a
+ * milliseconds give the same `seconds`. The function returns the number that has the fewest digits. So a
  * number of up to 15 digits is exported as it was imported. */
 static double convert_to_milliseconds(double seconds)
 {

@@ -1,7 +1,8 @@
 #!/bin/sh
-# abi.sh LIBRARY HEADER_FOLDER DUMP [--accept]: what changed for programs that were built against an earlier library.
-# Compares the library (built with debug information) with the dump that is kept, as far as the headers tell of its types:
-# exit 1 with a report. --accept writes the dump anew. Exit 77: skipped, and why. Needs abigail-tools.
+# abi.sh LIBRARY HEADER_FOLDER DUMP [--accept]: reports changes that matter to programs which were built with an earlier
+# library. The script compares the library, which needs debug information, with the kept dump. It compares only types
+# that the headers declare. If something has changed, it exits with 1 after a report. --accept writes a new dump. If the
+# test is skipped, it prints the reason and exits with 77. It needs abigail-tools.
 set -eu
 library=$1 headers=$2 dump=$3 accept=${4:-}
 again="$0 $library $headers $dump --accept"
@@ -24,7 +25,7 @@ abidw --headers-dir "$headers" --drop-private-types --exported-interfaces-only -
     --no-show-locs --no-elf-needed --no-parameter-names --no-write-default-sizes --type-id-style hash \
     --out-file "$work/now.abi" "$library"
 if [ "$accept" = --accept ]; then
-    sed "s|path='[^']*/engine/|path='engine/|" "$work/now.abi" >"$dump" # of no machine's folders
+    sed "s|path='[^']*/engine/|path='engine/|" "$work/now.abi" >"$dump" # removes the folders of this machine
     echo "abi: $dump is that of $library"
     exit 0
 fi

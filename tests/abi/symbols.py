@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""symbols.py LIBRARY LEAST HEADER...: the library exports exactly the functions that the headers declare KILN_API, each under a
-version, and each header compiles by itself as C and C++, beside the headers of engine/include. Fewer functions than LEAST are an
-error: then the headers were not understood."""
+"""symbols.py LIBRARY LEAST HEADER...: checks that the library exports exactly the functions that the headers declare
+KILN_API, each under a version. It also checks that each header compiles alone as C and C++, with the headers of
+engine/include. If there are fewer functions than LEAST, the test fails, because the program did not understand the
+headers."""
 import os
 import pathlib
 import re
@@ -31,7 +32,7 @@ exported = {}
 for line in subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout.splitlines():
     kind, symbol = line.split()[-2:]
     name, _, version = symbol.partition("@@")
-    if kind != "A":  # the version nodes themselves
+    if kind != "A":  # leaves out the version nodes themselves
         exported[name] = version
 bad += [f"{name} is declared and not exported" for name in sorted(declared - exported.keys())]
 bad += [f"{name} is exported and not declared" for name in sorted(exported.keys() - declared)]

@@ -1,6 +1,6 @@
-/* deny.c - deny WHAT... -- COMMAND: runs a command for which parts of the kernel are missing: ptrace, userns (user
- * namespaces), ipv6. A filter of system calls refuses them with the error that a kernel without them, or a container that
- * forbids them, gives. It needs no root. tests/bare/run.sh --without uses it. */
+/* deny.c - deny WHAT... -- COMMAND: runs a command without some parts of the kernel: ptrace, userns (user namespaces),
+ * ipv6. A filter of system calls refuses these calls with the error of a kernel that lacks them, or of a container that
+ * forbids them. It needs no root. tests/bare/run.sh --without uses it. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
@@ -18,7 +18,7 @@
 #define REFUSE(error) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (error))
 /* Skips the next two instructions, unless the call has this number. */
 #define CALL(name) LOAD(nr), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (name), 0, 1)
-/* True if the first argument has one of these bits, or equals this value. */
+/* Matches if the first argument has one of these bits, or equals this value. */
 #define CALL_BITS(name, bits)                                                                                          \
     LOAD(nr), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (name), 0, 3), LOAD(args[0]),                                        \
         BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), 0, 1)

@@ -1,23 +1,23 @@
 #!/bin/bash
 # run.sh [OPTION...] SYSTEM [COMMAND...]: makes a bare SYSTEM (debian-12, debian-13 or ubuntu-24.04) with debootstrap, unpacks the commit HEAD
-# in it, and runs there, as root, each COMMAND with sh. Without a COMMAND it runs the two commands of README.md. README.md
-# in this folder says what that proves, and when it is run.
+# in it, and runs there, as root, each COMMAND with sh. Without a COMMAND it runs the two commands of README.md.
+# README.md in this folder tells what this proves, and when to run it.
 #
-#   --folder FOLDER     where the systems are made and logs are kept (default: build/bare). SYSTEM.base is kept and copied.
+#   --folder FOLDER     the folder of the systems and logs (default: build/bare). SYSTEM.base is kept and copied.
 #   --commit COMMIT     another commit than HEAD
-#   --without WHAT      leaves out a part of the machine, for the commands: pts, proc, shm, or (tests/bare/deny.c) ipv6,
+#   --without WHAT      takes a part of the machine away from the commands: pts, proc, shm, or (tests/bare/deny.c) ipv6,
 #                       ptrace, userns; repeatable
-#   --again             keeps the system, the tree and what is built there as the last run left them
+#   --again             uses the system, the tree and the build of the last run again
 #
-# It needs root, debootstrap, and the mirrors that this machine's apt and pip use. Nothing else of this machine goes in.
-# It exits with the status of the first command that fails.
+# It needs root, debootstrap, and the mirrors that this machine's apt and pip use. The system gets nothing else of this
+# machine. It exits with the status of the first command that fails.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
 
 usage() { sed -n '2,14s/^# \{0,1\}//p' "$here/run.sh"; }
 fail() { echo "bare: $*" >&2; exit 2; }
-{ # read to its end before it runs, so that it may change meanwhile
+{ # the shell reads the whole block before it runs, so the file may change meanwhile
 folder=build/bare commit=HEAD again=0 without=() deny=()
 while [ $# != 0 ]; do
     case $1 in
@@ -40,7 +40,8 @@ while [ $# != 0 ]; do
 done
 case ${1:-} in
 debian-12) suite=bookworm archive=debian script=sid components=main ;;
-debian-13) suite=trixie archive=debian script=sid components=main ;; # newer compilers than the two systems of reference
+# this system has newer compilers than the other two
+debian-13) suite=trixie archive=debian script=sid components=main ;;
 ubuntu-24.04) suite=noble archive=ubuntu script=gutsy components=main,universe ;;
 *) fail "'${1:-}' is not debian-12, debian-13 or ubuntu-24.04 (try --help)" ;;
 esac
@@ -55,8 +56,9 @@ folder=$(cd "$folder" && pwd)
 root=$folder/$system
 say() { echo "== bare $system: $*"; }
 
-# The archive's address: this machine's apt knows it, or debootstrap's script for the suite does. Without the archive's
-# keyring debootstrap cannot check signatures, so the transport has to be safe; apt in the new system checks them again.
+# Finds the mirror of the distribution: this machine's apt knows it, or debootstrap's script for the suite knows it.
+# Without the keyring of the distribution debootstrap cannot check signatures, so the transport must be safe. apt in the
+# new system checks the signatures again.
 scripts=/usr/share/debootstrap/scripts
 mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' |
          awk -v suite="$suite" -v archive="/$archive\$" '{ sub("/$", "", $1) }
@@ -75,7 +77,8 @@ if [ ! -e "$root.base/.made" ]; then
     : >"$root.base/.made"
 fi
 
-# The settings that reaching the mirrors needs: apt's, pip's, proxies, and this machine's certificates.
+# Copies the settings that are needed to reach the mirrors: settings of apt and pip, proxies, and this machine's
+# certificates.
 settle() {
     {
         echo "deb $mirror $suite ${components//,/ }"
@@ -105,7 +108,7 @@ if [ ${#deny[@]} != 0 ]; then
     cc -std=c11 -O1 -static -o "$root/usr/local/bin/deny" "$here/deny.c" || fail "deny.c does not compile here"
 fi
 
-# Mounts and processes end with the namespaces that they are in.
+# The mounts and processes end with their namespaces.
 environment=(PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8)
 while IFS='=' read -r name value; do
     case $name in
@@ -119,7 +122,7 @@ done < <(env)
 inside='
 root=$1 without=$2 deny=$3 command=$4
 shift 4
-mount --bind "$root" "$root" # so that it is a mount, which can take the place of /
+mount --bind "$root" "$root" # only a mount can take the place of /
 case " $without " in
 *" proc "*) mount -t proc -o subset=pid proc "$root/proc" ;;
 *) mount -t proc proc "$root/proc" ;;
@@ -139,7 +142,7 @@ case " $without " in *" shm "*) ;; *)
     mkdir "$root/dev/shm"
     mount -t tmpfs -o mode=1777 shm "$root/dev/shm" ;;
 esac
-# A process in a chroot may make no user namespace, as one on a machine may; here / is the system itself.
+# A process in a chroot may not make a user namespace. So the root folder of the new system becomes / itself.
 cd "$root"
 pivot_root . .
 umount -l .
@@ -147,7 +150,8 @@ cd /root/kiln
 exec ${deny:+/usr/local/bin/deny $deny --} env -i "$@" sh -c "$command"
 '
 running=
-trap '[ -z "$running" ] || kill -KILL "$running" 2>/dev/null || :' EXIT # it does not heed SIGTERM; what it started ends with it
+# the command ignores SIGTERM; its processes end with it
+trap '[ -z "$running" ] || kill -KILL "$running" 2>/dev/null || :' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 TIMEFORMAT='%0R s, processor %0U s and %0S s of the kernel'

@@ -27,8 +27,8 @@ static void test_nearest(void)
     CHECK(kiln__nearest("huge", names, 3) == NULL);
 }
 
-/* Folders and files: making a folder twice, writing, reading with and without a limit, reading a folder, and paths
- * within a folder. */
+/* Tests folders and files: making a folder twice, writing, reading with and without a limit, reading a folder, and
+ * paths within a folder. */
 static void test_files(void)
 {
     char folder[] = "/tmp/kiln-base-XXXXXX", path[128];
@@ -61,8 +61,8 @@ static void test_files(void)
     rmdir(folder);
 }
 
-/* A process that may run on any core moves to the cores of the list. A process that may run on none of them stays
- * where it is. */
+/* Tests the cores of a process. A process that may run on any core moves to the cores of the list. If a process may run
+ * on none of them, it stays on its cores. */
 static void test_near(void)
 {
     char folder[] = "/tmp/kiln-near-XXXXXX", path[64];

@@ -250,7 +250,7 @@ static void test_kernels(void)
     unlink("/tmp/kiln-confine-moved");
 }
 
-/* abort() still ends the process by its signal, which a message names. */
+/* Tests that abort() still ends the process by its signal, which a message names. */
 static void test_abort(void)
 {
     int how = 0;
@@ -265,8 +265,8 @@ static void test_abort(void)
     CHECK(waitpid(child, &how, 0) == child && WIFSIGNALED(how) && WTERMSIG(how) == SIGABRT);
 }
 
-/* A thread that existed before keeps its right to open files, and the result says so. Its system calls are limited
- * too. */
+/* Tests a thread that existed before the confinement. It keeps its right to open files, and the result reports this.
+ * Its system calls are limited too. */
 static pthread_barrier_t confined_now;
 static void *earlier(void *user)
 {
@@ -300,7 +300,7 @@ static void test_threads(void)
         CHECK(WEXITSTATUS(how) == 0);
 }
 
-/* If the user switches the confinement off, the result says so. */
+/* Tests that the result reports it if the user has switched the confinement off. */
 static void test_off(void)
 {
     char how[256];

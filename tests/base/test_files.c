@@ -1,4 +1,4 @@
-/* Files: which ones are opened and which are refused. A write leaves either the whole new file or the whole old
+/* Tests which files are opened and which are refused. A write must leave either the whole new file or the whole old
  * file. */
 #include <dirent.h>
 #include <errno.h>
@@ -115,7 +115,8 @@ static void test_kinds(void)
     leave();
 }
 
-/* Between the check of a path and its opening, the file or a folder of the path became a link that leads out. */
+/* Tests a path whose file or folder becomes a link to a place outside, between the check of the path and its
+ * opening. */
 static void test_resolved(void)
 {
     enter();
@@ -179,7 +180,8 @@ static const char *a_device(void)
     return mknod("device", S_IFCHR | 0666, (dev_t)(1 << 8 | 3)) == 0 ? "device" : "/dev/null";
 }
 
-/* Targets that a write refuses: devices, pipes, folders, links, and paths that do not exist, each with its message. */
+/* Tests targets that a write refuses: devices, pipes, folders, links, and paths that do not exist. Each has its
+ * message. */
 static void test_targets(void)
 {
     enter();
@@ -236,7 +238,7 @@ static void alone(job run)
     CHECK(WIFEXITED(how) && WEXITSTATUS(how) == 0);
 }
 
-/* Installs a filter that refuses O_TMPFILE, as a file system does that has no files without names. Returns false if
+/* Installs a filter that refuses O_TMPFILE, like a file system that cannot make files without names. Returns false if
  * that fails. */
 static bool without_tmpfile(void)
 {
@@ -304,7 +306,7 @@ static void test_modes(void)
     leave();
 }
 
-/* The longest name there is, and temporary names that are taken. */
+/* Tests the longest possible name, and temporary names that exist already. */
 static void test_names(void)
 {
     enter();
@@ -404,8 +406,8 @@ static void test_full_disk(void)
     leave();
 }
 
-/* If a process ends in the middle of writing, no part of the file is left. This needs a file system that has files
- * without names. */
+/* Tests that a process that ends in the middle of writing leaves no part of the file. This needs a file system that can
+ * make files without names. */
 static void test_killed(void)
 {
     enter();
@@ -436,7 +438,7 @@ static void test_killed(void)
     leave();
 }
 
-/* A file that another process put at the name during the write is not replaced either. */
+/* Tests that a write does not replace a file that another process has made under the same name meanwhile. */
 static void test_meanwhile(void)
 {
     enter();

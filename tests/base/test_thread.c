@@ -1,4 +1,4 @@
-/* Threads of the library have stacks of their own size. */
+/* Tests that threads of the library have stacks of the library's own size. */
 #include <pthread.h>
 
 #include "check.h"
@@ -14,8 +14,7 @@ static void *use_stack(void *user)
     return NULL;
 }
 
-/* Sets the limit that `ulimit -s 64` sets. The C library uses it as the size of the stacks of threads that ask for no
- * size. */
+/* Sets the limit that `ulimit -s 64` sets. If a thread asks for no size of its stack, the C library uses this limit. */
 static void stacks_are_large(void)
 {
     pthread_attr_t before, small;

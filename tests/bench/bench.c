@@ -1,4 +1,5 @@
-/* bench.c - the cost of the engine itself: loading a spec, the way from a disk-cache hit to a launchable kernel, a launch.
+/* bench.c - the cost of the engine itself: loading a spec, making a launchable kernel after a disk-cache hit, and a
+ * launch.
  *
  *   kiln-bench [DEVICE]        DEVICE is "sim" or "cuda:0"; the figures of launches are useful on a GPU only
  *   kiln-bench proposals SPEC  the time that the default strategy takes for a proposal in the space of a spec or T1 file
@@ -111,7 +112,8 @@ static int bench_launch(kiln_engine *engine, const kiln_spec *spec, const kiln_c
     return 0;
 }
 
-/* Made-up times, smooth enough to learn from: each param's share depends on how many bits its value has. */
+/* Returns an invented time. It is smooth, so that a strategy can learn from it: the share of each param depends on the
+ * number of bits of its value. */
 static double made_up(const kiln_choice *choice)
 {
     double value = 1 + (double)strlen(choice->variant) / 16;

@@ -28,7 +28,7 @@ def spend(command, folder, environment, output):
     """Runs a command. Returns its processor seconds, those of all its descendants included, and its exit code."""
     reader, writer = os.pipe()
     keeper = os.fork()
-    if keeper == 0: # a process of its own waits, so that the times of two tests do not mix
+    if keeper == 0: # a separate process waits for the command, so that the times of two tests do not mix
         ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
         os.setsid()
         child = os.fork()
@@ -59,7 +59,8 @@ def spend(command, folder, environment, output):
 
 
 def chosen_tests(arguments):
-    """The name, command, folder and environment of each test, in CTest's order of costs; fixtures first."""
+    """Returns the name, command, folder and environment of each test. Fixtures come first, and then the tests in
+    CTest's order of costs."""
     shown = subprocess.run(["ctest", "--test-dir", arguments.build, "--show-only=json-v1"], check=True, capture_output=True)
     tests = []
     for test in json.loads(shown.stdout)["tests"]:
@@ -101,7 +102,7 @@ def tests_budget(arguments):
 
 def compile_budget(arguments):
     entries = json.loads(pathlib.Path(arguments.build, "compile_commands.json").read_text())
-    entries = [entry for entry in entries if os.path.exists(entry["file"])] # others are not generated yet
+    entries = [entry for entry in entries if os.path.exists(entry["file"])] # the other sources are not generated yet
     entries.sort(key=lambda entry: os.path.getsize(entry["file"]))
     groups, failed = collections.Counter(), 0
     with tempfile.TemporaryDirectory() as work:

@@ -1,13 +1,15 @@
 #!/bin/sh
 # catalogue.sh FOLDER [FAMILY|FAMILY/WORK...]: measures the catalogue on this machine's GPU and writes FOLDER/rows.tsv.
 #
-# For each family of works.txt, or what is named: its peer is built and run, then the spec is swept at every work; the
-# bounds of the device's memory are measured in the same run. `tests/bench/results.py add kernel_src FOLDER/rows.tsv`
-# puts the rows into the results page. FOLDER keeps the whole sweeps too: FAMILY-WORK.json. Needs nvcc and python3; KILN
-# is the command (build/release/tools/kiln), KILN_TUNE may hold more options for `kiln tune`, and KILN_GROUPS lists of
-# variants: each list is swept apart, so that with a limit of time no variant goes without.
+# For each family of works.txt, or for each named one, the script builds and runs the peer. Then it sweeps the spec for
+# each work. The same run measures the bounds of the device's memory. `tests/bench/results.py add kernel_src
+# FOLDER/rows.tsv` puts the rows into the page of results. FOLDER also keeps each whole sweep in FAMILY-WORK.json.
+#
+# The script needs nvcc and python3. KILN is the command, by default build/release/tools/kiln. KILN_TUNE can hold more
+# options for `kiln tune`. KILN_GROUPS can hold lists of variants. The script then runs a sweep for each list, so that
+# each list gets the whole time limit.
 set -eu
-[ $# -ge 1 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
 bench=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$bench/../.." && pwd)
 kiln=${KILN:-$root/build/release/tools/kiln}
@@ -17,7 +19,9 @@ shift
 rows=$out/rows.tsv
 : >"$rows"
 
-peer() { # NAME: the lines of tests/bench/peers/NAME.cu, none where it cannot be built or fails, and of NAME.py
+# peer NAME: writes the lines that tests/bench/peers/NAME.cu and NAME.py print. If NAME.cu cannot be built or fails, there
+# are no lines.
+peer() {
     : >"$out/peer-$1.tsv"
     peer_built "$1" || return 1
     [ ! -e "$bench/peers/$1.py" ] || python3 "$bench/peers/$1.py" >>"$out/peer-$1.tsv" || return 1
@@ -37,7 +41,8 @@ peer_built() {
     return 1
 }
 
-wanted() { # FAMILY WORK, of the arguments; all where there are none
+# wanted FAMILY WORK ARGUMENT...: tells whether an argument names the family or the work. Without arguments the answer is yes.
+wanted() {
     of=$1/$2
     shift 2
     [ $# -gt 0 ] || return 0
@@ -57,7 +62,7 @@ sweep() { # FAMILY BOUND WORK
         name=$1-$3
         chosen=''
         [ "$group" = all ] || { name=$name-${group%%,*}; chosen="-v $group"; }
-        # A sweep in which some configurations failed is still a sweep; the rows say which failed.
+        # A sweep in which some configurations failed is still useful; its rows count the failures.
         # shellcheck disable=SC2086  # lists of words
         "$kiln" tune "$root/specs/$1.yaml" $arguments $chosen ${KILN_TUNE:-} --no-store --quiet --json \
             >"$out/$name.json" </dev/null || echo "catalogue.sh: kiln tune $1 $arguments $chosen: exit code $?" >&2

@@ -1,7 +1,7 @@
 """Bar charts of the catalogue's results as SVG files (results.py asks for them).
 
-A chart is 560 pixels wide, so that it can be read on a telephone too, where it is shown at two thirds of its size. It has
-its own background, a light one or, where the reader's system asks for it, a dark one."""
+A chart is 560 pixels wide, so that it can be read on a telephone too, which shows it at two thirds of its size. It has
+its own background. The background is dark if the reader's system asks for dark pages, and light otherwise."""
 import html
 import math
 
@@ -58,8 +58,9 @@ def document(title, height, shapes):
 
 
 def overview(device, rows):
-    """The chart of all families. A row: the family; how many times as fast as the vendor's kernel its best variant is, or
-    None; the words behind the bar. The scale is logarithmic, and a bar begins at the vendor's speed."""
+    """Returns the chart of all families. A row has the family, the speed of its best variant divided by the speed of
+    the vendor's kernel (or None), and the words after the bar. The scale is logarithmic, and a bar begins at the
+    vendor's speed."""
     left, right, top, step = 112, 520, 92, 23
     bottom = top + step * len(rows)
     speeds = [speed for _, speed, _ in rows if speed]
@@ -80,7 +81,7 @@ def overview(device, rows):
         if speed:
             begin, end = sorted((place(1), place(speed)))
             shapes.append(bar(begin, base - 13, end - begin, 16, "best"))
-            inside = end > (left + right) / 2  # there may be no room for the words behind a long bar
+            inside = end > (left + right) / 2  # there may be no room for the words after a long bar
             shapes.append(text(end - 7, base, "inside", words) if inside else text(end + 7, base, "halo", words))
         else:
             shapes.append(text(place(1) + 7, base, "small halo", words))
@@ -89,7 +90,8 @@ def overview(device, rows):
 
 
 def family(title, bound, rows):
-    """The chart of one work. A row: best, peer or aside; the name; the share of the bound; the time in words."""
+    """Returns the chart of one work. A row has its kind (best, peer or aside), the name, the share of the bound, and
+    the time in words."""
     step, top = 40, 70
     most = max(share for _, _, share, _ in rows)
     legend = [("best", "variant")]

@@ -25,7 +25,7 @@ enum { HEAD = 4096, WORDS = 1 << 18 };
 static const uint64_t SEVERAL = UINT64_C(1) << 63;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static uintptr_t base, begin, end; /* of this module's segment with the code */
+static uintptr_t base, begin, end; /* the load address of this module, and the bounds of its segment with the code */
 static uint8_t *seen;              /* for each byte of the code: bit 0: recorded; bit 1: recorded with SEVERAL */
 static uint64_t *words;
 static pthread_t first;

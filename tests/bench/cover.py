@@ -13,9 +13,10 @@ with the label `threads` (`budget.py --label threads`), and counts only lines th
 
 The choice is a weighted set cover. Step 1 takes the test with the most new lines for its processor time until no line is new.
 Step 2 drops the tests whose lines all run in others, the most expensive first. Step 3 drops the tests that cost more than
---price seconds for each line that runs in no other chosen test. The list tells how many lines that gives up. KEPT has the
-tests that always run: tests that search for errors of memory themselves, tests of code that records nothing (the libraries
-for CUDA programs, the references of kernel_src/, the example programs), and one that limits the sizes of files."""
+--price seconds for each line that runs in no other chosen test. The list tells how many lines that gives up. KEPT has
+the tests that always run. These are tests that search for errors of memory themselves, and tests of code that records
+nothing: the libraries for CUDA programs, the references of kernel_src/, and the example programs. One more is a test
+that limits the sizes of files."""
 import argparse
 import array
 import collections
@@ -31,8 +32,8 @@ import sys
 import budget
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-HEAD = 4096          # of a file of cover.c
-SEVERAL = 1 << 63    # a block that ran while the process had several threads
+HEAD = 4096          # the number of bytes before the words in a file of cover.c
+SEVERAL = 1 << 63    # the bit of a block that ran while the process had several threads
 PROGRAMS = r"foreign[.]|sim[.](runtime[.]|vendor_|cublas_hold|devices|\w+_(program|cases)\b)"
 KEPT = {"asan": rf"^({PROGRAMS}|hostile[.]|fuzz[.]planted|cli[.]write-limit|references[.]|examples[.](?!spec|page))",
         "tsan": rf"^({PROGRAMS})"}
@@ -49,7 +50,8 @@ class Places:
         known = self.known.setdefault(module, {})
         new = [one for one in addresses if one not in known]
         if new:
-            asked = "".join(f"{one - 1:#x}\n" for one in new) # the call, not the address behind it
+            # an address in the call itself, because the recorded address is the one after the call
+            asked = "".join(f"{one - 1:#x}\n" for one in new)
             said = subprocess.run(["llvm-symbolizer", f"--obj={module}", "--no-inlines", "--functions=linkage"], input=asked,
                                   capture_output=True, text=True, check=True).stdout
             for address, answer in zip(new, said.split("\n\n")):
@@ -62,7 +64,7 @@ class Places:
 
 
 def read_blocks(folder):
-    """module: the set of the offsets of its blocks, with SEVERAL."""
+    """Returns {module: the set of the offsets of its blocks, with the bit SEVERAL}."""
     blocks = collections.defaultdict(set)
     for path in folder.iterdir():
         with open(path, "rb") as file:
@@ -106,7 +108,8 @@ def run(arguments):
 
 
 def choose_tests(units, costs, kept, price):
-    """The names of a cheap set of tests, and the number of lines that run in none of them. `units` has the lines of each test."""
+    """Returns the names of a cheap set of tests, and the number of lines that run in no test of the set. `units` has
+    the lines of each test."""
     chosen = {name for name in units if re.search(kept, name)}
     covered = set().union(*(units[name] for name in chosen))
     left = {name: found - covered for name, found in units.items() if name not in chosen}

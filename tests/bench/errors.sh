@@ -1,7 +1,8 @@
 #!/bin/sh
-# errors.sh KILN DEVICE M N K VARIANT...: how far variants of specs/matmul.yaml are off on a device, on the five classes of
-# matrices of split_error.c: the median, 99.9 % and largest error, in 1e-9 of the sum of |a b|. +NAME=VALUE after a variant
-# sets a param. The variant `cublas` is cuBLAS SGEMM, through PyTorch.
+# errors.sh KILN DEVICE M N K VARIANT...: prints the errors of variants of specs/matmul.yaml on a device, for the five
+# classes of matrices of split_error.c. The errors are the median, the 99.9th percentile and the largest error, in 1e-9
+# of the sum of |a b|. +NAME=VALUE after a variant sets a param. The variant `cublas` is cuBLAS SGEMM, which PyTorch
+# calls.
 #
 #   tests/bench/errors.sh build/release/tools/kiln cuda:0 4096 4096 4096 coarsened tensor_3xtf32 tensor_bf16x6+TILE_N=192 cublas
 set -eu

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Which configuration the estimate ranks first, and how it compares with the best of a recorded sweep.
+"""Tells which configuration the estimate ranks first, and compares it with the best configuration of a recorded sweep.
 
   first_choice.py [--most COUNT] [--seed S] [--device sim:h200] [--out rows.jsonl] RECORDING...
 
-A recording is a file FAMILY-SIZE.tsv with the times that a GPU took: variant, params and microseconds between tabs. The
-recordings of tests/estimate/h200 belong to the specs of tests/estimate/specs, or to those of specs/; all others to specs/.
-record.sh makes recordings.
+A recording is a file FAMILY-SIZE.tsv with the times that a GPU took: variant, params and microseconds between tabs. A
+recording in tests/estimate/h200 belongs to the spec of its family in tests/estimate/specs, or if there is none, in
+specs/. All other recordings belong to specs in specs/. record.sh makes recordings.
 
-Each recorded configuration is estimated by `kiln run --device sim:h200 --no-verify`. Of a recording with more than --most
-configurations, the fastest quarter of that number and others at random are estimated. --out keeps the estimates, so that
-the same command goes on where the last one ended. A row of the table has the number of configurations, Spearman's rank
-correlation, and the measured time of the estimate's first choice, divided by the best measured time. The column *three* has
-the best of the first three choices, divided by the same time."""
+Each recorded configuration is estimated by `kiln run --device sim:h200 --no-verify`. If a recording has more than
+--most configurations, only --most are estimated. A quarter of these are the fastest ones, and the rest are drawn at
+random. --out keeps the estimates, so that the same command goes on where the last one ended. A row of the table has the
+number of configurations, Spearman's rank correlation, and the measured time of the estimate's first choice, divided by
+the best measured time. The column *three* has the best of the first three choices, divided by the same time."""
 import argparse
 import concurrent.futures
 import json
@@ -27,7 +27,7 @@ from compare import read, spearman  # noqa: E402
 
 
 def spec_of(path):
-    """The spec and the size of a recording."""
+    """Returns the spec and the size of a recording."""
     family, size = os.path.basename(path)[:-len(".tsv")].split("-", 1)
     own = os.path.join(ROOT, "tests", "estimate", "specs", family + ".yaml")
     if os.path.basename(os.path.dirname(os.path.abspath(path))) == "h200" and os.path.exists(own):
@@ -36,7 +36,8 @@ def spec_of(path):
 
 
 def choose(times, most, seed):
-    """At most `most` configurations of a recording: the fastest quarter of that number, and others at random."""
+    """Returns at most `most` configurations of a recording. A quarter of these are the fastest ones, and the rest are
+    drawn at random."""
     ordered = sorted(times, key=times.__getitem__)
     near, others = ordered[:most // 4], ordered[most // 4:]
     random.Random(seed).shuffle(others)
@@ -72,7 +73,7 @@ def read_kept(path):
 
 
 def estimate_all(options, recordings):
-    """{recording: {configuration: estimated seconds}}"""
+    """Returns {recording: {configuration: estimated seconds}}."""
     kept, all_of, jobs = read_kept(options.out), {}, []
     for path, times in recordings.items():
         name = os.path.basename(path)

@@ -7,9 +7,9 @@
  *   serial  processor seconds of the calling thread outside of kiln__parallel()
  *   N cores the seconds on N cores: the serial seconds, plus a greedy schedule of the items of each parallel loop
  *
- * The last figure is a model. The load and the core count of the machine do not change it. It leaves the bandwidth of
- * memory out. With --hash the program prints a hash of each function's results in place of times: a change of speed
- * must not change a result. --cores sets the number of cores that the library sees.
+ * The last figure is a model, so the load and the number of cores of the machine do not change it. The model ignores
+ * the bandwidth of memory. With --hash the program prints a hash of each function's results in place of times: a change
+ * of speed must not change a result. --cores sets the number of cores that the library sees.
  *
  * The linker's --wrap puts the functions of this file around functions of the library (tests/CMakeLists.txt). */
 #include <inttypes.h>
@@ -210,7 +210,7 @@ static int usage(void)
 
 int main(int count, char **arguments)
 {
-    kiln_options options = {/* a reference must be computed, not read from the disk */
+    kiln_options options = {/* there is no cache, so that each reference is computed and not read from the disk */
                             .size = sizeof options,
                             .device = "sim",
                             .flags = KILN_NO_CACHE};

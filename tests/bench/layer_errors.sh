@@ -1,8 +1,9 @@
 #!/bin/sh
-# layer_errors.sh KILN DEVICE LAYER VARIANT...: how far variants of specs/convnet.yaml are off on a device, on four classes
-# of numbers (layer_error.c): the median, 99.9 % and largest error, in 1e-9 of the sum of |x w|. LAYER is
-# N,C,H,W,K,R,S,GROUPS,NHWC,STRIDE,PAD. +NAME=VALUE after a variant sets a param. WORK:ALGORITHM in place of a variant is
-# cuDNN, in full single precision, at this layer under its name in tests/bench/peers/convnet.cu ("fastest": of cuDNN's search).
+# layer_errors.sh KILN DEVICE LAYER VARIANT...: prints the errors of variants of specs/convnet.yaml on a device, for
+# four classes of numbers (layer_error.c). The errors are the median, the 99.9th percentile and the largest error, in
+# 1e-9 of the sum of |x w|. LAYER is N,C,H,W,K,R,S,GROUPS,NHWC,STRIDE,PAD. +NAME=VALUE after a variant sets a param.
+# WORK:ALGORITHM in place of a variant runs cuDNN in full single precision. WORK is the name of the layer in
+# tests/bench/peers/convnet.cu. The algorithm "fastest" is the choice of cuDNN's search.
 #
 #   tests/bench/layer_errors.sh build/release/tools/kiln cuda:0 32,64,56,56,64,3,3,1,0,1,1 direct implicit_gemm_tensor \
 #       default:fastest "default:winograd nonfused"
@@ -30,7 +31,7 @@ for class in 0 1 2 3; do
         case $variant in
         *:*)
             "$folder/peer" "${variant%%:*}" "${variant#*:}" "$folder/x.npy" "$folder/y.npy" "$folder/w.npy" >"$folder/run.txt" ||
-                continue # cuDNN has no such algorithm for it
+                continue # cuDNN does not have this algorithm for this layer
             variant=cuDNN,$(tr ' ' - <"$folder/run.txt") ;;
         *)
             # shellcheck disable=SC2046

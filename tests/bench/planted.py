@@ -21,8 +21,9 @@ import subprocess
 import sys
 import tempfile
 
-# kernel: the function in which the statement is. count: elements of the output at these sizes. blocks: more than the kernel
-# has at `tiny`, and fewer than it has at these sizes.
+# `kernel` is the function that has the statement. `count` is the number of elements of the output at these sizes.
+# `blocks` is a number that is larger than the number of blocks at the size set `tiny`, and smaller than the number of
+# blocks at these sizes.
 Site = collections.namedtuple("Site", "family variant kernel store index sizes params count blocks")
 SITES = [
     Site("axpby", "plain", "axpby_plain", "y[i] = combine(a, x[i], b, y[i]);", "i", ["N=20000"], ["BLOCK=256"], 20000, 40),
@@ -42,7 +43,7 @@ LARGE = "gridDim.x * gridDim.y * gridDim.z > BLOCKS"
 
 
 def rarely(place, runs):
-    """Only the thread of this element counts the runs."""
+    """Returns a condition that is true in every `runs`-th run. Only the thread of element `place` counts the runs."""
     return f"i == {place} && ++planted_runs % {runs} == 0"
 
 
@@ -96,7 +97,8 @@ template <class T> __device__ __forceinline__ T planted(T right, unsigned long l
 
 
 def plant(site, folder, plants):
-    """Copies spec and sources of a site's family into the folder, with the edits. Returns the path of the spec."""
+    """Copies the spec and the sources of a site's family into the folder, and plants the errors. Returns the path of
+    the spec."""
     root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
     sources = os.path.join(root, "kernel_src")
     os.makedirs(folder)
@@ -141,7 +143,7 @@ def sweep(kiln, site, folder, plants):
 
 
 def judge(sample):
-    """How a wrong answer was found: at once, again (when the best was run again), or not."""
+    """Tells how a wrong answer was found: "at once", "again" (when the best configuration was run again), or "not"."""
     if sample["status"] == "KILN_OK":
         return "not"
     if sample["status"] != "KILN_ERROR_WRONG_ANSWER":

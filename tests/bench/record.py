@@ -3,8 +3,8 @@
 
   record.py [--kiln KILN] FAMILY SIZE FILE.csv... > FAMILY-SIZE.tsv
 
-The files come from `kiln tune FAMILY -s SIZE --csv FILE.csv`, of the same spec and size. Two sweeps find fast configurations
-and others:
+The files come from `kiln tune FAMILY -s SIZE --csv FILE.csv`, for the same spec and size. Two sweeps find fast
+configurations and other ones:
 
   kiln tune FAMILY -s SIZE -t 6 --no-store --no-verify --no-early-stop --no-finals --budget 0.03 --csv near.csv
   kiln tune FAMILY -s SIZE -t 12 --strategy random (the same options) --csv random.csv

@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
-"""The pages of results of the catalogue, written from the rows that tests/bench/catalogue.sh measured.
+"""Writes the pages of results of the catalogue from the rows that tests/bench/catalogue.sh measured.
 
-  results.py add FOLDER ROWS.tsv...  takes rows into FOLDER/results.tsv: works measured anew replace the old ones; then
-                                     as `page`. FOLDER is kernel_src
-  results.py page FOLDER             writes the folder results/ from results.tsv, and from search.tsv, which search.py
-                                     printed, if it is there: README.md and overview.svg, FAMILY.md and FAMILY.svg
-  results.py known FOLDER SPECS      writes SPECS/known/FAMILY.yaml from results.tsv: the best of each variant at each
-                                     work, which `kiln best` and sweeps begin with (engine/best/README.md)
-  results.py check FOLDER [SPECS]    fails if results/, or SPECS/known, is not what results.tsv gives
+  results.py add FOLDER ROWS.tsv...  adds the rows to FOLDER/results.tsv, where the rows of a work replace its older rows;
+                                     then does the same as `page`. FOLDER is kernel_src
+  results.py page FOLDER             writes the folder results/ from results.tsv: README.md and overview.svg, FAMILY.md and
+                                     FAMILY.svg. Uses search.tsv too, the output of search.py, if it exists
+  results.py known FOLDER SPECS      writes SPECS/known/FAMILY.yaml from results.tsv: the best configuration of each variant
+                                     for each work. `kiln best` and sweeps begin with these (engine/best/README.md)
+  results.py check FOLDER [SPECS]    fails if results/ or SPECS/known is not up to date with results.tsv
   results.py rows FAMILY WORK BOUND SWEEP.json BOUNDS.tsv PEER.tsv
-                                     prints the rows of one sweep (catalogue.sh asks for it)
+                                     prints the rows of one sweep (catalogue.sh calls this)
 
-A row: family, work, kind, name, seconds, bytes, flops, detail. The kinds:
-  work     name is the device's, detail the sizes
-  bound    what the work is held against: bytes or flops in so many seconds
-  sweep    name counts the configurations, seconds is the wall time, detail says what failed
-  variant  the best configuration (detail) of a variant
-  aside    the same of one that is no contender: a bound, or one that does not do the family's work
-  peer     the same work by somebody else
-  note     detail is a sentence that the reader of the work's figures has to know; typed by hand where a work was not
-           measured by one run of catalogue.sh"""
+A row has the columns family, work, kind, name, seconds, bytes, flops, detail. The kinds are:
+  work     name is the device, and detail has the sizes
+  bound    the bound for the speed of the work: so many bytes or flops in so many seconds
+  sweep    name is the number of configurations, seconds is the wall time, and detail counts the failures
+  variant  the best configuration of a variant, which is in detail
+  aside    the same for a variant that is no contender: it is a bound, or it does not do the family's work
+  peer     the same work by the library of a vendor or another project
+  note     detail is a sentence that a reader of the figures must know. A person writes it if one run of catalogue.sh did
+           not measure the whole work"""
 import json
 import os
 import re
@@ -36,8 +36,8 @@ NUMBERS = ("seconds", "bytes", "flops")
 BOUNDS = {"copy": "the rate of a copy of 1 GiB", "read": "the rate of reading 1 GiB", "flops": "the fp32 peak",
           "special": "the rate of the special functions",
           "tensor": "the peak of the tensor cores"}
-# Peers that the summary and the picture of all families leave out; the family's page has them. They do a part of the work,
-# or sort by a method that is another family's.
+# The summary and the picture of all families leave these peers out; only the family's page has them. These peers do a
+# part of the work, or they sort by the method of another family.
 OTHER_WORK = {("quadtree", "CUB DeviceRadixSort alone"), ("cutoff", "direct summation at its rate"),
               ("mergesort", "CUB DeviceRadixSort::SortKeys"), ("mergesort", "CUB DeviceRadixSort::SortPairs")}
 SHORT = {"frontier with CUB's DeviceScan": "frontiers by CUB", "CUB DeviceRadixSort and Thrust": "CUB and Thrust"}
@@ -103,7 +103,8 @@ def peer_lines(path):
 
 
 def tensor_peak(samples):
-    """The peak that the sweep's rooflines have: a roofline is what the peak would take, by what was measured."""
+    """Returns the peak of the tensor cores, computed from a roofline of the sweep. A roofline is the time at the peak
+    divided by the measured time."""
     for result in (sample.get("result") for sample in samples):
         if result and result["measured"] and (result.get("roofline_unit") or "").startswith("tensor"):
             return result["flops"] / (result["seconds"] * result["roofline"])
@@ -111,15 +112,16 @@ def tensor_peak(samples):
 
 
 def sweep_rows(family, work, bound, sweep, bounds, peers):
-    """The rows of one work: what `kiln tune --json` wrote, of one sweep or, with colons between them, of several of
-    different variants; and lines of peers as peer.h prints them."""
+    """Prints the rows of one work. `sweep` is a file that `kiln tune --json` wrote, or several such files of different
+    variants, with colons between them. `peers` is a file with the lines that the peers print."""
     tunes = []
     for path in sweep.split(":"):
         with open(path, encoding="utf-8") as file:
             tune = json.load(file)
         if "samples" in tune:
             tunes.append(tune)
-        elif ":" not in sweep:  # of several groups of variants, one may have no configuration at this work
+        # if there are several groups of variants, one of them may have no configuration for this work
+        elif ":" not in sweep:
             fail(f"{path}: no samples: {tune.get('error', 'not a sweep')}")
     if not tunes:
         fail(f"{sweep}: no samples")
@@ -162,7 +164,7 @@ def sweep_rows(family, work, bound, sweep, bounds, peers):
 
 
 def works():
-    """What works.txt lists of each family, in its order."""
+    """Returns {family: [its works]} in the order of works.txt."""
     with open(os.path.join(BENCH, "works.txt"), encoding="utf-8") as file:
         lines = [line.split() for line in file if line.strip() and not line.startswith("#")]
     found = {}
@@ -172,7 +174,7 @@ def works():
 
 
 class Work:
-    """What is known of one work of a family: its rows by kind, and what they amount to."""
+    """Holds the rows of one work of a family by their kind, and computes figures from them."""
 
     def __init__(self, rows):
         self.of = {kind: [row for row in rows if row["kind"] == kind] for kind in
@@ -187,7 +189,7 @@ class Work:
         self.unit = "flops" if self.bound["name"] in ("flops", "special", "tensor") else "bytes"
 
     def rate(self, row):
-        """Bytes or operations a second; a peer does the work that the contenders do."""
+        """Returns bytes or operations a second. A peer counts as doing the same number of them as the contenders."""
         amount = row[self.unit] if row["kind"] != "peer" else self.contenders[0][self.unit] if self.contenders else 0
         return amount / row["seconds"]
 
@@ -196,7 +198,8 @@ class Work:
 
 
 def known(rows):
-    """{family: {work: Work}} in the order of works.txt; rows of families and works that are not there are dropped."""
+    """Returns {family: {work: Work}} in the order of works.txt. Drops rows of families and works that works.txt does
+    not list."""
     found = {}
     for family, names in works().items():
         for name in names:
@@ -211,8 +214,8 @@ def duration(seconds):
 
 
 def against(work, row):
-    """The peer beside which the summary and the picture set the work: the fastest that does the whole work by the same
-    method; None where there is none."""
+    """Returns the peer with which the summary and the picture compare the work: the fastest peer that does the whole
+    work by the same method. Returns None if there is no such peer."""
     return next((peer for peer in work.peers if (row["family"], peer["name"]) not in OTHER_WORK), None)
 
 
@@ -289,7 +292,7 @@ def family_chart(family, of):
 
 
 def pages_of(folder):
-    """{path from the folder of the pages: text} of all pages and pictures."""
+    """Returns {path below the folder of the pages: text} for all pages and pictures."""
     families = known(read_rows(os.path.join(folder, TABLE)))
     if not families:
         fail("no rows of works that works.txt names")
@@ -324,15 +327,16 @@ def add(folder, paths):
     write_pages(folder)
 
 
-# ---- what is shipped as known ----
+# ---- the shipped configurations ----
 
 CAPABILITIES = {"NVIDIA H200": "9.0", "NVIDIA H100 80GB HBM3": "9.0"}
-MADE = "2026-11-24T21:00:00Z"  # of works without a row `made`: measured no later than this
+MADE = "2026-11-24T21:00:00Z"  # the date for works without a row `made`: they were measured at this time or earlier
 WORDS = ("yes", "no", "on", "off", "null", "true", "false", "y", "n", "~")
 
 
 def yaml_value(text):
-    """A value of a setting: a number as it is, a text in quotes where YAML would read something else."""
+    """Returns a value of a setting for YAML. A number is unchanged. A text gets quotes if YAML would read it as
+    something else."""
     try:
         float(text)
         return text
@@ -347,7 +351,7 @@ def yaml_settings(detail):
 
 
 def known_texts(folder):
-    """The files by the name of the family: sorted, so that they can be compared."""
+    """Returns {family: text of its file}. The entries are sorted, so that files can be compared."""
     rows = read_rows(os.path.join(folder, TABLE))
     works = {(row["family"], row["work"]): row for row in rows if row["kind"] == "work"}
     made = {(row["family"], row["work"]): row["name"] for row in rows if row["kind"] == "made"}

@@ -16,7 +16,8 @@ echo "// link: -lcublas" >"$work/tests/bench/peers/turn.cu"
 : >"$work/tests/bench/peers/shift.cu"
 printf '# a comment\nturn copy default N=3,M=4\nadd flops default\nshift flops default\nproduct tensor default\n' >"$work/tests/bench/works.txt"
 
-# An "executable" that prints the lines of bounds.cu, or of turn.cu if it was linked with cuBLAS. shift.cu does not compile.
+# This nvcc makes an "executable" that prints the lines of bounds.cu. If the program is turn.cu, linked with cuBLAS, it
+# prints the lines of turn.cu. shift.cu does not compile.
 cat >"$work/bin/nvcc" <<'END'
 #!/bin/sh
 while [ "$1" != -o ]; do shift; done
@@ -25,7 +26,8 @@ case $* in *shift.cu*) echo "error: shift" >&2; exit 1 ;; *turn.cu*-lcublas*) li
 printf '#!/bin/sh\nprintf "%s"\n' "$lines" >"$2"
 chmod +x "$2"
 END
-# A sweep of two variants, of which one fails once, and of a bound; of nothing but estimates for `add`.
+# This kiln prints a sweep of two variants and of a bound. One configuration of a variant fails. For the spec `add` all
+# times are estimates.
 cat >"$work/bin/kiln" <<'END'
 #!/bin/sh
 measured=true
@@ -70,7 +72,7 @@ for size in default N=3,M=4; do
 done >"$work/rows.wanted"
 same "rows.tsv" "$work/out/rows.tsv" "$work/rows.wanted"
 
-# Variants in groups: a sweep each, and the rows of all.
+# With KILN_GROUPS, catalogue.sh runs a sweep for each group of variants, and writes the rows of all groups.
 : >"$KILN_SAID"
 KILN_GROUPS='naive,tiled bound' KILN_TUNE='-t 3' "$work/tests/bench/catalogue.sh" "$work/groups" turn/default 2>"$work/progress"
 cat >"$work/said.wanted" <<END
@@ -81,11 +83,12 @@ same "what kiln was asked of groups" "$work/said" "$work/said.wanted"
 sed 's/sweep\t4\t1.5\t0\t0\t1 x/sweep\t8\t3\t0\t0\t2 x/; /peer/q' "$work/rows.wanted" >"$work/groups.wanted"
 same "rows.tsv of groups" "$work/groups/rows.tsv" "$work/groups.wanted"
 
-# The peak of the tensor cores is what rooflines have: 1e9 operations in 400 us are half of 5e12 a second.
+# The peak of the tensor cores is computed from the roofline of a sample. Here 1e9 operations in 400 us reach half of
+# the peak, so the peak is 5e12 a second.
 "$work/tests/bench/catalogue.sh" "$work/product" product 2>"$work/progress"
 grep -q "product	default	bound	tensor	1	0	5e+12" "$work/product/rows.tsv"
 
-# What was only estimated is no row, and the exit code says so.
+# An estimated time gives no row, and the exit code is not 0.
 if "$work/tests/bench/catalogue.sh" "$work/none" add 2>"$work/progress"; then
     echo "a sweep of estimates passed for one of measurements"
     exit 1
@@ -93,7 +96,7 @@ fi
 grep -q "no configuration was measured" "$work/progress"
 [ ! -s "$work/none/rows.tsv" ]
 
-# A peer that cannot be built costs its own figures, and the exit code says so.
+# If a peer cannot be built, only its own figures are missing, and the exit code is not 0.
 if "$work/tests/bench/catalogue.sh" "$work/shift" shift 2>"$work/progress"; then
     echo "a peer that did not compile passed"
     exit 1
@@ -101,18 +104,19 @@ fi
 grep -q "no figures of the peer shift" "$work/progress"
 grep -q "variant	tiled" "$work/shift/rows.tsv"
 
-# The pages and the pictures. A page of a family that has no rows any more is deleted.
+# The test writes the pages and the pictures. The page of a family that no longer has rows is deleted.
 cp "$work/out/rows.tsv" "$work/kernel_src/results.tsv"
 mkdir "$work/kernel_src/results"
 : >"$work/kernel_src/results/gone.md"
-"$work/tests/bench/results.py" add "$work/kernel_src" "$work/out/rows.tsv" # the same again: nothing doubles
+# the rows are added a second time, and no row may be there twice
+"$work/tests/bench/results.py" add "$work/kernel_src" "$work/out/rows.tsv"
 printf 'family\twork\tdevice\nturn\tdefault\tSome GPU\t4\t5\t1.5\t1e-4\ttiled TILE=16\tinf\t0.7\t0.25\t60\t1.015\t1.02\n' \
     >"$work/kernel_src/search.tsv"
 "$work/tests/bench/results.py" page "$work/kernel_src"
 sort "$work/rows.wanted" >"$work/sorted.wanted"
 sort "$work/kernel_src/results.tsv" >"$work/sorted"
 same "results.tsv" "$work/sorted" "$work/sorted.wanted"
-# 4e8 bytes in 100 us are 4,000 GB/s, and the copy's are 2e12 in 0.5 s.
+# 4e8 bytes in 100 us are 4,000 GB/s. The copy of bounds.cu moves 2e12 bytes in 0.5 s, which is the same speed.
 [ ! -e "$work/kernel_src/results/gone.md" ]
 for line in '| [turn](turn.md) | default | tiled | 1.000 | 2.00 | cuBLAS geam |' \
             '| turn/default | 4 of 5 | 1.5 s | tiled | 0.2 s | 0.7 s | - | 1.015 | 1.020 |' \
@@ -124,7 +128,8 @@ for line in '| [turn](turn.md) | default | tiled | 1.000 | 2.00 | cuBLAS geam |'
     grep -qxF "$line" "$work/kernel_src/results/README.md" "$work/kernel_src/results/turn.md" ||
         { cat "$work/kernel_src/results/"*.md; echo "no line: $line"; exit 1; }
 done
-# A bar for each variant and each peer; the chart of all families sets the best beside the peer.
+# The chart of a family has a bar for each variant and each peer. The chart of all families compares the best variant
+# with the peer.
 [ "$(grep -c 'height="11" class="best"' "$work/kernel_src/results/turn.svg")" = 2 ]
 [ "$(grep -c 'height="11" class="peer"' "$work/kernel_src/results/turn.svg")" = 1 ]
 [ "$(grep -c 'height="11" class="aside"' "$work/kernel_src/results/turn.svg")" = 1 ]

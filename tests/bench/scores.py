@@ -103,7 +103,7 @@ def check_page():
 
 
 class Copy:
-    """A copy of engine/search in a folder, compiled and linked by the commands of a build."""
+    """Holds a copy of engine/search in a folder. Compiles and links it with the commands of a build."""
 
     def __init__(self, folder, build):
         self.folder, self.build = folder, build
@@ -114,7 +114,7 @@ class Copy:
         said = subprocess.run(["ninja", "-C", build, "-t", "commands", "-s", "tests/kiln-scores"], check=True,
                               stdout=subprocess.PIPE, text=True).stdout
         self.linking = [word for word in shlex.split(said.splitlines()[-1]) if word not in (":", "&&")]
-        self.changed = set(self.names)  # the files whose objects are not those of the sources
+        self.changed = set(self.names)  # the files whose objects were not compiled from the unchanged sources
 
     def make(self, file=None, text=None):
         """Makes the program again, with `text` in place of one source. Every other source is the project's."""

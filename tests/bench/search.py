@@ -48,7 +48,7 @@ def works_of(family):
 
 
 def ask(command, environment, limit):
-    """The JSON that a command of Kiln's prints."""
+    """Runs a command of Kiln and returns the JSON that it prints."""
     try:
         run = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False, timeout=limit,
                              env=environment)
@@ -64,7 +64,7 @@ def settings_of(work):
 
 
 def sweep(options, spec, work, folder, limit):
-    """What a sweep gave, how many configurations there are, and the file that it is recorded in."""
+    """Runs a sweep. Returns its outcome, the number of valid configurations, and the file with the recording."""
     environment = dict(os.environ, KILN_STORE=os.path.join(folder, "samples.db"),
                        KILN_CACHE_DIR=os.path.join(folder, "cache"))
     device = ["--device", options.device] if options.device else []
@@ -90,7 +90,8 @@ def replay(options, recording, seed, seconds):
 
 
 def clock_of(recording, recorded, swept):
-    """When the clock of a replay starts, and by what its times are multiplied: seconds of a real search."""
+    """Returns the time at which the clock of a replay starts, and the factor that turns recorded times into seconds of
+    a real search."""
     with open(recording, encoding="utf-8") as file:
         times = [datetime.fromisoformat(result["timestamp"]).timestamp() for result in json.load(file)["results"]]
     between = min(max(times) - min(times), swept)
@@ -98,7 +99,8 @@ def clock_of(recording, recorded, swept):
 
 
 def path_of(steps, start, scale, optimum):
-    """When a search first was within each of SHARES of the optimum, and how far from it it ended."""
+    """Returns the times at which a search was first within each of SHARES of the optimum, and its last best time
+    divided by the optimum."""
     best, when = NEVER, [NEVER] * len(SHARES)
     for step in steps:
         if step["failure"] is None and step["seconds"] < best:
@@ -123,7 +125,7 @@ def report(options, family, work, device, valid, recording, swept):
     whole = replay(options, recording, 1, 1e9)
     recorded = whole["recording"]
     optimum, (start, scale) = recorded["optimum_seconds"], clock_of(recording, recorded, swept)
-    least = 1e-9  # a replay has to end after something
+    least = 1e-9  # a replay needs a limit above 0
     best = min((step for step in whole["steps"] if step["failure"] is None), key=lambda step: step["seconds"])
     paths = [path_of(replay(options, recording, seed, max(least, (options.seconds - start) / scale))["steps"], start,
                      scale, optimum)
@@ -145,7 +147,7 @@ def read_table(path):
 
 
 def section_of(path):
-    """Lines of kernel_src/results/README.md, made from the lines that this program printed."""
+    """Returns lines of kernel_src/results/README.md, made from the lines that this program printed."""
     rows = read_table(path)
     lines = ["", "## How soon a search comes near the best", "",
              "The table shows how many seconds the default strategy needs to come within 5 %, 2 % and 1 % of the best",

@@ -26,23 +26,24 @@ SHAPES = [(kind, n, n, n, 0) for kind, sizes in SQUARES.items() for n in sizes] 
     ("bf16", 64, 4096, 14336, 1), ("bf16", 16, 8192, 8192, 1), ("bf16", 128, 8192, 8192, 1),
     ("f16", 256, 4096, 4096, 1), ("bf16", 8192, 128, 8192, 0), ("f16", 4096, 256, 16384, 0), ("bf16", 4096, 14336, 4096, 1),
     ("f16", 2048, 50304, 1024, 1),
-    # no multiple of a tile; the last without rows of whole pieces of 16 bytes
+    # The sides are no multiples of a tile. In the last shape the rows are no multiples of 16 bytes.
     ("bf16", 1000, 1000, 1000, 0), ("f16", 4000, 4104, 3992, 0), ("bf16", 5000, 5000, 5000, 1),
     ("f16", 2047, 2049, 2051, 0),
-    # a long K
+    # These shapes have a long K.
     ("bf16", 512, 512, 65536, 0), ("f16", 1024, 1024, 16384, 1), ("bf16", 256, 256, 131072, 0),
     ("bf16", 2048, 2048, 32768, 0),
-    # products whose reference takes longest
+    # These products have the references that take longest.
     ("bf16", 12288, 12288, 12288, 0), ("bf16", 16384, 16384, 16384, 0)]
 
 
 LARGEST = 16384
-TYPES = [("bf16", 0), ("bf16", 1), ("f16", 0), ("f16", 1), ("f32", 0), ("tf32", 1)]  # as the peer names them, B by columns
+# the peer's names of the types; 1: B is stored by columns
+TYPES = [("bf16", 0), ("bf16", 1), ("f16", 0), ("f16", 1), ("f32", 0), ("tf32", 1)]
 
 
 def random_shapes(count, seed):
-    """COUNT shapes, each type in turn. Dimensions are log-uniform, so most are no multiples of any tile. The peer takes
-    8-bit floats in multiples of 16 only: they are left out."""
+    """Returns `count` shapes. The types take turns. The dimensions are log-uniform, so most of them are no multiples of
+    any tile. 8-bit floats are left out, because the peer only takes them in multiples of 16."""
     draw = random.Random(seed)
     return [(kind, *(round(math.exp(draw.uniform(0, math.log(LARGEST)))) for _ in "MNK"), columns)
             for kind, columns in (TYPES[i % len(TYPES)] for i in range(count))]
@@ -71,7 +72,7 @@ def search(kiln, shape, seconds):
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         print(done.stderr, file=sys.stderr)
-    samples = json.loads(done.stdout)["samples"] if done.stdout else []
+    samples = json.loads(done.stdout).get("samples", []) if done.stdout else [] # an error has none
     good = [s for s in samples if s["status"] == "KILN_OK" and s["result"]["verified"] and s["result"]["measured"]]
     if not good:
         return None, len(samples)

@@ -1,7 +1,7 @@
 /* sim_speed.c - the speed of the simulated device beside plain C on one core. It runs the kernels of sim_speed.cu
  * interpreted and compiled (engine/sim/device/jit), and the same work as scalar loops, and compares their results. It
  * prints a row for each: processor seconds, the median of RUNS, and how many times as long as scalar C. The last column
- * tells how many times as large as the touched memory the shadow memory of the checks is.
+ * is the size of the checks' shadow memory divided by the size of the memory that the kernel has touched.
  *
  * If the user gives a number of threads, the program measures wall time with more blocks. It prints how much sooner a
  * launch ends on that many threads than on one. The peer is that many devices with one thread each, which run at the
@@ -21,7 +21,7 @@
 #include "vm_checks_internal.h"
 #include "vm_memory.h"
 
-#ifdef __clang__ /* clang has no attribute for that, so its figures are not comparable */
+#ifdef __clang__ /* clang has no attribute that forbids vectorising, so its figures are not comparable */
 #define SCALAR __attribute__((noinline))
 #else
 #define SCALAR __attribute__((noinline, optimize("O2,no-tree-vectorize")))
@@ -189,7 +189,8 @@ SCALAR static void carlo(const arrays *v)
     }
 }
 
-/* CLOCK_THREAD_CPUTIME_ID for work of this thread: the machine may do other things. */
+/* Reads a clock. For work of this thread the clock is CLOCK_THREAD_CPUTIME_ID, so that other work of the machine does
+ * not count. */
 static uint64_t now(clockid_t clock)
 {
     struct timespec t;
@@ -197,11 +198,11 @@ static uint64_t now(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* How a kernel is launched: once, by the stages of a bitonic sort, or by the stages of a transform. */
+/* The way to launch a kernel: once, once for each stage of a bitonic sort, or once for each stage of a transform. */
 typedef enum stages { ONCE, BITONIC, FFT } stages;
-/* How results are compared. EQUAL: all words are equal. ABOUT: all floats are nearly equal. TOTAL: the sums are
- * nearly equal. MOST: one word in a hundred may differ, because kernels contract products and sums, and scalar C
- * rounds both. */
+/* The way to compare results. EQUAL: all words are equal. ABOUT: all floats are nearly equal. TOTAL: the sums are
+ * nearly equal. MOST: one word in a hundred may differ, because kernels contract products and sums, and scalar C rounds
+ * both. */
 typedef enum compare { EQUAL, ABOUT, TOTAL, MOST } compare;
 typedef struct work {
     const char *kernel;
@@ -225,7 +226,8 @@ static const work works[] = {
     {"bodies", {BODIES / 128, 1}, {128, 1}, BODIES, 0, bodies, ONCE, ABOUT, 4 * BODIES},
     {"mandelbrot", {PICTURE / 32, PICTURE / 8}, {32, 8}, PICTURE, STEPS, mandelbrot, ONCE, MOST, PICTURE *PICTURE},
     {"carlo", {DRAWERS / 128, 1}, {128, 1}, DRAWERS, DRAWS, carlo, ONCE, MOST, DRAWERS}};
-/* These works for many threads have many blocks, so the last blocks have little weight. */
+/* These works are for many threads. They have many blocks, so it matters little that some threads are idle during the
+ * last blocks. */
 enum { WIDE = 1024, MANY = 16384, LONG = 1 << 26, WAVES = 2048 };
 static const work large[] = {{"gemm", {WIDE / 16, WIDE / 16}, {16, 16}, WIDE, 0, NULL, ONCE, EQUAL, 0},
                              {"bodies", {MANY / 128, 1}, {128, 1}, MANY, 0, NULL, ONCE, EQUAL, 0},
@@ -492,7 +494,7 @@ static int scale(const char *text, size_t length, unsigned threads)
     return ok ? 0 : 1;
 }
 
-/* Returns how many times as large as the memory that the kernels of a machine have touched its shadow memory is. */
+/* Returns the size of the machine's shadow memory divided by the size of the memory that its kernels have touched. */
 static double shadow_size(const machine *m)
 {
     uint64_t touched = 0;

@@ -34,7 +34,7 @@ sys.dont_write_bytecode = True  # no __pycache__ among the sources
 BENCH = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(BENCH))
 FACTORS = (0.5, 0.75, 1, 1, 1.25, 1.5, 2)
-LEAST = 257  # smaller sizes are flags, kinds or widths, and are left as they are
+LEAST = 257  # smaller sizes are flags, kinds or widths, which do not change
 
 
 def list_works():
@@ -48,7 +48,7 @@ def list_works():
 
 
 def read_best():
-    """The shortest time of a contender by family and work."""
+    """Returns the shortest time of a contender for each family and work."""
     best = {}
     with open(os.path.join(ROOT, "kernel_src", "results.tsv"), encoding="utf-8") as file:
         for line in file:
@@ -83,7 +83,7 @@ def draw_sizes(options, family, work, generator):
 
 
 def measure(options, family, work, sizes, known):
-    """The row of one work; `sizes` are settings on top of it."""
+    """Measures one work and returns its row. `sizes` are settings that replace sizes of the work."""
     folder = tempfile.mkdtemp(prefix="soon-")
     environment = dict(os.environ, KILN_STORE=os.path.join(folder, "samples.db"),
                        KILN_CACHE_DIR=os.path.join(folder, "cache"))
@@ -107,7 +107,8 @@ def measure(options, family, work, sizes, known):
 
 
 def measure_shipped(options, arguments, environment):
-    """The seconds of the configuration that `kiln best` names without a store; None if it names none or it fails."""
+    """Returns the seconds of the configuration that `kiln best` names without a store. Returns None if `kiln best`
+    names no configuration, or if the configuration fails."""
     work = [word for word in arguments if word not in ("--json", "--quiet")]
     best, _ = run_json([options.kiln, "best", *work, "--no-store", "--json"], environment, 60)
     if not best.get("variant"):

@@ -1,12 +1,13 @@
 /* split_error.c - the errors of a product of single-precision matrices on tensor cores, for several ways to split the
- * numbers, beside plain single precision. It is a model on the host, of one element of the product at a time:
+ * numbers, and the errors of plain single precision. The program is a model on the host. It computes one element of the
+ * product at a time:
  *
  *   cc -O2 -o split_error tests/bench/split_error.c -lm && ./split_error [K] [ELEMENTS a side] [SCHEME]
  *
  * For the errors of a kernel (tests/bench/errors.sh) it writes the matrices, and reads the product that the kernel made:
  *
  *   ./split_error make CLASS A.npy B.npy M N K        the classes are numbered from 0
- *   ./split_error read A.npy B.npy P.npy              errors of 16,384 elements or all
+ *   ./split_error read A.npy B.npy P.npy              prints the errors of at most 16,384 elements
  *
  * It fails if a scheme of the catalogue has a larger median, 99.9 % or largest error than plain single precision.
  *

@@ -1,8 +1,8 @@
 #!/bin/sh
-# sums.sh FOLDER [dcs|mri|cutoff]...: measures the families of sums and writes FOLDER/rows.tsv: what catalogue.sh does, in
-# some 20 s a work, 2 min a family. A sweep with a limit of time may never come to a variant with few configurations, so
-# variants that race are swept apart. At the large works the classic ones would take all the time: they are measured at
-# the small ones.
+# sums.sh FOLDER [dcs|mri|cutoff]...: measures the families of sums and writes FOLDER/rows.tsv, as catalogue.sh does. It
+# needs about 20 s for a work and 2 min for a family. A sweep with a time limit may never try a variant with few
+# configurations, so each fast variant gets its own sweep. For large works the classic variants would take all of the
+# time, so they are measured only for small works.
 set -eu
 [ $# -ge 1 ] || { sed -n '2,5s/^# \{0,1\}//p' "$0"; exit 2; }
 bench=$(cd "$(dirname "$0")" && pwd)
@@ -30,7 +30,7 @@ for family; do
         measure dcs-small "-t 8" "$classic shared_root newton,unrolled" dcs/slice ;;
     mri)
         classic=gather,registers,constant_chunks,readonly,unrolled,coarsened
-        measure mri "-t 6" "factored fast_trig" mri/default mri/q # rotation is for samples on lines
+        measure mri "-t 6" "factored fast_trig" mri/default mri/q # `rotation` needs samples on lines
         measure mri-lines "-t 6" "factored rotation fast_trig" mri/lines mri/q_lines
         measure mri-small "-t 8" "$classic factored rotation fast_trig" mri/small ;;
     cutoff)

@@ -31,14 +31,15 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PACKAGE = "kernel_tuner==1.5.0"
 STEPS, SHARES_AT, LEAST_TRACE = 100, (10, 50, 100, 200), 200
-NOT_COMPARED = ("brute_force", "nsga2", "nsga3")  # no search; of several objectives
+NOT_COMPARED = ("brute_force", "nsga2", "nsga3")  # brute_force is no search; the others search for several objectives
 INF = float("inf")
 
 
-# ---- a recorded space, and what a trace is worth on it ----
+# ---- a recorded space, and the score of a trace on it ----
 
 class Space:
-    """rows: {configuration as a tuple: (seconds, INF where it failed; cost in seconds)}"""
+    """`rows` is {configuration as a tuple: (seconds, cost in seconds)}. The seconds are INF if the configuration
+    failed."""
 
     def __init__(self, path, kiln):
         whole = ask([kiln, "tune", "--replay", path, "--strategy", "exhaustive", "--max-configurations", "1000000000",
@@ -60,7 +61,7 @@ class Space:
         self.draws, self.budget = high, high * self.cost
 
     def random_best(self, draws):
-        """The expected best of `draws` different random configurations."""
+        """Returns the expected best time of `draws` different random configurations."""
         count = len(self.sorted)
         if draws == 0 or draws >= count:
             return self.worst if draws == 0 else self.optimum
@@ -74,7 +75,7 @@ class Space:
 
 
 def score_of(space, trace):
-    """The mean over the parts of the budget of (random's best - this best) / (random's best - optimum)."""
+    """Returns the mean, over equal parts of the budget, of (random's best - this best) / (random's best - optimum)."""
     clock, at, best, total = 0.0, 0, space.worst, 0.0
     for step in range(1, STEPS + 1):
         end = space.budget * step / STEPS
@@ -108,8 +109,8 @@ def kiln_trace(options, space, strategy, seed):
 
 
 def tuner_process(options, space, jobs):
-    """Yields (strategy, seed, trace or the reason why there is none). One process for a file: the search space is built
-    once."""
+    """Yields (strategy, seed, trace). If there is no trace, yields the reason in its place. One process runs all
+    searches on a file, so that the search space is built once."""
     python = os.path.join(options.venv, "bin", "python")
     rows = [[list(configuration), None if seconds == INF else seconds, cost]
             for configuration, (seconds, cost) in space.rows.items()]
@@ -128,7 +129,8 @@ def tuner_process(options, space, jobs):
 # ---- inside the virtual environment ----
 
 def inside():
-    """Runs Kernel Tuner's searches that standard input asks for; a line of JSON a trace goes to standard output."""
+    """Runs the searches of Kernel Tuner that standard input names. Writes one line of JSON for each trace to standard
+    output."""
     # pylint: disable=import-error,import-outside-toplevel
     import random
     import signal
@@ -140,7 +142,7 @@ def inside():
 
     warnings.simplefilter("ignore")
     task, out = json.load(sys.stdin), os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what it prints is no trace
+    os.dup2(2, 1)  # the output of Kernel Tuner goes to standard error, because standard output has the traces
     names, cache, configurations = task["names"], {}, {}
     values = {name: sorted({row[0][i] for row in task["rows"]}) for i, name in enumerate(names)}
     for configuration, seconds, cost in task["rows"]:
@@ -149,7 +151,7 @@ def inside():
         row.update({"time": 1e3 * seconds} if seconds else {"time": util.RuntimeFailedConfig(),
                                                             "__error__": util.RuntimeFailedConfig()})
         cache[key], configurations[key] = row, configuration
-    # The same for every search on this file, so made once: what the file says, and the space of its configurations.
+    # The content of the file and the space of its configurations are the same for every search, so they are made once.
     space = Searchspace(None, None, None, from_cache={"tune_params": values, "cache": cache})
     interface.Searchspace = lambda *arguments, **options: space
     util.process_cache = lambda *arguments, **options: cache
@@ -188,7 +190,7 @@ def inside():
 
 
 def install(venv):
-    """All strategies of Kernel Tuner that are compared."""
+    """Returns all strategies of Kernel Tuner that are compared."""
     python = os.path.join(venv, "bin", "python")
     if not os.path.exists(python):
         subprocess.run([sys.executable, "-m", "venv", venv], check=True)
@@ -220,7 +222,7 @@ def keep(path, trace):
 
 
 def traces_of(options, space, tuners):
-    """{(tuner, strategy): traces}; those of a strategy that failed once are left out."""
+    """Returns {(tuner, strategy): traces}. If a strategy failed once, all its traces are left out."""
     found, missing = {}, []
     for tuner, strategy in tuners:
         for seed in range(1, options.seeds + 1):
@@ -270,7 +272,8 @@ def table(options, files, tuners):
 
 
 def made_up(folder):
-    """A recorded space of 480 configurations, some of which failed, as Kernel Tuner's cache file."""
+    """Writes an invented space of 480 configurations as a cache file of Kernel Tuner. Some of the configurations have
+    failed."""
     rows = {}
     for x in range(1, 13):
         for y in range(1, 9):
@@ -286,7 +289,7 @@ def made_up(folder):
 
 
 def check(options, strategies):
-    """Whether this program's scores are those of `kiln compare-strategies`."""
+    """Tells whether this program gives the same scores as `kiln compare-strategies`."""
     with tempfile.TemporaryDirectory() as folder:
         return check_on(options, strategies, options.files or [made_up(folder)])
 

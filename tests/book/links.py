@@ -4,7 +4,7 @@
 links.py book SOURCE     every page that the tables of contents of engine/book name exists, and the book has every page
                          for users. Links inside of these pages are a matter of tests/style/pages.py.
 
-Each run first looks at planted pages, whose faults it has to find."""
+Each run first checks planted pages, and must find their faults."""
 import pathlib
 import re
 import sys
@@ -12,13 +12,13 @@ import tempfile
 
 
 def slug(heading):
-    """The name of a heading in links, as the web shows it."""
+    """Returns the anchor of a heading, as GitHub makes it."""
     text = re.sub(r"[`*]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading)).strip().lower()
     return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
 
 
 def prose(path):
-    """The text of a page without blocks of code."""
+    """Returns the text of a page without blocks of code."""
     return re.sub(r"`[^`\n]*`", "", re.sub(r"^ {4}.*$", "", re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S),
                                            flags=re.M))
 
@@ -29,7 +29,7 @@ def anchors(path):
 
 
 def check_pages(folder):
-    """(number of pages, number of links, what is wrong)."""
+    """Returns (number of pages, number of links, what is wrong)."""
     bad, links = [], 0
     pages = sorted(folder.rglob("*.md"))
     for page in pages:
@@ -47,7 +47,7 @@ def check_pages(folder):
 
 
 def check_book(source):
-    """(number of pages, 0, what is wrong)."""
+    """Returns (number of pages, 0, what is wrong)."""
     bad, named = [], set()
     book = source / "engine/book"
     for page in sorted(book.glob("*.md")):

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""tutorial.py KILN LIBRARY SOURCE_FOLDER: every file and every command of engine/book/tutorial.md works, in their order.
+"""tutorial.py KILN LIBRARY SOURCE_FOLDER: checks that every file and every command of engine/book/tutorial.md works, in
+their order.
 
 A fenced block whose first line is a comment with the name of a file is that file. An indented line is a command. The
-test starts `kiln` from the build folder, and puts the flags of the build in place of those of pkg-config. LIBRARY is the
+test starts `kiln` from the build folder, and replaces the flags of pkg-config by the flags of the build. LIBRARY is the
 shared library."""
 import os
 import pathlib
@@ -12,12 +13,12 @@ import sys
 import tempfile
 
 try:
-    import numpy  # noqa: F401  # the tutorial's reference needs it
+    import numpy  # noqa: F401 # the reference of the tutorial needs numpy
 except ImportError:
     print("SKIP tool: Python has no numpy (tools/setup.sh --test installs it)")
     sys.exit(77)
 
-# What a command has to print.
+# Patterns that the output of a command must match.
 EXPECTED = {
     "kiln run": r"answer +verified",
     "kiln check": r"9 configurations checked, nothing found",
@@ -56,7 +57,7 @@ def main():
             if not pathlib.Path(work, name).exists():
                 print(f"FAIL: no command wrote {name}")
                 return 1
-        # The fault that the page suggests: without the test of the bound the checks find something.
+        # Plants the fault that the page suggests: without the test of the bound, the checks must find something.
         kernel = pathlib.Path(work, "blur.cu")
         kernel.write_text(re.sub(r" *if \(i >= n\)\n *return;\n", "", kernel.read_text()))
         done = subprocess.run([kiln, "check", "--allow-commands", "blur.yaml"], cwd=work, env=environment,

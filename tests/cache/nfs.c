@@ -1,10 +1,10 @@
-/* nfs.c - the cache on a network file system, which nfs_shim.c imitates.
+/* nfs.c - tests the cache on a network file system, which nfs_shim.c imitates.
  *
  *     cache_nfs SHIM [STARTS PROCESSES]     the test; a longer run by hand: cache_nfs SHIM 10000 64
  *
  * STARTS processes start one after the other, and PROCESSES at the same time, each with a cold start. They read entries or
- * make them, and some are killed at random moments. No entry may ever be wrong. In the end all entries exist, also if the
- * tree was moved. */
+ * make them, and some are killed at random moments. No entry may ever be wrong. In the end all entries must exist, also
+ * if the tree was moved. */
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
@@ -20,7 +20,7 @@
 enum { ENTRIES = 40, PER_START = 6, WRONG = 3 };
 extern char **environ;
 
-/* ---- entries: everything in one follows from its number ---- */
+/* ---- entries: the content follows from the number ---- */
 
 typedef struct sample {
     char material[64], ptx[20000];

@@ -50,7 +50,7 @@ static kiln__cache *open_at(const char *path, notes *all)
     return cache;
 }
 
-/* Entry number n. All of its contents follow from n. */
+/* The contents of entry number n. All of them follow from n. */
 typedef struct sample {
     char material[256], ptx[4096], cubin[8192];
     kiln__cache_key key;
@@ -281,7 +281,7 @@ static void test_degrading(void)
         CHECK(mkdir(path, 0500) == 0);
         check_off(path, "Permission denied");
     }
-    /* the folder goes away under an open cache: one warning, no error */
+    /* If the folder of an open cache disappears, there is one warning and no error. */
     notes all = {0};
     snprintf(path, sizeof path, "%s/gone", folder);
     kiln__cache *cache = open_at(path, &all);
@@ -525,7 +525,7 @@ static void test_processes(void)
     clean();
 }
 
-/* Uses one cache object in several threads, mainly for the thread sanitizer. */
+/* Uses the cache object from several threads. This test is mainly for the thread sanitizer. */
 static void *thread_hammer(void *user)
 {
     for (unsigned i = 0; i < 200; i++) {
@@ -590,7 +590,7 @@ static void test_oom(void)
     clean();
 }
 
-/* Verifying without memory is an error, and removes no entry. */
+/* Tests that verifying without memory is an error, and removes no entry. */
 static void test_verifying_without_memory(void)
 {
     fresh();
@@ -617,7 +617,7 @@ static void test_verifying_without_memory(void)
     clean();
 }
 
-/* No test: `cache_test_cache time` prints the time of a hit on a 20 KB entry. */
+/* This is no test. `cache_test_cache time` prints the time of a hit on a 20 KB entry. */
 static int print_times(void)
 {
     kiln__cache *cache = NULL; /* no CHECK here: no suite runs */

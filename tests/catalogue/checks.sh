@@ -26,7 +26,7 @@ fail() {
     failed=$((failed + 1))
     printf '%s at %s:\n%s\n' "$spec" "$size" "$output"
 }
-# Sets `names` to the variants of a size, and `size` to the rest of it.
+# Sets `names` to the variants of a size, and `size` to the rest of the argument.
 split_size() {
     names=$variants
     case $size in
@@ -52,7 +52,8 @@ for size; do
     *=*) arguments=$(echo ",$size" | sed 's/,/ -s /g; s/+/ -p /g') ;;
     *) arguments="-s $size" ;;
     esac
-    # In one process, with one compiler: another would cost more to start than it saves, where other tests run beside it.
+    # All variants run in one process with one compiler. A second compiler would cost more to start than it saves,
+    # because other tests run at the same time.
     wanted=$(echo "$names" | wc -w)
     list=$(echo "$names" | tr ' \n' ,,)
     default=1 drawn=1 random=

@@ -18,11 +18,12 @@ def sizes_of(kiln, spec):
     return set(next(iter(shown["sizes"].values())))
 
 
-@functools.cache # several lines are about the same run
+@functools.cache # several lines describe the same run
 def measure(kiln, spec, words):
     variant, *settings = words
     sizes = sizes_of(kiln, spec)
-    command = [kiln, "profile", spec, "-v", variant, "--json", "--no-machine-code"] # nothing here is about registers
+    # the conditions do not need registers
+    command = [kiln, "profile", spec, "-v", variant, "--json", "--no-machine-code"]
     for setting in settings:
         command += ["-s" if setting.split("=")[0] in sizes else "-p", setting]
     run = subprocess.run(command, capture_output=True, text=True)
@@ -46,7 +47,7 @@ def main():
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.path.basename(spec).split(".")[0] + ".counters")
     earlier, failed, checked = {}, 0, 0
     own = tempfile.TemporaryDirectory()
-    # Blocks run one after another: a kernel that waits for another block's note would count how often it looked.
+    # Blocks run one after another: otherwise a kernel that waits for another block's note would count its attempts.
     os.environ["KILN_SIM_THREADS"] = "1"
     os.environ["KILN_CACHE_DIR"] = os.environ.get("KILN_TEST_CACHE") or own.name
     for number, line in enumerate(open(path), 1):

@@ -5,7 +5,7 @@ configurations satisfies the constraints. The test also checks that the text of 
 that it was never run on hardware. A device after -- is for the variants that no other device can run."""
 import glob, json, os, subprocess, sys
 
-UNTRIED = {"device.tcgen05", "device.cc >= 120"}  # no device has them that the catalogue was run on
+UNTRIED = {"device.tcgen05", "device.cc >= 120"}  # the catalogue was never run on a device that has these
 MARK = "This variant was never run on hardware."
 
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # far.sh KILN SOURCE: runs the last blocks of stencils with 2^31 - 1 columns, and with as many rows, with all checks. No
-# access may lie outside of the grid. The script changes the shipped kernels in two ways: the number of the first block is
-# that of the first of these last blocks, and the pointers point so far below the memory that only the last points of the
-# grid lie in it.
+# access may lie outside of the grid. The script changes the shipped kernels in two ways: the first block has the number
+# of the first of these last blocks, and the pointers lie so far below the memory that only the last points of the grid
+# are inside.
 set -eu
 kiln=$1 source=$2
 folder=$(mktemp -d)
@@ -12,7 +12,7 @@ sed 's/blockIdx\.x/(blockIdx.x + SKIP)/g
      s/^    .*Tile tile = tile_of_block(/    in -= BASE, out -= BASE;\n&/' "$source" >"$folder/far.cu"
 cp "$(dirname "$source")"/*.cuh "$folder"
 failed=0
-# check VARIANT COLUMNS ROWS [STEPS]: what a block makes by the source's own defaults.
+# check VARIANT COLUMNS ROWS [STEPS]: checks the blocks, with the defaults of the source.
 check() {
     macro=STENCIL_$(echo "$1" | tr '[:lower:]' '[:upper:]')
     for tile in "$2" "$3"; do

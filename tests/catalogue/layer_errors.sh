@@ -1,7 +1,7 @@
 #!/bin/sh
-# layer_errors.sh KILN SCRIPT LAYER VARIANT REFERENCE: a variant of specs/convnet.yaml has no larger errors than another
-# variant, for each of four classes of numbers, in the median, the 99.9th percentile and the maximum. SCRIPT is
-# tests/bench/layer_errors.sh.
+# layer_errors.sh KILN SCRIPT LAYER VARIANT REFERENCE: checks that a variant of specs/convnet.yaml has no larger errors
+# than another variant, for each of four classes of numbers. It compares the median, the 99.9th percentile and the
+# maximum. SCRIPT is tests/bench/layer_errors.sh.
 set -eu
 kiln=$1 script=$2 layer=$3 variant=$4 reference=$5
 folder=$(mktemp -d)

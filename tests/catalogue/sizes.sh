@@ -34,8 +34,8 @@ for size; do
     *=*) arguments=$(echo ",$size" | sed 's/,/ -s /g; s/+/ -p /g') ;;
     *) arguments="-s $size" ;;
     esac
-    case $size in */*) arguments="$arguments --read-anywhere" ;; esac # a file of the tests
-    # In one process: each would load the compiler again.
+    case $size in */*) arguments="$arguments --read-anywhere" ;; esac # the size is a file of the tests
+    # All variants run in one process, because each process would load the compiler again.
     wanted=$(echo "$names" | wc -w)
     list=$(echo "$names" | tr ' \n' ,,)
     # shellcheck disable=SC2086  # a list of words

@@ -43,7 +43,7 @@ for kind in inf -inf nan large zero denormal; do
         names=$names,$variant
     done
     [ -n "$names" ] || continue
-    # In one process: each would load the compiler again.
+    # All variants run in one process, because each process would load the compiler again.
     wanted=$(echo "$names" | tr , ' ' | wc -w)
     output=$("$kiln" run "$checked" -v "${names#,}" -I "$sources" --device "$device" --no-measure \
                  --input "$buffer=$folder/$kind.npy" "$@" 2>&1) && code=0 || code=$?

@@ -8,7 +8,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SPEC = os.path.join(HERE, "../../specs/convnet.yaml")
 IMAGES, CHANNELS, HEIGHT, WIDTH = EXTENTS = 2, 3, 21, 40
 FILTERS = 3
-TOLERANCE = 2e-4  # of numbers up to 7, whose sums have 75 terms at the most
+TOLERANCE = 2e-4  # numbers are at most 7, and sums have at most 75 terms
 
 
 def read(path):
@@ -32,7 +32,7 @@ def settings_of(taps):
 
 
 def takes(tile, taken, pad, special, before):
-    """Whether a tile that begins `tile` points after the first takes a special element, along both extents."""
+    """Tells whether a tile that begins at `tile` reads a special element, along both extents."""
     return all(t - pad <= s < t - pad + taken for t, s in zip(tile, special)) and before
 
 

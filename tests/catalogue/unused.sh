@@ -7,7 +7,8 @@ folder=$(mktemp -d)
 export KILN_CACHE_DIR="${KILN_TEST_CACHE:-$folder/cache}"
 trap 'rm -rf "$folder"' EXIT
 failed=0
-for keys in 100 33; do # half of them are keys: 50 and 16, so that a tile of 16 ends within and at its end
+# half of the rows are keys: 50 and 16, so that the last tile of 16 is once partly filled and once full
+for keys in 100 33; do
     python3 - "$folder/cache.npy" 2 3 $keys 64 <<'EOF'
 import struct, sys
 path, batch, heads, keys, depth = sys.argv[1], *map(int, sys.argv[2:])

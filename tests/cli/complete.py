@@ -1,15 +1,17 @@
-"""complete.py SHELL: types into an interactive bash, zsh or fish on a terminal, with the completions of `kiln`, and looks
-at what arrives as arguments. What is completed has the names and values that a shell would run or expand: none of it may
-be, and each must arrive as it is written. $KILN_PATH and the current folder are made here; `kiln` is found by $PATH."""
+"""complete.py SHELL: types into an interactive bash, zsh or fish on a terminal, with the completions of `kiln`, and
+compares the arguments that arrive. The completed names and values contain text that a shell would run or expand. The
+shell must not run or expand any of it, and each argument must arrive unchanged. The program makes $KILN_PATH and the
+current folder. It finds `kiln` in $PATH."""
 import fcntl, json, os, pty, select, shutil, signal, struct, sys, termios, time
 
-# Each alone under its param, so that it is the one answer; what begins with a letter is typed up to that, too.
+# Each value is the only value of its param, so it is the only completion. If a value begins with a letter, the program
+# also types this letter first.
 VALUES = ["$(touch RAN)", "`touch RAN`", "a$(touch RAN)", "b`touch RAN`", "${x[$(touch RAN)]}", "$((x[$(touch RAN)]))", "*",
           "?[a-z]*", "c'one", 'd"two', "'", '"', "e f  g", " lead", "h\\i\\\\j", "k;touch RAN", "l&touch RAN", "m|n", "o>RAN",
           "<p", "~", "~root", "#q", "!!", "r!s", "{t,u}", "v=w:x", "-y", "$HOME", "%z", "^a^b", "\\", "é€", "tail\\", "@file",
           "a,b", "(x)", "$'\\n'"]
 LEFT_OUT = ["new\nline", "tab\there", "escape\033[31m", "delete\177", "c1\u009b31m", "right\u202eleft", "mark\u200f"]
-# No other spec's name, and none of the catalogue's, begins with the same letter.
+# No other spec of this test or of the catalogue has a name that begins with the same letter.
 FILES = ["k$(touch RAN)", "v`touch RAN`", "y p ace", "i'nner", 'u"pper', "w*[r]?", "j\\slash", "e;touch RAN", "#sharp", "x!x",
          "{a,y}", "-minus", "f=al:s", "~tilde"]
 
@@ -29,7 +31,7 @@ def write(path, text, mode=0o644):
     os.chmod(path, mode)
 
 
-# A kiln that answers completions and writes down the arguments of everything else.
+# This kiln answers completions. For every other command it writes its arguments to a file.
 write("bin/kiln", f"""#!/bin/sh
 case $1 in list | show | devices | completion) exec '{real}' "$@" ;; esac
 printf '%s\\0' "$@" >'{home}/argv.new'
@@ -69,7 +71,7 @@ shown = b""
 
 
 def wait_for(path, what):
-    """Until the shell has made a file; meanwhile what it writes is read."""
+    """Waits until the shell has made a file, and reads the output of the shell meanwhile."""
     global shown
     end = time.monotonic() + float(os.environ.get("LIMIT", 60))
     while not os.path.exists(path):
@@ -80,7 +82,7 @@ def wait_for(path, what):
 
 
 def send(text):
-    """The shell takes keys as fast as it can; a terminal holds a few thousand."""
+    """Sends keys at once. The shell reads them later, because a terminal can hold a few thousand."""
     os.write(terminal, text.encode())
 
 
@@ -89,7 +91,7 @@ failures = tried = 0
 
 
 def arrives(keys, *want):
-    """Types keys, with TAB for completion, and ENTER: these arguments must come."""
+    """Types keys, with TAB for completion, and then ENTER. The command must get the arguments `want`."""
     global failures, tried, shown
     shown = b""
     tried += 1
@@ -121,7 +123,7 @@ for number, value in enumerate(VALUES):
     arrives(f"kiln run odd -p P{number}=\t", "run", "odd", "-p", f"P{number}={value}")
     if value[0].isalpha():
         arrives(f"kiln run odd --param P{number}={value[0]}\t", "run", "odd", "--param", f"P{number}={value}")
-    if shell == "bash":  # with a quote that is open
+    if shell == "bash":  # after an open quote
         arrives(f'kiln run odd -p "P{number}=\t', "run", "odd", "-p", f"P{number}={value}")
         arrives(f"kiln run odd -p P{number}='\t", "run", "odd", "-p", f"P{number}={value}")
         arrives(f'kiln run odd --param=P{number}="\t', "run", "odd", f"--param=P{number}={value}")
@@ -134,11 +136,11 @@ for name in FILES:
         arrives(f"kiln run {name[0]}\t", "run", name)
         arrives(f"kiln run ./{file[0]}\t", "run", f"./{file}")
         arrives(f"kiln run odd --worker ./{file[0]}\t", "run", "odd", "--worker", f"./{file}")
-if shell == "bash":  # a file in the home folder: its ~ is the shell's to expand, and nothing else of it
+if shell == "bash":  # a file in the home folder: the shell must expand the ~ and nothing else
     write("home`touch RAN` $(touch RAN).yaml", spec)
     arrives("kiln run ~/home\t", "run", f"{home}/home`touch RAN` $(touch RAN).yaml")
     arrives("kiln run ~/home\t -p P0=\t", "run", f"{home}/home`touch RAN` $(touch RAN).yaml", "-p", "P0=" + VALUES[0])
-# What has several answers is listed; the rest of the word that they share is inserted.
+# If a word has several completions, the shell inserts the part that they share, and lists them.
 arrives("kiln run odd -p BOTH=\t1", "run", "odd", "-p", "BOTH=x$(touch RAN)1") if shell != "zsh" else None
 arrives("kiln run odd -p \t\t\t\025kiln run odd", "run", "odd")
 arrives("kiln run odd -p TWO=\t\t\t\025kiln run odd", "run", "odd")

@@ -1,6 +1,6 @@
-"""hostile.py: texts that a terminal would obey, in specs, file names, compilers' messages, samples and recordings, through the
-commands that show them: nothing of it reaches standard output or standard error as it is, be they pipes or a terminal, and
---json is JSON with the very texts. Kiln's own colours are there on a terminal."""
+"""hostile.py: puts control sequences of terminals into specs, file names, compilers' messages, samples and recordings,
+and runs the commands that show these. The output must contain no such sequence unchanged, neither in a pipe nor on a
+terminal. The output of --json must be JSON with the exact texts. On a terminal, Kiln's own colours must be there."""
 import csv, json, os, pty, re, subprocess, sys, unicodedata
 
 EVIL = "EVIL\033[31m\033]0;T\a\177\u009b2J\u202e\u2066\u200f\u061cé"
@@ -34,7 +34,8 @@ def on_terminal(words):
 
 
 def bad(output):
-    """What a terminal obeys in what kiln wrote, but for its own."""
+    """Describes the first control character in the output of kiln, or an error of encoding. The caller has removed
+    kiln's own sequences."""
     try:
         text = output.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -44,7 +45,8 @@ def bad(output):
 
 
 def look(*words, want=(SHOWN,)):
-    """Piped and on a terminal: nothing bad, and what is wanted is shown."""
+    """Runs a command in a pipe and on a terminal. The output must have no control sequence, and must show the texts
+    `want`."""
     words = ("kiln",) + words
     piped = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL).stdout
     seen = on_terminal(words)
@@ -53,7 +55,7 @@ def look(*words, want=(SHOWN,)):
     for output in (piped, OWN.sub(b"", seen)):
         if bad(output):
             wrong(words, f"shows {bad(output)}", output)
-        # Prose is broken into lines, tables turn spaces to what they are.
+        # A text that kiln wraps at the end of a line does not match, so the tests only want short texts.
         for text in want:
             if text.encode() not in output:
                 wrong(words, f"does not show {text!r}", output)
@@ -120,7 +122,7 @@ look("inspect", "./evil.yaml", "-p", "TEXT=plain", "--arch", EVIL)
 seen = on_terminal(["kiln", "inspect", "./evil.yaml", "-p", "TEXT=plain", "--arch", "sm_80", "--source"])
 if SHOWN.encode() not in seen or bad(seen):
     wrong(("inspect",), "a source on a terminal", seen)
-# A file's bytes are a file's bytes, where they do not go to a terminal.
+# If the output does not go to a terminal, a source is printed byte by byte.
 output = subprocess.run(["kiln", "inspect", "./evil.yaml", "-p", "TEXT=plain", "--arch", "sm_80", "--source"],
                         stdout=subprocess.PIPE).stdout
 if EVIL.encode() not in output:
@@ -139,7 +141,8 @@ for name, to in (("evil.cu", b"evil.cu"), ("evil.yaml", b"there.yaml")):
 os.environ["KILN_PATH"] = os.fsdecode(folder) + ":" + os.environ["KILN_PATH"]
 look("list", "--all", want=(f"{SHOWN}\\xff\\x9b/there.yaml",))
 exact("list")
-# Columns are counted as they are shown: the files stand below each other, whatever the titles have.
+# The width of a column counts the cells of the terminal. So the files must stand below each other, also if a title has
+# wide or combining characters.
 for name, title in (("wide", "日本語"), ("accent", "e\u0301 accent"), ("plain", "a title")):
     spec(name, title=quoted(title))
 output = subprocess.run(["kiln", "list", "--all"], stdout=subprocess.PIPE).stdout.decode()
@@ -164,7 +167,7 @@ look("devices", want=(r"d\x1b[35m",))
 look("devices", "--names", want=("sim",))
 exact("devices")
 
-# ---- what a compiler says ----
+# ---- messages of a compiler ----
 spec("error")
 with open("error.cu", "w", encoding="utf-8") as file:
     file.write(f'#error {EVIL}\nextern "C" __global__ void k(float *y) {{ *y = 1; }}\n')

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""lock.py KILN LIBCUDA SPECS: the command on a GPU whose lock another process holds. LIBCUDA is the simulated driver, which the
-command takes for a GPU here: it has a uuid, so it has a lock.
+"""lock.py KILN LIBCUDA SPECS: runs the command on a GPU whose lock another process holds. LIBCUDA is the simulated
+driver. The command treats it as a GPU, because the driver was loaded as a library. It has a UUID, so it has a lock.
 
-- A free lock: no word about it. The lock file is made.
-- A held lock: the command says that it waits, measures without the lock after KILN_LOCK_SECONDS, and warns once.
-- A held lock and a long wait: SIGINT ends the wait."""
+- If the lock is free, the command does not mention it, and makes the lock file.
+- If another process holds the lock, the command says that it waits. After KILN_LOCK_SECONDS it measures without the
+lock, and warns once.
+- During a long wait, SIGINT ends the wait."""
 import fcntl
 import os
 import pathlib
@@ -17,7 +18,7 @@ import tempfile
 OFD_SETLK = 37
 KILN, LIBCUDA, SPECS = sys.argv[1:4]
 failed = False
-signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell starts background processes with it ignored
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell starts background processes with SIGINT ignored
 
 
 def check(right: bool, what: str, said: str) -> None:

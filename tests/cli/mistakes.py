@@ -2,8 +2,8 @@
 cause, and what to write instead. A row has the parts that the message must contain.
 
 A row of SPECS changes the text BASE and runs a command on it; the first part is the place in the file. A row of SHELL is a
-command; the place is the word or the option that is wrong. Also checked: the variables of the environment that the command
-knows are all that the sources read."""
+command; the place is the word or the option that is wrong. The program also checks that the command knows every
+environment variable that the sources read."""
 import os, pathlib, re, shutil, subprocess, sys, tempfile
 
 kiln, source = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
@@ -38,7 +38,7 @@ variants:
 SHOW, RUN, TUNE = "kiln show m.yaml", "kiln run m.yaml", "kiln tune m.yaml --no-store"
 ITEMS, FILL, TYPE, GRID = "ITEMS: [1, 2]", "{uniform: [-1, 1]}", "x: {type: f32", 'grid: ["ceil_div(N, BLOCK * ITEMS)"]'
 ARGS, LAUNCH = "args: [2.0, x, y, N]", "    launch: {kernel: affine"
-SPECS = [  # what is replaced, by what, the command, the parts of the message
+SPECS = [  # the replaced text, the new text, the command, the parts of the message
     # values of params
     (ITEMS, "ITEMS: 1-4", SHOW, "m.yaml:15:39", "is not a range", "{from: 1, to: 4}"),
     (ITEMS, 'ITEMS: "1, 2"', SHOW, "m.yaml:15:40", "several values need brackets", "[1, 2"),
@@ -85,6 +85,8 @@ SPECS = [  # what is replaced, by what, the command, the parts of the message
     ("name: affine", "name:affine", SHOW, "m.yaml:2:1", "not YAML", "'key: value', with a blank"),
     # launches
     (GRID, 'grid: "ceil_div(N, BLOCK * ITEMS), 1"', SHOW, "m.yaml:16:63", "found ','", "a list: [A, B]"),
+    ("{flops: N,", "{flops: M,", SHOW, "m.yaml:10:18", "unknown name 'M'", "the names here are N"),
+    ("source: affine.cu", "source: src/affine.cu", RUN, "src/affine.cu", "not found", "did you mean 'affine.cu'"),
     (GRID, 'grid: ["cdiv(N, BLOCK * ITEMS)"]', SHOW, "m.yaml:16:38", "no function 'cdiv'", "'ceil_div'"),
     (GRID, 'grid: ["(N + BLOCK - 1) / BLOCK"]', RUN, "m.yaml:16:54", "is not an integer", "ceil_div(a, b)"),
     (GRID, "grid: [1, 1, 1, 1]", SHOW, "m.yaml:16:36", "not 4", "one to three extents"),

@@ -73,7 +73,8 @@ for problem in data.get("problems", []):
           f"{len(problem['points'])} points, {len(problem['failures'])} failures, {problem['time']}")
     times = [step[3] for step in problem["steps"]]
     assert times == sorted(times, reverse=True), times
-    for variant in sorted(problem["variants"], key=lambda variant: variant["name"]):  # on the simulator any may be fastest
+    # sorted by name, because on the simulated device any variant may be the fastest
+    for variant in sorted(problem["variants"], key=lambda variant: variant["name"]):
         print(f"  {variant['name']}: {variant['ran']} of {variant['count']}, {len(variant['lines'])} lines,",
               *(f"{p['name']} {'|'.join(p['labels'])}" for p in variant["params"]),
               *(f"{len(pair['cells'])} cells" for pair in variant["pairs"]))

@@ -1,12 +1,13 @@
 #!/bin/sh
-# run.sh KILN CASE.cmd: runs a golden case of the command. CASE.cmd is a shell script that calls `kiln`; beside it lie
-# what it must print, CASE.out and CASE.err (absent: nothing). A first line `# exit N` gives its exit code (else 0), and
-# a line `# needs PROGRAM` skips the case where there is no such program (or file, by its path); `# needs terminal`,
-# `# needs browser` where there is no pseudo-terminal, no Chromium, which is $BROWSER. It runs in an empty folder, on the
-# simulated device, with a cache of its own; $SPECS is the folder of test specs.
+# run.sh KILN CASE.cmd: runs a golden case of the command. CASE.cmd is a shell script that calls `kiln`. The files
+# CASE.out and CASE.err beside it have the expected output. If such a file is missing, the case must print nothing
+# there. If the first line is `# exit N`, the case must exit with N, and otherwise with 0. A line `# needs PROGRAM`
+# skips the case if there is no such program, or no such file if PROGRAM is a path. `# needs terminal` skips the case if
+# no pseudo-terminal can be opened. `# needs browser` skips it if there is no Chromium; $BROWSER is its path. The case
+# runs in an empty folder, on the simulated device, with its own cache. $SPECS is the folder of test specs.
 #
-# Times, folders and identities differ from run to run: both sides have them replaced, see normal() below.
-# UPDATE=1 writes the expected files instead; read the difference before keeping it.
+# Times, folders and identities differ from run to run, so normal() replaces them by fixed words. With UPDATE=1 the
+# script writes the expected files; read the difference before you keep it.
 set -u
 kiln_program=$1 case=$2
 here=$(cd "$(dirname "$0")" && pwd)
@@ -29,7 +30,7 @@ worker=$(dirname "$kiln_program")/kiln-worker
 [ -x "$worker" ] && export KILN_WORKER="$worker"
 export SPECS="$here/specs" TOOLS="$here" KILN="$kiln_program"
 export PATH="$work/bin:$PATH" HOME="$work" KILN_CACHE_DIR="$work/cache" KILN_DEVICE=sim KILN_PATH="$SPECS"
-export LC_ALL="${KILN_TEST_LOCALE:-C}" TERM=dumb # with LOCPATH, the same under another locale
+export LC_ALL="${KILN_TEST_LOCALE:-C}" TERM=dumb # KILN_TEST_LOCALE and LOCPATH run the case under another locale
 unset KILN_INCLUDE XDG_CACHE_HOME XDG_DATA_HOME KILN_STORE KILN_VEGA NO_COLOR
 
 normal() {

@@ -1,7 +1,8 @@
-"""signals.py KILN FOLDER: the commands that run kernels, on a kernel that does not end, are sent signals. The first one has
-to end each in an orderly way with 130, inside the kernel; the second one ends the process at once. So are those that wait for
-a store that another process has locked. Nothing here is timed: the kernel is known to run when the process has used processor
-time for it, a store is waited for when the process says so, and what is waited for has two minutes."""
+"""signals.py KILN FOLDER: sends signals to commands that run an endless kernel. The first signal must end the kernel,
+and the command must exit in an orderly way with 130. The second signal must end the process at once. The program also
+sends signals to commands that wait for a store which another process has locked. The test has no fixed times. It sends
+the signal when the process has used processor time for the kernel, or when the process says that it waits. Each wait of
+the test ends after two minutes at the latest."""
 import json, os, signal, sqlite3, subprocess, sys, tempfile, time
 
 kiln, folder = sys.argv[1:3]
@@ -9,7 +10,7 @@ spec = os.path.join(folder, "spin.yaml")
 environment = dict(os.environ, KILN_DEVICE="sim")
 BACKSTOP = 120
 failed = 0
-signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell starts what it runs in the background with it ignored
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell starts background processes with SIGINT ignored
 
 
 def expect(what, got, want):
@@ -20,7 +21,7 @@ def expect(what, got, want):
 
 
 def ticks(pid):
-    """User time of all its threads, and of its children: kernels run in one of them."""
+    """Returns the user time of a process, with all its threads, and of its children. A child runs the kernels."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             fields = file.read().rsplit(")", 1)[1].split()
@@ -34,8 +35,8 @@ def ticks(pid):
 def start(*arguments):
     process = subprocess.Popen([kiln, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     until, before = time.monotonic() + BACKSTOP, None
-    # What comes before the kernel takes some hundredths of a second of processor time: the code comes from the cache. What
-    # goes beyond a quarter of a second is the kernel.
+    # The steps before the kernel take some hundredths of a second of processor time, because the code comes from the
+    # cache. So after a quarter of a second the kernel runs.
     while process.poll() is None and ticks(process.pid) < os.sysconf("SC_CLK_TCK") // 4:
         if time.monotonic() > until:
             print("the kernel does not run:", arguments)
@@ -64,10 +65,12 @@ for arguments in [["run", spec], ["check", spec], ["profile", spec], ["study", "
         if "ending" not in err or ("stopped" not in err and "interrupted" not in err):
             expect(f"{arguments[0]} {number.name}", err, "that it was ended")
 
-# The wait for a locked store (10 s) ends early: with 130, where its own end would be 10.
+# A signal ends the wait for a locked store early, with the exit code 130. Without a signal the wait ends after 10 s
+# with the exit code 10.
 with tempfile.TemporaryDirectory() as place:
     store, rows = os.path.join(place, "held.db"), os.path.join(place, "rows.csv")
-    for arguments in [["prune", "--all"], ["export", rows]]:  # makes the store, and a file without samples
+    # these commands make the store, and a file without samples
+    for arguments in [["prune", "--all"], ["export", rows]]:
         subprocess.run([kiln, "results", *arguments, "--store", store], env=environment, capture_output=True)
     held = sqlite3.connect(store, isolation_level=None)
     held.execute("PRAGMA locking_mode=EXCLUSIVE")

@@ -6,7 +6,7 @@ columns, arguments = int(sys.argv[1]), sys.argv[2:]
 while "=" in arguments[0]:
     name, value = arguments.pop(0).split("=", 1)
     os.environ[name] = value
-ready, go = os.pipe()  # the child starts once its terminal has its size
+ready, go = os.pipe()  # the child starts the command after the terminal got its size
 pid, terminal = pty.fork()
 if pid == 0:
     os.close(go)

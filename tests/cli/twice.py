@@ -2,7 +2,7 @@
 sweep, it sends the signal twice, to the process and to its group, as `timeout` does. The exit code is the command's."""
 import os, signal, subprocess, sys, time
 
-signal.signal(signal.SIGINT, signal.SIG_DFL)  # a suite that a shell started in the background has SIGINT ignored
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # if a shell has started the suite in the background, SIGINT is ignored
 process = subprocess.Popen(sys.argv[2:], start_new_session=True)
 until = time.monotonic() + 120
 while process.poll() is None and time.monotonic() < until:

@@ -55,7 +55,8 @@ static const char *make_source(char *text, size_t room)
     return standard;
 }
 
-/* Compiles `count` sources; how many were compiled without an error goes to *good. Returns false if a worker failed. */
+/* Compiles `count` sources. *good gets the number of sources that compiled without an error. Returns false if a worker
+ * failed. */
 static bool compile_all(const char *program, kiln__nvrtc *nvrtc, long count, long *good)
 {
     enum { ROOM = 8192, AHEAD = 8 };

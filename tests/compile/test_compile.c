@@ -332,9 +332,10 @@ static nvrtcResult count_compile(nvrtcProgram program, int count, const char *co
 static void test_remembered_host_code(void)
 {
 #define OWN "#line 1 \"often.cu\"\n"
-#define CHAIN                                                                                                          \
-    OWN "int one() { return gone(); }\nint two() { return one(); }\nint three() { return two(); }\n"                   \
-        "__global__ void k(int *x) { *x = ANY; }\n"
+#define CHAIN OWN CHAIN_TEXT
+#define CHAIN_TEXT                                                                                                     \
+    "int one() { return gone(); }\nint two() { return one(); }\nint three() { return two(); }\n"                       \
+    "__global__ void k(int *x) { *x = ANY; }\n"
 #define HELP                                                                                                           \
     OWN "T help(T x) { return x; }\nint two() { return missing(); }\n__global__ void k(int *x) { *x = CALL; }\n"
 #define PICK                                                                                                            \
@@ -345,7 +346,7 @@ static void test_remembered_host_code(void)
         "int main() { return missing(); }\n__global__ void k(int *x) { *x = take(1.0f); }\n"
 #define ACT "float act(float x) { return x * x; }\nint main() { return missing(); }\n"
     static const struct {
-        const char *source, *has; /* has: in the PTX */
+        const char *source, *has; /* `has` is a text that the PTX must contain */
     } cases_of[] = {
         {"#define ANY 1\n" CHAIN, ""},
         {"#define ANY 2\n" CHAIN, ""},
@@ -355,6 +356,7 @@ static void test_remembered_host_code(void)
         {"#define N 77\n" PICK, "77;"},
         {"#define N gone\n" TAKE, ""},
         {"#define N int\n" TAKE, "77;"},
+        {"struct probe {};\n#define ANY 3\n#line 1 \"folder/often.cu\"\n" CHAIN_TEXT, ""},
         {OWN "#define float gone\n" ACT "#undef float\n__global__ void k(int *x) { *x = 1; }\n", ""},
         {OWN "template <typename T> T act(T x) { return x; }\n" ACT "__global__ void k(float *x) { *x = act(*x); }\n",
          "mul.f32"},
@@ -378,12 +380,35 @@ static void test_remembered_host_code(void)
     nvrtc->nvrtcCompileProgram = real_compile;
     CHECK(needed[0] >= 4 && needed[1] == 1); /* each of the three functions has an error only without the earlier one */
     CHECK(needed[3] > 1);
+    CHECK(needed[8] == 1); /* the name of the source and the text before it do not count */
 #undef OWN
 #undef CHAIN
+#undef CHAIN_TEXT
 #undef HELP
 #undef PICK
 #undef TAKE
 #undef ACT
+}
+
+/* Precompiled headers that NVRTC refuses cost one compile. Later compiles, without the code of the host, do not try the
+ * headers again. */
+static void test_host_code_with_headers(void)
+{
+    kiln__compile_request request = {.name = "late.cu",
+                                     .arch = 90,
+                                     .pch = "/nowhere/none.pch",
+                                     .source = "int one() { return gone(); }\nint two() { return one(); }\n"
+                                               "__global__ void k(int *x) { *x = 1; }\n"};
+    kiln__unit unit = {0};
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__nvrtc_load(nvrtc, &error), error);
+    real_compile = nvrtc->nvrtcCompileProgram;
+    nvrtc->nvrtcCompileProgram = count_compile;
+    compiles = 0;
+    CHECK_OK(compile(&request, &unit, &error), error);
+    CHECK(compiles == (nvrtc->pch_status ? 6 : 5));
+    kiln__unit_free(&unit);
+    nvrtc->nvrtcCompileProgram = real_compile;
 }
 
 /* Compiles a file of which a spec needs one kernel. Instances of other kernels and members that are marked __host__ are
@@ -432,8 +457,8 @@ static void test_stopping(void)
     kiln_error_free(error);
 }
 
-/* Tests the format of the compiler's log: control characters, empty lines, ptxas' statistics, and a limit on its
- * length. */
+/* Tests how Kiln formats the compiler's log: control characters, empty lines, the statistics of ptxas, and a limit on
+ * the length. */
 static void test_log(void)
 {
     kiln__text text = {0};
@@ -453,6 +478,15 @@ static void test_log(void)
                              NULL);
     CHECK_TEXT(kiln__text_get(&text), "error in the name of a kernel: identifier \"k\" is undefined\n\n"
                                       "2 errors detected.\nerror in the name of a kernel: last\n");
+    kiln__text_free(&text);
+    static const char warned[] = "a.h(1): warning #1444-D: class \"double4\" is old\n  double4 x;\n  ^\n\n"
+                                 "Remark: The warnings can be suppressed\n\na.cu(2): error: bad\n  bad\n  ^\n\n"
+                                 "Warning #1444-D: class \"double4\" is old\n\n1 error detected.\n";
+    kiln__compile_log_format(&text, warned, NULL);
+    CHECK_TEXT(kiln__text_get(&text), "a.cu(2): error: bad\n  bad\n  ^\n\n1 error detected.\n");
+    kiln__text_free(&text);
+    kiln__compile_log_format(&text, "a.h(1): warning #1-D: odd\n  x\n", NULL); /* no error tells the reason */
+    CHECK_TEXT(kiln__text_get(&text), "a.h(1): warning #1-D: odd\n  x\n");
     kiln__text_free(&text);
     kiln__text many = {0};
     for (int i = 0; i < 300; i++)
@@ -497,8 +531,8 @@ static void test_oom(void)
     }
 }
 
-/* A digest of CUDA's headers. It covers the headers that are reached, and does not depend on the place of the
- * folder. It shows a change even if the time of modification is the same. */
+/* Computes the digest of CUDA's headers. The digest covers the headers that the named header reaches, and does not
+ * depend on the place of the folder. It shows a change even if the time of modification is the same. */
 static void digest_of(kiln__nvrtc *here, const char *name, char digest[33])
 {
     kiln_error *error = NULL;
@@ -684,6 +718,7 @@ static const check_case cases[] = {
     {"messages", test_errors},
     {"code of the host is left out", test_host_code},
     {"code of the host is remembered", test_remembered_host_code},
+    {"code of the host and precompiled headers", test_host_code_with_headers},
     {"code that no kernel needs is left out", test_not_needed},
     {"stopping a compile", test_stopping},
     {"logs", test_log},

@@ -164,7 +164,7 @@ static void test_foreign(void)
     kiln__unit_free(&unit);
 }
 
-/* Values of NVIDIA's occupancy calculator. */
+/* Compares occupancies with values of NVIDIA's occupancy calculator. */
 static void test_occupancy(void)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* Tests that need no NVRTC: the options that may be given, and the headers that a source reaches. */
+/* Tests that need no NVRTC: the options that a spec may give, and the headers that a source reaches. */
 #include <elf.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include "check.h"
 #include "compile_internal.h"
 
-/* Options that a spec may give, and options that are refused, each with the reason in the message. */
+/* Tests options that a spec may give, and options that Kiln refuses. Each refusal has the reason in its message. */
 static void test_options(void)
 {
     static const char *const good[] = {
@@ -153,7 +153,7 @@ static void check_headers(const char *text, const char *wanted)
     check_in(&where, text, wanted, NULL);
 }
 
-/* A header whose name the compiler gets in another form. */
+/* Checks a header whose name the compiler gets in another form. */
 static void check_renamed(const kiln__include_paths *where, const char *text, const char *wanted, const char *as)
 {
     char *source = NULL;
@@ -162,7 +162,7 @@ static void check_renamed(const kiln__include_paths *where, const char *text, co
     kiln__free(NULL, source);
 }
 
-/* A project with src/ and include/, and another folder, which is allowed or not. */
+/* Tests a project with src/ and include/, and a folder outside, once allowed and once forbidden. */
 static void test_folders(void)
 {
     static const char *const made[] = {"project", "project/include", "project/include/deep", "others", "secret"};
@@ -219,7 +219,7 @@ static void test_folders(void)
     CHECK(system(command) == 0);
 }
 
-/* The compiler gets the file name that a macro stands for. */
+/* Checks that the compiler gets the file name that a macro stands for. */
 static void check_macros(void)
 {
     char project[96];
@@ -236,9 +236,12 @@ static void check_macros(void)
     check_renamed(&where, "#include \"sub/c.h\"\n#define H \"../project/sub/c.h\"\n#include H", "sub/c.h",
                   "#include \"sub/c.h\"\n#define H \"../project/sub/c.h\"\n#include \"sub/c.h\"");
     check_headers("#if X\n#define H <a.h>\n#else\n#define H <a.h>\n#endif\n#include H", "a.h sub/b.h c.h");
+    check_renamed(&where, "#ifdef H // no text defines it\n#include H\n#endif\n#include \"sub/c.h\"\n", "sub/c.h",
+                  "#ifdef H // no text defines it\n#include \"H, a macro that neither the source nor its headers "
+                  "define\"\n#endif\n#include \"sub/c.h\"\n");
     static const char *const refused[] = {
         "#define H G\n#include H",
-        "#include H\n", /* no text that is read defines the macro */
+        "#include __FILE__\n", /* a macro of the compiler */
         "#if X\n#define H <a.h>\n#else\n#define H \"a.h\"\n#endif\n#include H",
         "#define H(x) <x>\n#include H",
         "#define H <a.h>\n#include H(x)",
@@ -427,7 +430,7 @@ static void test_headers(void)
     CHECK(system(command) == 0);
 }
 
-/* A line number that no compiler accepts. The lines that follow keep their own numbers, and no sum of numbers
+/* Tests a line number that no compiler accepts. The lines after it keep their own numbers, and no sum of numbers
  * overflows. */
 static void test_numbers_of_lines(void)
 {
@@ -439,7 +442,7 @@ static void test_numbers_of_lines(void)
     kiln__text_free(&places);
 }
 
-/* A cubin whose many sections are all the same bytes of the file. */
+/* Tests a cubin with many sections that all refer to the same bytes of the file. */
 static void test_sections_that_share_bytes(void)
 {
     enum { SECTIONS = 1000, BYTES = 1 << 16 };

@@ -91,7 +91,7 @@ static void test_workers(void) { test_order(KILN_TEST_WORKER); }
 
 static void test_in_process(void) { test_order(NULL); }
 
-/* A source with a nest that would overflow the host's stack. */
+/* Tests a source whose brackets are nested so deeply that the host's stack would overflow. */
 static void test_nest(void)
 {
     enum { LEVELS = 400000 };
@@ -355,7 +355,7 @@ static kiln__compile_job *start_kernel(kiln__compiler *compiler, const char *ker
     return job;
 }
 
-/* Takes a job and checks that its code has `entries` kernels, and that it knows only its own kernel. */
+/* Takes a job. Checks that its code has `entries` kernels, and that the job's result names only its own kernel. */
 static uint64_t take_kernel(kiln__compile_job *job, const char *kernel, int entries)
 {
     kiln__unit unit = {0};
@@ -450,8 +450,8 @@ static void test_group_in_hold(void)
     close_marked(&pool, "go");
 }
 
-/* A hostile worker names no symbol for a kernel. The log is the last part of the unit; the host reads it to its end
- * and not further. */
+/* Tests a hostile worker that names no symbol for a kernel. The log is the last part of the unit, and the host must not
+ * read past its end. */
 static void test_group_hostile(void)
 {
     const char *kernel = "own";
@@ -584,7 +584,7 @@ static void test_random(void)
     unsetenv("KILN_TEST_WORKER_ACTS");
 }
 
-/* A worker that the system ends between two jobs costs no job. */
+/* Returns the process id of the pool's worker. If the system ends a worker between two jobs, no job may fail. */
 static pid_t worker_of_ours(void)
 {
     DIR *folder = opendir("/proc");
@@ -639,7 +639,7 @@ static void test_no_worker(void)
     kiln__compiler_close(compiler);
 }
 
-/* Many threads use one pool. This test is mainly for TSan. */
+/* Uses one pool from many threads. This test is mainly for TSan. */
 static void *hammer(void *user)
 {
     for (int i = 0; i < 3; i++) {
@@ -664,8 +664,8 @@ static void test_threads(void)
     kiln__compiler_close(compiler);
 }
 
-/* Every truncation and many changed bytes of each message: the reader refuses or reads the message, and never reads
- * past it. */
+/* Truncates each message at every place, and changes many bytes. The reader must refuse or read the message, and never
+ * read past it. */
 static void test_messages(void)
 {
     kiln__include header = {.name = "a.h", .text = "#define A\n"};
@@ -805,8 +805,8 @@ static bool shows_secret(const char *source, const char *path)
     return shown;
 }
 
-/* The workers share the free memory. If it is short, there are fewer workers. If a compile uses up the memory, only this
- * compile ends. */
+/* Counts the warnings about fewer workers. The workers share the free memory. If the memory is short, there are fewer
+ * workers. If a compile uses up its share, only this compile ends. */
 static void note_fewer(void *user, kiln_log_level level, const char *message)
 {
     (void)level;
@@ -826,7 +826,7 @@ static void test_memory(void)
         .worker = KILN_TEST_WORKER, .jobs = 8, .timeout = 120, .log = &log, .memory = (uint64_t)5 << 29};
     CHECK_OK(kiln__compiler_open(NULL, &options, nvrtc, &compiler, &error), error);
     CHECK(fewer == 1);
-    /* the sanitizer's build has no such limit */
+    /* a build with a sanitizer has no limit on memory */
     kiln__compile_job *hungry = KILN__SANITIZED ? NULL : start(compiler, "hungry.cu", eater, NULL);
     kiln__compile_job *other = start(compiler, "small.cu", source_small, NULL);
     take_good(other);
@@ -944,8 +944,8 @@ static bool is_marked(const char *name)
     return access(path, F_OK) == 0;
 }
 
-/* Compiles while it holds a share of the file `busy`. The request that kills its worker wants the whole file the
- * second time. A request that waits does so for the file `go`. */
+/* Compiles while it holds a share of the file `busy`. At the second try, the request that killed its worker asks for an
+ * exclusive lock of `busy`. A request that waits, waits for the file `go`. */
 static int act_mortal(void)
 {
     kiln__message_header header;
@@ -1057,8 +1057,8 @@ static int act(const char *as, const char *library, const char *include)
     return 0;
 }
 
-/* No test: `compile_test_workers time` prints the times of compiles on this machine, alone and by the number of
- * workers. */
+/* This is no test. `compile_test_workers time` prints the times of compiles on this machine: alone, and for each number
+ * of workers. */
 static double seconds_for(const char *worker, unsigned jobs, const char *source, bool cubin, double *each)
 {
     enum { COUNT = 24 };

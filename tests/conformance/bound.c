@@ -1,5 +1,5 @@
-/* bound.c - whether two results are equal, and the bound on the error of approximate results. The bounds come from
- * the section "Floating Point Instructions" of the PTX ISA manual, if it states one. */
+/* bound.c - decides whether two results are equal, and computes the bound on the error of approximate results. The
+ * bounds come from the section "Floating Point Instructions" of the PTX ISA manual, if it states one. */
 #include <math.h>
 #include <string.h>
 
@@ -52,12 +52,13 @@ uint64_t conf_canonical(conf_kind kind, const conf_operand *o, uint64_t value)
     if (!o->exponent)
         return value;
     const uint64_t sign = 1ull << (o->exponent + o->mantissa), infinity = sign - (1ull << o->mantissa);
-    if (o->bits != o->exponent + o->mantissa + 1) /* two halves */
+    if (o->bits != o->exponent + o->mantissa + 1) /* the value consists of two halves */
         return one_nan(value & 0xffff, infinity, sign) | one_nan(value >> 16, infinity, sign) << 16;
     return one_nan(value, infinity, sign);
 }
 
-/* The true result, and the absolute error that the manual permits. Infinity: the manual states no bound. */
+/* Returns the true result. *bound gets the absolute error that the manual permits, or infinity if the manual states no
+ * bound. */
 static double truth(const conf_case *each, double a, double b, double *bound)
 {
     double r = 0, ulp2 = 0x1p-22;
@@ -128,7 +129,8 @@ static bool near(const conf_case *each, const char *type, uint64_t a_bits, uint6
         return !isinf(g) && fabs(g) <= 1.01;
     if (ftz)
         bound += 0x1p-126;
-    if (isinf(w) || isinf(g) || isinf(r)) /* at the end of the range one result may overflow and the other not */
+    // at the end of the range, one result may overflow and the other may stay finite
+    if (isinf(w) || isinf(g) || isinf(r))
         return isinf(r) ? false : fabs(r) * 1.001 > (type[0] == 'f' && type[1] == '1' ? 65504 : 0x1.fffffep127);
     /* the recorded result of the device must be within the bound too; otherwise the bound is wrong */
     return fabs(g - r) <= bound && fabs(w - r) <= bound;

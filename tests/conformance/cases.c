@@ -1,4 +1,4 @@
-/* cases.c - from the table to kernels: alternatives expanded, operands found, PTX written. */
+/* cases.c - makes kernels from the table: expands the alternatives, finds the operands, and writes the PTX. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,7 +124,8 @@ static int type_bits(const char *type)
     broken("no such type", type);
 }
 
-/* Finds the type that follows @ at `at`: a name or a group's number, perhaps widened. Returns the text after it. */
+/* Finds the type that follows the @ at `at`: a name or the number of a group, with an optional w. Returns the text
+ * after the type. */
 static const char *read_type(const char *at, const group *groups, int count, char type[8])
 {
     const bool wide = *at == 'w';
@@ -177,7 +178,7 @@ static const char *read_operand(const char *at, const group *groups, int count, 
     return at;
 }
 
-/* `text` still has its operands with types; in `body` registers replace them. */
+/* Reads the operands and their types from `text`. In the case's body, registers have already replaced them. */
 static void read_operands(const char *text, const group *groups, int count, conf_case *each)
 {
     char body[TEXT];

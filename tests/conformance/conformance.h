@@ -16,7 +16,8 @@ enum {
 enum { CONF_INPUTS = 10, CONF_OUTPUTS = 8, CONF_OPERANDS = CONF_INPUTS + CONF_OUTPUTS };
 enum { CONF_SCRATCH = 64 }; /* bytes of global memory for each thread */
 
-/* How two results are compared: EXACT and BITS as cases.def says, the rest within the bound of bound.c. */
+/* The ways to compare two results. cases.def explains EXACT and BITS. For all other kinds the difference must be within
+ * the bound of bound.c. */
 #define CONF_KINDS(X)                                                                                                  \
     X(EXACT)                                                                                                           \
     X(BITS)                                                                                                            \
@@ -44,7 +45,7 @@ typedef enum conf_kind {
 } conf_kind;
 
 typedef struct conf_operand {
-    char letter;            /* 0: not in use */
+    char letter;            /* 0 means that this operand is not used */
     char type[8];           /* "u32", "f16x2", "pred" */
     char pool[8];           /* the pool of an input; "": the pool of its type */
     int bits;               /* the bits of the value */
@@ -67,8 +68,8 @@ typedef struct conf_suite {
 } conf_suite;
 
 enum { CONF_OBJECT = 64 };
-/* Finds the texture or surface object that the case's kernel gets as its fifth argument: the text after %x_ in the
- * body, or "" if there is no such text. objects.c explains these names. */
+/* Finds the name of the texture or surface object that the case's kernel gets as its fifth argument. The name is the
+ * text after %x_ in the body, or "" if there is no such text. objects.c explains these names. */
 void conf_object(const conf_case *each, char name[CONF_OBJECT]);
 
 /* Returns true for a floating-point type. Sets the numbers of bits of its exponent and mantissa, for one half if the
@@ -99,6 +100,7 @@ void *conf_alloc(size_t bytes);
 float conf_half(uint64_t bits);
 float conf_bfloat(uint64_t bits);
 uint64_t conf_hash(const void *data, size_t length, uint64_t seed);
-/* conf_hash() of four texts with the seed 0. A hash waits for each of its multiplications, so four take hardly longer than one. */
+/* conf_hash() of four texts with the seed 0. Each multiplication of a hash must wait for the one before it, so four
+ * hashes together take hardly longer than one. */
 void conf_hash_four(const void *const data[4], const size_t lengths[4], uint64_t hashes[4]);
 #endif

@@ -1,5 +1,6 @@
-/* input.c - where the inputs of a case come from: for each type edge values (pairs of them in all combinations where
- * they fit), then random values that lie where something happens. All of it follows from the case's name. */
+/* input.c - makes the inputs of a case. First come the edge values of each type, in all pairs if there is room for
+ * them. Then come random values near the places where a result changes its kind. All values follow from the name of the
+ * case. */
 #include <math.h>
 #include <string.h>
 
@@ -138,7 +139,7 @@ static void float_edges(edges *list, int exponent, int mantissa)
     }
 }
 
-/* Values at which conversions saturate, round up to the next power of two, or become subnormal. */
+/* Adds values at which conversions saturate, round up to the next power of two, or become subnormal. */
 static void conversion_edges(edges *list, const char *type)
 {
     static const uint32_t singles[] = {
@@ -234,7 +235,7 @@ static uint64_t unit(const conf_operand *o, uint64_t r)
            (r & ((1ull << mantissa) - 1));
 }
 
-/* Four numbers of 8 bits each: integers from 0 to 6, or numbers from 2^-4 to below 1. */
+/* Returns four numbers of 8 bits each: integers from 0 to 6, or numbers from 2^-4 to below 1. */
 static uint64_t narrow_floats(int mantissa, uint64_t r, uint64_t sign, bool fractions)
 {
     uint64_t value = 0;
@@ -263,8 +264,8 @@ static uint64_t metadata(uint64_t r, bool ones)
     return value;
 }
 
-/* Coordinates for textures and surfaces, clear of the borders between texels (sides have 4, 8 or 16 of them), where
- * rounding decides. */
+/* Makes a coordinate for a texture or surface. A side has 4, 8 or 16 texels. The coordinate keeps away from the borders
+ * between texels, because rounding decides there. */
 static bool for_texture(const char *pool, uint64_t r, uint64_t *value)
 {
     const int high = (int)(r >> 40 & 0xffff);
@@ -277,7 +278,7 @@ static bool for_texture(const char *pool, uint64_t r, uint64_t *value)
         f = ((float)(high % 80 - 32) + part) / 16;
     else if (is(pool, "whole"))
         f = (float)(high % 20 - 2);
-    else if (is(pool, "quart")) /* the coordinates also keep clear of the middles of texels */
+    else if (is(pool, "quart")) /* these coordinates also keep away from the middles of texels */
         f = (float)(high % 20 - 2) + (float)(2 * (int)(r >> 8 & 3) + 1) / 8;
     else if (is(pool, "lod"))
         f = (float)(2 * (high % 48) + 1) / 16 - 1;
@@ -330,7 +331,8 @@ static bool from_pool(const conf_operand *o, const conf_case *each, int tuple, u
         *value = warp % 4 == 0 ? 1 : warp % 4 == 1 ? 0 : r % 32 != 0;
     else if (is(pool, "clamp"))
         *value = r & 1 ? 0x1f : ((r >> 8) & 31) << 8 | ((r >> 16) & 31);
-    /* Singles for formats of 8 bits: at a number of the format, halfway between two of its numbers, or near. */
+    /* Single-precision numbers for conversions to formats of 8 bits: a number of the format, the middle of two such
+     * numbers, or a number near these. */
     else if (is(pool, "eight")) {
         const uint32_t power = (uint32_t)(127 - 18 + (r >> 8) % 36), top = (uint32_t)(r >> 20 & 31) << 18;
         *value = (r & 1) << 31 | power << 23 | top | ((r & 6) == 2 ? 1 : (r & 6) == 4 ? 0x3ffff : 0);
@@ -340,7 +342,7 @@ static bool from_pool(const conf_operand *o, const conf_case *each, int tuple, u
         *value = unit(o, r);
     else if (is(pool, "e4m3") || is(pool, "e5m2"))
         *value = narrow_floats(pool[1] == '4' ? 3 : 2, r, random_next(state), (r >> 60 & 1) != 0);
-    else if (is(pool, "pairs")) /* metadata of mma.sp: of four neighbours the first and a later one */
+    else if (is(pool, "pairs")) /* metadata of mma.sp that selects the first of four neighbours and a later one */
         *value = metadata(r, false);
     else if (is(pool, "ones"))
         *value = metadata(r, true);
@@ -359,7 +361,8 @@ static uint64_t random_value(const conf_operand *o, const conf_case *each, int t
                              uint64_t *state)
 {
     uint64_t value = 0;
-    const bool own = o->pool[0] == 'T' || is(o->pool, "whole") || is(o->pool, "unit"); /* no edges */
+    /* These pools have no edge values. */
+    const bool own = o->pool[0] == 'T' || is(o->pool, "whole") || is(o->pool, "unit");
     if (o->pool[0] && from_pool(o, each, tuple, state, &value) && (o->type[0] != 'f' || tuple >= list->count || own))
         return value;
     if (!o->exponent)
@@ -419,8 +422,8 @@ static uint64_t power(int exponent, int mantissa, int to)
     return (uint64_t)(to + (1 << (exponent - 1)) - 1) << mantissa;
 }
 
-/* A product (1 + e) * (1 - e) * m, where m is the least normal number: just too small to be normal, unless it is
- * rounded first. Or m minus a far smaller product. */
+/* Makes a product (1 + e) * (1 - e) * m, where m is the least normal number. The exact product is just too small to be
+ * normal, but the rounded one is normal. Or makes m minus a far smaller product. */
 static void tiny(const conf_operand *o, uint64_t *tuple, uint64_t *state)
 {
     const int exponent = o->exponent, mantissa = o->mantissa;

@@ -10,7 +10,7 @@
  *   --only TEXT           cases whose name contains the text
  *   --show N              differing tuples to show for each case (4)
  *   --every N             each N-th case
- *   --lesser              only if KILN_SIM_ISA selects less than the host's best, which another test runs; otherwise 77
+ *   --lesser              exits with 77 unless KILN_SIM_ISA selects less than the best set of the host
  * A dump holds every result of the recording, so that `check` can print the expected result without a GPU.
  * Exit codes: 0 no differences, 1 differences, 2 an error of the program or of a file, 77 no device. */
 #include <inttypes.h>

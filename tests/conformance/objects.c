@@ -37,7 +37,7 @@ typedef struct functions {
 static bool load(const conf_device *d, functions *f)
 {
     void *symbol;
-#define X(name) /* TEXT(name): with the version that cuda.h maps it to */                                              \
+#define X(name) /* TEXT(name) is the name with the suffix of its version, as in cuda.h */                              \
     symbol = d->driver.simulator ? kiln__sim_symbol(#name) : dlsym(d->driver.library, TEXT(name));                     \
     if (!symbol)                                                                                                       \
         return false;                                                                                                  \
@@ -208,7 +208,7 @@ static CUresult fill_levels(const functions *f, const plan *p, CUmipmappedArray 
     return r;
 }
 
-/* Linear memory: rows of 16 texels. */
+/* Makes an object on linear memory, with rows of 16 texels. */
 static CUresult make_linear(const conf_device *d, const plan *p, uint64_t seed, conf_object_made *made,
                             CUDA_RESOURCE_DESC *resource)
 {

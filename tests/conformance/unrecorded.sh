@@ -1,6 +1,6 @@
 #!/bin/sh
-# unrecorded.sh CONFORMANCE RECORDING: a case without a recorded answer passes on the simulated device and is named. A
-# recording without any of the checked cases fails.
+# unrecorded.sh CONFORMANCE RECORDING: tests that a case without a recorded answer passes on the simulated device, and
+# that the output names it. If the recording has none of the checked cases, the check must fail.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

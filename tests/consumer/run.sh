@@ -1,11 +1,11 @@
 #!/bin/sh
 # run.sh BUILD_FOLDER SOURCE_FOLDER: installs Kiln from its build folder into a fresh prefix, builds the consumer
-# against it by find_package and by pkg-config, moves the prefix, and runs both on the simulated device. Then `uninstall`
-# removes what was installed, and a file of the user's stays.
+# against it by find_package and by pkg-config, moves the prefix, and runs both on the simulated device. Then
+# `uninstall` removes the installed files, and a file of the user must stay.
 set -eu
 build=$1 source=$2 here=$2/tests/consumer
 work=$(mktemp -d)
-# The list of what a person has installed from this build folder stays that of the person.
+# A person may have installed from this build folder. The script restores the list of these files.
 list=$build/install_manifest.txt
 [ ! -e "$list" ] || cp "$list" "$work/list"
 end() {
@@ -29,7 +29,7 @@ export PKG_CONFIG_PATH
 ${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic "$here/main.c" $(pkg-config --cflags --libs kiln-catalogue) -lm \
     -Wl,-rpath,"$(pkg-config --variable=libdir kiln)" -o "$work/by-pkg-config"
 
-cd "$work" # nothing of the source tree is near: the spec and its source are the installed ones
+cd "$work" # the source tree is not near, so the installed spec and its source are used
 cp "$here/known.yaml" .
 "$work/cmake/consumer"
 "$work/by-pkg-config" | grep 'known from the nearest sizes on this device'
@@ -38,8 +38,8 @@ grep -q verified "$work/run.out"
 "$prefix/bin/kiln" spec --schema | cmp - "$(dirname "$(find "$prefix" -name matmul.yaml -not -path "*/known/*")")/kiln.schema.json"
 echo "consumer: installed command runs"
 
-# The examples, from the installed folder against the installed headers. The two that call the driver link with the
-# installed libcuda of the simulated device.
+# Builds the examples of the installed folder with the installed headers. Two examples call the driver, and link with
+# the installed libcuda of the simulated device.
 examples=$(dirname "$(find "$prefix" -path "*/engine/examples/launch.c")")
 specs=$(dirname "$(find "$prefix" -path "*/specs/examples/first.yaml")")
 cmake -S "$examples" -B "$work/examples" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_FLAGS="-Wall -Wextra -Werror" \
@@ -51,10 +51,10 @@ for example in own_context graph; do
 done
 [ "$(find "$work/examples" -maxdepth 1 -name 'example_*' | wc -l)" -ge 8 ] || { echo "consumer: examples are missing" >&2; exit 1; }
 
-# The pages: each link leads to an installed file.
+# Checks that each link of the pages leads to an installed file.
 python3 "$source/tests/book/links.py" pages "$prefix/share"
 
-mv "$prefix" "$work/first" # where the list says
+mv "$prefix" "$work/first" # the list has the paths in this folder
 touch "$work/first/share/kiln/specs/mine.yaml"
 cmake -DMANIFEST="$list" -P "$source/tools/uninstall.cmake" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 left=$(cd "$work/first" && find . ! -type d)

@@ -1,4 +1,4 @@
-/* scratch.h - a folder of one test. The test runs in the folder, so it makes files there by relative names. */
+/* scratch.h - a folder for one test. The test runs in this folder, so it uses relative names of files. */
 #ifndef KILN_TESTS_CORE_SCRATCH_H
 #define KILN_TESTS_CORE_SCRATCH_H
 

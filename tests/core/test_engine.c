@@ -100,7 +100,7 @@ static void test_device_names(void)
     setenv("KILN_DEVICE", "gpu1", 1);
     options.device = NULL;
     open_fails(&options, KILN_ERROR_ARGUMENT, "device 'gpu1': write cuda:0, sim or sim:PROFILE");
-    options.device = "sim"; /* wins */
+    options.device = "sim"; /* the option has precedence over the variable */
     kiln_engine_close(open_engine(&options));
 }
 
@@ -147,7 +147,7 @@ static void test_simulated(void)
     kiln_error_free(error);
     error = NULL;
     kiln_engine_close(first);
-    CHECK_OK(kiln__engine_device(second, &error), error); /* free now */
+    CHECK_OK(kiln__engine_device(second, &error), error); /* the first device is closed now */
     kiln_engine_close(second);
 }
 
@@ -208,7 +208,7 @@ static void named(const char *device, const char *id)
     kiln_engine_close(engine);
 }
 
-/* Without a GPU: the default is the profile with which times are estimated. For an architecture it is the nearest
+/* Tests the default without a GPU: the profile with which times are estimated. For an architecture it is the nearest
  * such profile. */
 static void test_estimating(void)
 {
@@ -292,7 +292,7 @@ static void test_context(void)
     options.context = context;
     kiln_engine *engine = open_engine(&options);
     CHECK(engine->device_open && !engine->owns_context && engine->context == context);
-    CHECK_TEXT(engine->info.id, "sim:ampere"); /* the id of the context's profile, whatever the default is */
+    CHECK_TEXT(engine->info.id, "sim:ampere"); /* the id comes from the profile of the context, not from the default */
     CHECK_OK(kiln__engine_enter(engine, &previous, &error), error);
     CHECK(previous == NULL);
     CHECK(driver.cuCtxGetCurrent_(&current) == CUDA_SUCCESS && current == context);
@@ -481,7 +481,7 @@ static void test_doctor(void)
     engine = open_engine(&options);
     CHECK(rmdir("kept/pch/temporary") != 0 && rmdir("kept/pch") != 0);
     kiln_status opened = kiln__engine_compiler(engine, &error);
-    kiln_error_free(error); /* this machine has no NVRTC */
+    kiln_error_free(error); /* the error is expected if this machine has no NVRTC */
     error = NULL;
     CHECK(opened == KILN_OK || opened == KILN_ERROR_NO_COMPILER);
     CHECK(access("kept/pch", F_OK) != 0); /* a refused folder stays unchanged */
@@ -587,7 +587,7 @@ static void test_threads(void)
         pthread_join(threads[i], &bad);
         CHECK(bad == NULL);
     }
-    CHECK(engines[0]->context == engines[1]->context); /* one device, one primary context */
+    CHECK(engines[0]->context == engines[1]->context); /* both engines use the primary context of the device */
     kiln_engine_close(engines[0]);
     CHECK(use_engine(engines[1]) == NULL); /* the primary context was retained once more */
     kiln_engine_close(engines[1]);

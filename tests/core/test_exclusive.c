@@ -116,7 +116,7 @@ static void survives_a_killed_holder(void)
     CHECK(!kiln__exclusive_try(fd));
     CU_ASSERT_EQUAL(kiln__exclusive_holder(fd), (long)pid);
     kill(pid, SIGKILL);
-    CHECK(take(fd)); /* ends */
+    CHECK(take(fd)); /* the wait ends when the other process ends */
     CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
     CU_ASSERT_EQUAL(kiln__exclusive_holder(fd), (long)getpid());
     close(ready[0]);
@@ -185,7 +185,7 @@ static void measures_without_the_lock(void)
     CHECK(kiln__engine_exclude(&engine, &how));
     CU_ASSERT_EQUAL(h.warnings, 2);
     kiln__engine_include(&engine);
-    CHECK(!somebody_waits(holder)); /* the place of the next is free */
+    CHECK(!somebody_waits(holder)); /* the place of the next process is free */
     kiln__exclusive_give(holder);
     CHECK(kiln__engine_exclude(&engine, &how)); /* takes the lock again once the lock is free */
     CHECK(!kiln__exclusive_try(holder));

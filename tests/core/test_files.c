@@ -1,4 +1,4 @@
-/* Finding files: the names by which files are found, and the files that are refused. */
+/* Tests finding files: the names by which files are found, and the files that are refused. */
 #include "engine.h"
 #include "core_internal.h"
 #include "scratch.h"
@@ -67,7 +67,7 @@ static void check_include(kiln_engine *engine, const char *const *include, size_
             const char *folder = paths.folders[i];
             size_t length = strlen(scratch_folder);
             bool inside = strncmp(folder, scratch_folder, length) == 0;
-            if (!strstr(folder, "share/kiln")) /* installed */
+            if (!strstr(folder, "share/kiln")) /* leaves out the folders of an installed Kiln */
                 kiln__text_printf(&got, "%s%s", i ? " " : "", inside ? folder + length + 1 : folder);
         }
     else
@@ -79,7 +79,7 @@ static void check_include(kiln_engine *engine, const char *const *include, size_
     kiln__arena_free(&arena);
 }
 
-/* The folders of `include`: their order, the folders of the search path, and folders outside them, which are refused.
+/* Tests the folders of `include`: their order, the folders of the search path, and folders outside, which are refused.
  */
 static void test_include(void)
 {
@@ -221,7 +221,7 @@ static void test_kernel_src(void)
     scratch_leave();
 }
 
-/* A folder that becomes a link between the search and the opening leads nowhere. */
+/* Tests a folder that becomes a link between the search and the opening. The link must not be followed. */
 static void test_race(void)
 {
     scratch_enter();
@@ -348,7 +348,7 @@ static void test_folders(void)
         saved[i] = text ? strdup(text) : NULL;
         unsetenv(names[i]);
     }
-    CHECK(kiln__cache_folder_find(&arena, NULL) != NULL); /* the account's */
+    CHECK(kiln__cache_folder_find(&arena, NULL) != NULL); /* the home folder of the account */
     setenv("HOME", "/home/me", 1);
     CHECK_TEXT(kiln__cache_folder_find(&arena, NULL), "/home/me/.cache/kiln");
     setenv("XDG_CACHE_HOME", "relative", 1);

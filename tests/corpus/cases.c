@@ -43,7 +43,7 @@ static bool directive(kiln__arena *arena, corpus_case *made, const char *line, s
             made->archs[i - 1] = atoi(list[i]);
     } else if (count > 2 && strcmp(list[1], "=") == 0) {
         for (size_t i = 0; i < made->axis_count; i++)
-            if (strcmp(made->axes[i].name, list[0]) == 0) { /* a second line goes on */
+            if (strcmp(made->axes[i].name, list[0]) == 0) { /* a second line for the same axis adds values */
                 corpus_axis *axis = &made->axes[i];
                 if (axis->count + count - 2 > VALUES_MAX)
                     return false;
@@ -173,7 +173,7 @@ corpus_module *corpus_at(kiln__arena *arena, const corpus_case *of, size_t index
 const char **corpus_options(kiln__arena *arena, const char *cuda, const char *folder, const corpus_case *of,
                             size_t *count)
 {
-    /* The last three have headers that name files beside them; kiln_compile has NVRTC look in the folders alone. */
+    /* Headers in the last three folders include files beside themselves. NVRTC searches only these folders. */
     static const char *const folders[] = {"/cccl", "", "/cooperative_groups", "/cooperative_groups/details", "/crt"};
     size_t own = of ? of->option_count : 0;
     const char **options = kiln__arena_alloc(arena, (own + KILN__COUNT(folders) + 3) * sizeof *options);

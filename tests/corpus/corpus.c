@@ -28,7 +28,7 @@
 #include "vm.h"
 
 extern char **environ;
-enum { ANY_ARCH = 999 }; /* newer than whatever the PTX is for */
+enum { ANY_ARCH = 999 }; /* newer than the architecture of any PTX */
 
 typedef struct reason {
     char *text, *example;
@@ -46,7 +46,7 @@ typedef struct report {
     size_t reason_count, reason_capacity;
     known *knowns;
     size_t known_count, known_capacity;
-    kiln__arena texts; /* of both */
+    kiln__arena texts; /* the memory of both lists' texts */
 } report;
 typedef struct settings {
     const char *folder, *keep, *known, *only, *cuda, *worker;
@@ -139,7 +139,7 @@ static void load(report *all, const char *name, const char *text, size_t length)
     vm_device_free(device);
 }
 
-/* Loads what is in a file: a text, or the texts of its fat binaries. */
+/* Loads a file of PTX, or the PTX in the fat binaries of a file. */
 static bool load_file(report *all, const char *name, const char *path)
 {
     char *bytes;
@@ -152,7 +152,7 @@ static bool load_file(report *all, const char *name, const char *path)
         return false;
     }
     sim_image_result result = sim_image_read(&texts, bytes, length, name, ANY_ARCH, &log);
-    for (size_t i = 0; i < texts.count; i++) { /* in addition to machine code */
+    for (size_t i = 0; i < texts.count; i++) { /* the texts that the file has beside its machine code */
         char one[512];
         snprintf(one, sizeof one, texts.count > 1 ? "%s:%zu" : "%s", name, i);
         load(all, one, texts.items[i].data, strlen(texts.items[i].data)); /* NVRTC's text ends in a NUL */
@@ -250,7 +250,7 @@ static bool run(const char *const *line)
            waitpid(child, &status, 0) == child && status == 0;
 }
 
-/* nvcc writes the PTX of the device code; the host code is compiled by nobody. */
+/* Lets nvcc write the PTX of the device code. The host code is not compiled. */
 static void compile_nvcc(const settings *set, report *all, kiln__arena *arena, const corpus_module *module)
 {
     const char *folder = set->keep ? set->keep : getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";

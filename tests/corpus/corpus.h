@@ -18,8 +18,8 @@ typedef struct corpus_case {
     size_t option_count;
     int archs[8];
     size_t arch_count;
-    bool every; /* each combination for each architecture; if false, the combinations take the architectures in turn */
-    bool nvcc;  /* has host code too: NVRTC cannot compile it */
+    bool every; /* true: each combination is compiled for each architecture; false: the architectures take turns */
+    bool nvcc;  /* true: the case has host code too, so NVRTC cannot compile it */
     size_t combinations;
 } corpus_case;
 

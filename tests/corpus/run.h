@@ -1,4 +1,4 @@
-/* run.h - CUDA code compiled here, run on the simulator. */
+/* run.h - compiles CUDA code in this process and runs it on the simulator. */
 #ifndef KILN_TESTS_CORPUS_RUN_H
 #define KILN_TESTS_CORPUS_RUN_H
 
@@ -51,7 +51,7 @@ static inline vm_bench run_file(const char *name)
     kiln__free(NULL, text);
     return b;
 }
-/* 77 where the suite cannot run. */
+/* Returns whether the suite can run. If it cannot, main() exits with 77. */
 static inline bool run_possible(void)
 {
     kiln__nvrtc *nvrtc = NULL;

@@ -163,7 +163,7 @@ static void test_warp_sums(void)
         sums_of[i / 13] += in[i];
     }
     vm_bench_run(&b, "warp_sums", 1, 32, &p);
-    CHECK(out[0] == sums_of[0] && out[13] == sums_of[1]); /* the first lane of a group has it */
+    CHECK(out[0] == sums_of[0] && out[13] == sums_of[1]); /* the first lane of each group has the sum */
 }
 
 static void histogram(const char *kernel)
@@ -178,7 +178,7 @@ static void histogram(const char *kernel)
     p.bins = vm_bench_zeros(&b, sizeof want, &bins);
     for (int i = 0; i < ALL; i++) {
         uint64_t r = run_random(&seed);
-        in[i] = (unsigned char)(r & 1 ? r >> 8 : 9); /* half of them alike */
+        in[i] = (unsigned char)(r & 1 ? r >> 8 : 9); /* half of the bytes are equal */
         want[in[i]]++;
     }
     vm_bench_run(&b, kernel, BLOCKS, N, &p);

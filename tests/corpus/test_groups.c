@@ -39,7 +39,7 @@ static void test_grid(void)
     }
     CHECK(run_grid(true, &p) == VM_OK);
     CHECK(memcmp(wa, da, sizeof wa) == 0);
-    CHECK(run_grid(false, &p) == VM_FAULT_TRAP); /* no grid to meet in, which the header's code finds out */
+    CHECK(run_grid(false, &p) == VM_FAULT_TRAP); /* the launch is not cooperative, and the header's code traps */
 }
 
 /* Tiles of 8 lanes of cooperative groups: sum, scan, labels and ranks, compared with a loop on the host. */
@@ -99,8 +99,9 @@ static void test_atomics(void)
     p.bits = vm_bench_zeros(&b, 8, &bits);
     vm_bench_run(&b, "atomics", 3, 96, &p);
     CHECK(*sum == 3 * 0.5 * (96 * 95 / 2));
-    CHECK(*most == 100); /* 37 t mod 101 takes every value of 0..100 but some for t < 96; t = 30 gives 100 */
-    CHECK(*bits == 0xffffffff00000000u); /* each of 0..31 six times, of 32..63 three times */
+    CHECK(*most == 100); /* 37 t mod 101 takes most values from 0 to 100 for t < 96; t = 30 gives 100 */
+    // each value from 0 to 31 occurs six times, and each value from 32 to 63 three times
+    CHECK(*bits == 0xffffffff00000000u);
 }
 
 static void test_staged(void)
@@ -246,7 +247,7 @@ static void test_skip(void)
     }
 }
 
-/* G. Marsaglia, "Xorshift RNGs" (2003): xorwow. */
+/* Compares xorwow with the algorithm of G. Marsaglia, "Xorshift RNGs" (2003). */
 static void test_xorwow(void)
 {
     struct {
@@ -269,7 +270,8 @@ static void test_xorwow(void)
     CHECK(wrong == 0);
 }
 
-/* With the directions of the first dimension it is the sequence of J. G. van der Corput, in the order of Gray codes. */
+/* Compares the Sobol sequence with a formula. The first dimension is the sequence of J. G. van der Corput, in the order
+ * of Gray codes. */
 static void test_sobol(void)
 {
     struct {

@@ -1,5 +1,5 @@
 /* CUDA's mathematical functions on the simulator, within the bounds that the CUDA C++ Programming Guide states for them
- * ("Mathematical Functions": largest error in ulp), against the host's in long double. */
+ * ("Mathematical Functions": largest error in ulp), compared with the host's functions in long double. */
 #include "run.h"
 
 typedef long double real;
@@ -138,7 +138,8 @@ static void write_source(kiln__text *text)
                               functions[i].two ? ", b[i]" : "");
 }
 
-/* Half of the values evenly over the range, half over its magnitudes. */
+/* Returns a value of the range. Half of the values are uniform over the range, and half are uniform over its
+ * magnitudes. */
 static double pick(uint64_t *seed, double low, double high)
 {
     double at = (double)(run_random(seed) >> 11) * 0x1p-53;
@@ -151,7 +152,8 @@ static double pick(uint64_t *seed, double low, double high)
     return fmin(fmax(value, low), high);
 }
 
-/* Ulps between `got` and the exact value, in the format of `digits` binary digits with the least exponent `least`. */
+/* Returns the ulps between `got` and the exact value, in the format of `digits` binary digits with the least exponent
+ * `least`. */
 static double distance(real got, real want, int digits, int least)
 {
     int exponent;
@@ -223,7 +225,7 @@ static void test_functions(void)
     kiln__text_free(&source);
 }
 
-/* Where C says what a function gives (C11 annex F), by name: not a number, infinite, or exactly this. */
+/* Tests the values that C11 annex F prescribes: NaN, infinities, and exact results. */
 static void test_special_values(void)
 {
     static const char source[] =

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""ncu.py KILN [CASE...]: the counters of `kiln profile` beside those that Nsight Compute reads from a GPU.
+"""ncu.py KILN [CASE...]: compares the counters of `kiln profile` with the counters that Nsight Compute reads from a
+GPU.
 
-Needs ncu and a GPU on which it may read counters; not part of the test suite. Every case is a spec with a variant and
-params; its kernels run once on each device. Rows that must agree are marked "differs" where they do not, and the exit
-code is then 1; rows marked "~" compare PTX with machine code or an approximation, and are there to be looked at.
+The program needs ncu and a GPU on which ncu may read counters. It is not part of the test suite. A case is a spec with
+a variant and params. Its kernels run once on each device. If a row must agree and does not, it is marked "differs", and
+the exit code is 1. Rows marked "~" compare PTX with machine code or with an approximation; a person judges them.
 """
 import csv
 import json
@@ -17,7 +18,8 @@ TESTS = os.path.dirname(HERE)
 BOOK = os.path.join(HERE, "textbook.yaml")
 ESTIMATE = os.path.join(TESTS, "estimate", "specs")
 
-# counter, must agree, metrics (their sum; a tuple gives alternatives, of which the first that the GPU has is taken)
+# Each row has a counter, whether it must agree, and metrics, whose sum is compared. A tuple lists alternatives; the
+# first one that the GPU has is used.
 L1 = "l1tex__t_{}_pipe_lsu_mem_{}_op_{}.sum"
 DATA = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 SASS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
@@ -100,7 +102,7 @@ def simulated(kiln, arguments):
             sums[name] = sums.get(name, 0) + value
         for name, value in kernel["classes"].items():
             sums[name] = sums.get(name, 0) + value["lanes"]
-        sums["registers"] = max(16, kernel["registers"])  # the fewest that a launch gets
+        sums["registers"] = max(16, kernel["registers"])  # a launch gets at least this many
         sums["occupancy_percent"] = 100 * kernel["occupancy"]
     sums["lines"] = sum(sums[f"global_{k}_lines"] for k in ("load", "store", "atomic"))
     for kind in ("load", "store"):
@@ -161,7 +163,7 @@ def main():
                 continue
             agree = abs(a - b) < 0.01
             if counter == "shared_load_requests":
-                merged = not agree  # by ptxas, into wider loads: then their wavefronts are not ours either
+                merged = not agree  # ptxas has merged loads into wider ones, so their wavefronts differ too
             strict = strict and not (merged and counter == "shared_load_wavefronts")
             same += strict and agree
             bad += strict and not agree

@@ -1,4 +1,4 @@
-/* arrays.h - what the suites of host arrays share. */
+/* arrays.h - helpers that the suites of host arrays share. */
 #ifndef TEST_ARRAYS_H
 #define TEST_ARRAYS_H
 

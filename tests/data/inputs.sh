@@ -1,10 +1,10 @@
 #!/bin/sh
-# inputs.sh KILN_INPUTS HASHES BUT CORES...: inputs, fills and references of the catalogue have the bytes of the file HASHES,
-# with each of these numbers of cores. Recorded answers, counters and keys rely on these bytes. Size sets that the regular
-# expression BUT matches are left out ('' is none).
+# inputs.sh KILN_INPUTS HASHES BUT CORES...: tests that inputs, fills and references of the catalogue have the hashes of
+# the file HASHES, with each of these numbers of cores. Recorded answers, counters and keys rely on these bytes. Size
+# sets that match the regular expression BUT are left out ('' leaves out none).
 #
-# A line without an indent names a spec and a size set; the lines behind it are what kiln-inputs --hash prints for them.
-# attention_f64, decode_f64 and mri_f64 are left out: they call libm, whose last bits differ between machines.
+# In HASHES, a line without an indent names a spec and a size set. The lines after it are the output of kiln-inputs
+# --hash. attention_f64, decode_f64 and mri_f64 are left out: they call libm, whose last bits differ between machines.
 set -eu
 kiln_inputs=$1
 folder=$(mktemp -d)

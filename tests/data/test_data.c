@@ -34,7 +34,7 @@ static void test_arrays(void)
     CHECK(oom.live == 0);
 }
 
-/* Rounding of doubles to halves: limits, ties, denormals and overflow. */
+/* Tests the rounding of doubles to halves: limits, ties, denormals and overflow. */
 static void test_half(void)
 {
     static const struct {
@@ -272,7 +272,7 @@ static void test_constant_and_iota(void)
     fill(&array, (kiln__fill_values){.kind = KILN__FILL_VALUE, .integers = true, .ia = 3});
     CHECK(memcmp(array.data, (float[]){3, 3, 3}, 12) == 0);
     kiln__array_free(NULL, &array);
-    array = make(KILN_f32, 1, 0, 0); /* nothing to fill */
+    array = make(KILN_f32, 1, 0, 0); /* the array has no elements */
     fill(&array, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = 0, .b = 1});
     kiln__array_free(NULL, &array);
 }
@@ -309,7 +309,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Compares with the sorted errors. They span 40 powers of two, and every `exact`-th element has no error. */
+/* Compares quantiles of errors with the sorted errors. The errors span 40 powers of two, and every `exact`-th element
+ * has no error. */
 static void check_quantiles(uint64_t count, uint64_t exact)
 {
     kiln_array got = make(KILN_f64, 1, count, 0), want = make(KILN_f64, 1, count, 0);
@@ -477,7 +478,7 @@ static void test_compare_types(void)
         kiln__array_free(NULL, &got);
         kiln__array_free(NULL, &want);
     }
-    int64_t a = INT64_MAX, b = INT64_MAX - 1; /* one double */
+    int64_t a = INT64_MAX, b = INT64_MAX - 1; /* both are the same number as doubles */
     kiln_array got = {.type = KILN_i64, .data = &a}, want = {.type = KILN_i64, .data = &b};
     kiln__array_compare("n", &got, &want, true, 0, 0, &d);
     CHECK_TEXT(d.text, "n: got 9223372036854775807, want 9223372036854775806 (off by 1); 1 of 1 wrong");
@@ -582,7 +583,7 @@ static void test_calls(void)
     }
 }
 
-/* A host function that works for long can see the engine's allocator, and the flag that ends the function. */
+/* Tests that a host function that works for long gets the engine's allocator, and the flag that ends the function. */
 static void test_long_calls(void)
 {
     const int stop = 1;
@@ -592,7 +593,7 @@ static void test_long_calls(void)
     CHECK(kiln_call_allocator(&plain) == NULL && kiln_call_stop(&plain) == NULL);
 }
 
-/* Every engine has `captured`, which the command lists as it is registered. */
+/* Tests `captured`, the host function that every engine has. The command lists its registration. */
 static void test_builtin(void)
 {
     CHECK(kiln__builtin_host_count == 1);

@@ -1,4 +1,4 @@
-/* Files of arrays (.npy): read, written, broken. */
+/* Tests .npy files: reading, writing, and broken files. */
 #include <unistd.h>
 
 #include "arrays.h"
@@ -59,7 +59,7 @@ static void test_npy_read(void)
     kiln__array_free(NULL, &array);
 }
 
-/* Headers that are broken or describe arrays that kiln does not read. Each has its own message. */
+/* Tests headers that are broken or describe arrays that kiln does not read. Each has its own message. */
 static void test_npy_broken(void)
 {
     const int32_t six[] = {1, 2, 3, 4, 5, 6};
@@ -103,7 +103,7 @@ static void test_npy_broken(void)
               "a.npy: holds 1200 bytes of data, at most 1000 are allowed here");
 }
 
-/* Reading and writing .npy files: limits, links, missing files, and files that change during the read. */
+/* Tests .npy files on disk: limits, links, missing files, and files that change during the read. */
 static void test_npy_files(void)
 {
     char path[] = "/tmp/kiln-npy-XXXXXX";
@@ -147,7 +147,8 @@ static void test_npy_files(void)
     kiln__array_free(NULL, &out);
 }
 
-/* The types that numpy writes. With ml_dtypes, elements of bf16 and of floats of one byte are bytes without a type. */
+/* Tests the types that numpy writes. With ml_dtypes, numpy writes bf16 and floats of one byte as bytes without a
+ * type. */
 static void test_npy_types(void)
 {
     static const struct {
@@ -181,7 +182,8 @@ static void test_npy_types(void)
     }
     CHECK(kiln__type_reads(KILN_f4e2m1, KILN_f8e4m3) && kiln__type_reads(KILN_ue8m0, KILN_u8));
     CHECK(kiln__type_reads(KILN_f8e5m2, KILN_f8e4m3) && kiln__type_reads(KILN_u8, KILN_bool));
-    CHECK(kiln__type_reads(KILN_bf16, KILN_u16) && kiln__type_reads(KILN_f8e5m2, KILN_i8)); /* bits */
+    /* Integers of the same size stand for the bits of such types. */
+    CHECK(kiln__type_reads(KILN_bf16, KILN_u16) && kiln__type_reads(KILN_f8e5m2, KILN_i8));
     CHECK(!kiln__type_reads(KILN_f16, KILN_u16) && !kiln__type_reads(KILN_bf16, KILN_u32));
     CHECK(!kiln__type_reads(KILN_bool, KILN_u8) && !kiln__type_reads(KILN_bf16, KILN_f16));
     close(fd);

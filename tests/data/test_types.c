@@ -1,4 +1,4 @@
-/* Element types beyond integers, float and double: conversion of all patterns, fills, comparison. */
+/* Tests element types beyond integers, float and double: conversion of all patterns, fills, comparison. */
 #include <math.h>
 
 #include "arrays.h"
@@ -30,8 +30,8 @@ static double defined(const format *f, unsigned bits)
     return sign * (m / (double)(1u << f->mantissa) + (e > 0)) * pow(2, power);
 }
 
-/* Every pattern converts to the double of the definition, and back. The middle between two neighbours rounds to the
- * even one. A number just beside the middle rounds to the nearer one. */
+/* Checks that every pattern converts to the double of the definition, and back. The middle between two neighbours must
+ * round to the even neighbour, and a number beside the middle to the nearer neighbour. */
 static void check_format(const format *f)
 {
     unsigned wrong = 0, size = 1u << (1 + f->exponent + f->mantissa), half = size / 2;
@@ -86,8 +86,9 @@ static void test_narrow(void)
     CHECK(out[0] == -2.5 && out[1] == 0.10009765625);
 }
 
-/* Each number beyond the greatest one becomes the greatest, as cvt.rn.satfinite does. NaN becomes the positive greatest
- * number. A byte whose bits above the sign are not 0 is NaN, so that such a byte is never a right answer. */
+/* Tests numbers beyond the greatest number: each becomes the greatest number, as cvt.rn.satfinite does. NaN becomes the
+ * positive greatest number. A byte whose bits above the sign are not 0 is NaN, so that such a byte is never a right
+ * answer. */
 static void test_saturation(void)
 {
     static const struct {
@@ -124,7 +125,7 @@ static void test_saturation(void)
     CHECK(kiln__narrow_greatest(KILN_f8e4m3) == 448 && kiln__narrow_greatest(KILN_f8e5m2) == 57344);
 }
 
-/* ue8m0: each byte but 0xff is a power of two. A tie goes to the larger power. */
+/* Tests ue8m0: each byte except 0xff is a power of two. A tie rounds to the larger power. */
 static void test_powers(void)
 {
     unsigned wrong = 0;
@@ -183,7 +184,7 @@ static void test_bool_and_complex(void)
                "2 is outside the range of bool");
 }
 
-/* Fills stay in the range of a narrow type. A fill that cannot do so is refused. */
+/* Tests that fills stay in the range of a narrow type, and that a fill is refused if it cannot. */
 static void test_narrow_fills(void)
 {
     kiln_array values = make(KILN_f8e4m3, 1, 5000, 0);
@@ -239,7 +240,8 @@ static void test_fills_of_few_bits(void)
     }
     kiln_array counted = make(KILN_f4e2m1, 1, 8, 0);
     fill(&counted, (kiln__fill_values){.kind = KILN__FILL_IOTA, .a = 0, .b = 0.5});
-    CHECK(memcmp(counted.data, (uint8_t[]){0, 1, 2, 3, 4, 4, 5, 6}, 8) == 0); /* 2.5 and 3.5 are ties: 2 and 4 */
+    // 2.5 and 3.5 are ties, which round to 2 and 4
+    CHECK(memcmp(counted.data, (uint8_t[]){0, 1, 2, 3, 4, 4, 5, 6}, 8) == 0);
     kiln__array_free(NULL, &counted);
     fill_fails(KILN_f4e2m1, (kiln__fill_values){.kind = KILN__FILL_VALUE, .integers = true, .ia = 7},
                "7 is outside the range of f4e2m1");
@@ -271,7 +273,7 @@ static void test_fills_of_powers(void)
     CHECK(bytes[0] == 127 && bytes[1] == 128 && bytes[2] == 129 && bytes[4] == 129 && bytes[4095] == 139);
     fill(&values, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = 0, .b = 0x1p-127, .seed = 3});
     for (int i = 0; i < 5000; i++)
-        wrong += bytes[i] != 0; /* the least number: no power is below it */
+        wrong += bytes[i] != 0; /* every number becomes the least power, because no power is below it */
     fill(&values, (kiln__fill_values){.kind = KILN__FILL_VALUE, .a = NAN});
     wrong += bytes[0] != 255;
     CU_ASSERT_EQUAL(wrong, 0);

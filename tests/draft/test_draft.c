@@ -1,7 +1,11 @@
-/* Splitting a CUDA source into words, and the guesses from the words. Golden runs test whole drafts:
+/* Tests how a CUDA source is split into words, and the guesses from the words. Golden runs test whole drafts:
  * tests/cli/cases/init*.cmd. */
+#include <unistd.h>
+
 #include "check.h"
+#include "compile_internal.h"
 #include "draft.h"
+#include "engine.h"
 
 static const char source[] = "/* __global__ void no1(int x) {} */\n"
                              "const char *text = \"__global__ void no2(int x) {\"; // __global__ void no3() {}\n"
@@ -22,7 +26,7 @@ static const char source[] = "/* __global__ void no1(int x) {} */\n"
                              "template <class U> struct other { U u; };\n"
                              "__global__ void third(float (&x)[4], unsigned char *p, size_t count) { FIXED; }\n";
 
-/* The kernels of a source: names, namespaces, templates, launch bounds and parameters. */
+/* Tests the kernels that are found in a source: names, namespaces, templates, launch bounds and parameters. */
 static void test_kernels(void)
 {
     kiln__arena arena = {0};
@@ -52,7 +56,7 @@ static void test_kernels(void)
     kiln__arena_free(&arena);
 }
 
-/* A function as a parameter of the template. The name of the parameter follows the '*'. */
+/* Tests a template whose parameter is a function. The name of the parameter follows the '*'. */
 static void test_functions(void)
 {
     static const char text[] = "template <typename T, float (*F)(const float &), int N> __global__ void k(T *x) {}\n";
@@ -207,7 +211,7 @@ static void check_host(const char *text, const char *want)
 
 #define SUM "template <int T, bool F> __global__ void k(float *x, int n) { x[blockIdx.x * T + threadIdx.x] = 0; }\n"
 
-/* Each form of a launch: constants, dim3, macros, templates, names that only the host has. */
+/* Tests each form of a launch: constants, dim3, macros, templates, names that only the host has. */
 static void test_host(void)
 {
     check_host(SAXPY "int main() { const int N = 1 << 20; int threads = 256, blocks = (N + threads - 1) / threads; "
@@ -299,8 +303,8 @@ static void test_host_threads(void)
 #define TILE                                                                                                           \
     "#ifndef BM\n#define BM 64\n#endif\n__global__ void k(float *x, int n) { int i = blockIdx.x * BM; i += blockDim.x; }\n"
 
-/* Several launches of one kernel: equal ones, ones that differ in the template's arguments, ones that #if distinguishes, and
- * others, for which the draft asks. */
+/* Tests several launches of one kernel: equal launches, launches with different template arguments, launches that #if
+ * distinguishes, and others, for which the draft asks the user. */
 static void test_launches(void)
 {
     check_host(SAXPY
@@ -330,7 +334,7 @@ static void test_launches(void)
         SUM "template <int M, bool G = false> void go(int n) { k<M, G><<<n / M, M>>>(x, n); }\n"
             "template <int L> struct call { void run(int n) { go<2 * L>(n); } };\nvoid a(int n) { call<16>().run(n); }",
         "n // T_VALUE | T_VALUE |  | 32 false | x n |");
-    /* #if: params decide, the source decides, or it is not known */
+    /* #if: params decide it, the source decides it, or nothing is known */
     check_host(TILE
                "void a(int n) {\n#if BM == 64\nk<<<n / BM, 32>>>(x, n);\n#else\nk<<<n / BM, 96>>>(x, n);\n#endif\n}",
                "n // BM | 96 if BM != 64 else 32 |  | | x n |");
@@ -508,7 +512,7 @@ static void test_written(void)
     kiln__arena_free(&arena);
 }
 
-/* Sizes: numbers that are small in every program, and a grid that is too large for the simulated device. */
+/* Tests sizes: numbers that are small in every program, and a grid that is too large for the simulated device. */
 static void test_sizes(void)
 {
     kiln__arena arena = {0};
@@ -526,7 +530,7 @@ static void test_sizes(void)
     kiln__arena_free(&arena);
 }
 
-/* A name that the source declares with a type of a template is no param. */
+/* Tests that a name is no param if the source declares it with a type of a template. */
 static void test_declared(void)
 {
     kiln__arena arena = {0};
@@ -544,7 +548,8 @@ static void test_declared(void)
     kiln__arena_free(&arena);
 }
 
-/* #if inside #if, 4,000 deep: the branches around both places are looked at once, not once for each level. */
+/* Tests 4,000 levels of #if inside #if. The branches around both places must be examined once, not once for each
+ * level. */
 static void test_nested(void)
 {
     enum { LEVELS = 4000 };
@@ -565,7 +570,7 @@ static void test_nested(void)
     kiln__arena_free(&arena);
 }
 
-/* Every allocation fails once, for kernel 0 of `text`. */
+/* Lets every allocation fail once, for kernel 0 of `text`. */
 static void check_memory(const char *text)
 {
     for (long k = 0; k < 1000; k++) {
@@ -616,7 +621,7 @@ static void guess_large(const char *begin, const char *repeated, const char *end
 #define INDEXED(body)                                                                                                  \
     "__global__ void k(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x, j = threadIdx.y; " body "}\n"
 
-/* Sources of strangers: brackets that never close, names without end, sizes that overflow. */
+/* Tests hostile sources: brackets that never close, endless names, sizes that overflow. */
 static void test_large(void)
 {
     guess_large("", "__global__ f(", "");
@@ -645,7 +650,7 @@ static void test_large(void)
                 "} void f(int n) { k<<<n / 256, 256>>>(x, n); }");
     guess_large(INDEXED(""), "__device__ int a;", "");
     guess_large(INDEXED(""), "#if n0\n#endif\n", "int n0;");
-    kiln__text macros = {0}; /* each uses the one before 64 times */
+    kiln__text macros = {0}; /* each macro uses the previous macro 64 times */
     kiln__text_puts(&macros, "#define M0\n#define A(x) x");
     for (int k = 0; k < 64; k++)
         kiln__text_puts(&macros, " + x");
@@ -685,6 +690,53 @@ static void test_memory(void)
                  "void a(int n) { k<<<n / 64, 64>>>(n, 1, x, y); }\nvoid b(int m) { k<<<m / 32, 32>>>(m, 1, x, y); }");
 }
 
+static __typeof__(nvrtcCompileProgram) *real_compile;
+static int compiles;
+
+static nvrtcResult count_compile(nvrtcProgram program, int count, const char *const *options)
+{
+    compiles++;
+    return real_compile(program, count, options);
+}
+
+static int keep_text(void *user, const char *text, size_t length)
+{
+    kiln__text_add(user, text, length);
+    return 0;
+}
+
+/* The compiles that find the code of the host are needed once for a draft: the compile for the types of the parameters
+ * and the trial run know the code that the first compile lost. */
+static void test_compiles(void)
+{
+    static const char text[] =
+        "int one() { return gone(); }\nint two() { return one(); }\nint three() { return two(); }\n"
+        "__global__ void k(float *x) { x[blockIdx.x * 128 + threadIdx.x] = 1; }\n"
+        "void run(float *x) { k<<<8, 128>>>(x); }\n";
+    char folder[] = "/tmp/kiln-draft-XXXXXX", path[64];
+    kiln__text out = {0};
+    kiln_engine *engine = NULL;
+    kiln_error *error = NULL;
+    const kiln_options options = {
+        .size = sizeof options, .flags = KILN_NO_CACHE | KILN_NO_WORKERS, .device = "sim:h200"};
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/k.cu", folder);
+    FILE *file = fopen(path, "w");
+    CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
+    CHECK_OK(kiln_engine_open(&options, &engine, &error), error);
+    CHECK_OK(kiln__engine_nvrtc(engine, &error), error);
+    CHECK_OK(kiln__nvrtc_load(engine->nvrtc, &error), error);
+    real_compile = engine->nvrtc->nvrtcCompileProgram;
+    engine->nvrtc->nvrtcCompileProgram = count_compile;
+    CHECK_OK(kiln_draft(engine, path, NULL, keep_text, &out, &error), error);
+    CHECK(out.length > 0 && strstr(out.data, "x: {type: f32"));
+    CHECK(compiles <= 12); /* without the cache, each trial run compiles again */
+    kiln_engine_close(engine);
+    kiln__text_free(&out);
+    unlink(path);
+    rmdir(folder);
+}
+
 static const check_case tests[] = {{"kernels and macros", test_kernels},
                                    {"functions as parameters of a template", test_functions},
                                    {"types of parameters", test_types},
@@ -699,5 +751,6 @@ static const check_case tests[] = {{"kernels and macros", test_kernels},
                                    {"names that the source declares", test_declared},
                                    {"nested #if", test_nested},
                                    {"large sources", test_large},
+                                   {"compiles of a draft", test_compiles},
                                    {"out of memory", test_memory}};
 KILN_SUITE("draft", tests)

@@ -1,6 +1,6 @@
-/* A libcuda.so.1 that fails as the environment says: FAKE_INIT and FAKE_COUNT_RESULT are results, FAKE_COUNT a number
- * of GPUs. It has the functions that the table needs and none of the optional ones (fake_rest.c); FAKE_OLD builds a
- * driver that has next to nothing. */
+/* A libcuda.so.1 that fails in the way that the environment requests. FAKE_INIT and FAKE_COUNT_RESULT are results, and
+ * FAKE_COUNT is a number of GPUs. The library has the functions that the table needs (fake_rest.c), and none of the
+ * optional functions. FAKE_OLD builds a driver with very few functions. */
 #include <cuda.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The rest of the fake driver: every function that the table needs, under the name that cuda.h maps it to. The
- * definitions are weak, so those in fake_cuda.c take precedence. */
+ * definitions are weak, so the definitions in fake_cuda.c take precedence. */
 #include "driver.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"

@@ -49,13 +49,13 @@ static void test_opens(void)
     /* The table must have the exported function. cuGetProcAddress gives a function with a newer signature for this
      * name. */
     CHECK(driver.cuCtxSynchronize_() == CUDA_ERROR_NOT_SUPPORTED);
-    CHECK(driver.cuFuncGetParamInfo_ == NULL); /* optional, and not there */
+    CHECK(driver.cuFuncGetParamInfo_ == NULL); /* this function is optional, and the fake driver lacks it */
     kiln__driver_close(&driver);
     CHECK(driver.cuLaunchKernel_ == NULL);
     reset();
 }
 
-/* Every failure of a driver has a message with its cause and its remedy. */
+/* Tests that every failure of a driver has a message with its cause and its remedy. */
 static void test_fails(void)
 {
     fails("/nowhere/libcuda.so.1", NULL, NULL, 0, "The CUDA driver library /nowhere/libcuda.so.1 was not found. ",

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """compare.py MEASURED ESTIMATED [--spearman LEAST] [--best MOST] [--verbose]
 
-Holds an estimated sweep against a measured one: both are what `kiln tune SPEC --json` prints, or a recorded table
-(variant, params, microseconds between tabs). Prints, over the configurations that both have, Spearman's rank correlation
-of the times, and how much slower than the best measured configuration the one is that the estimate puts first. Exits
-with 1 where they are worse than asked for."""
+Compares an estimated sweep with a measured one. Each is an output of `kiln tune SPEC --json`, or a recorded table
+(variant, params, microseconds between tabs). For the configurations that both have, the program prints Spearman's rank
+correlation of the times, and the measured time of the estimate's first choice divided by the best measured time. It
+exits with 1 if they are worse than the options demand."""
 import argparse
 import json
 import sys
@@ -29,7 +29,7 @@ def read(path):
 
 
 def ranks(values):
-    """From 1; equal values share the mean of their ranks."""
+    """Returns the ranks of the values, from 1. Equal values share the mean of their ranks."""
     order = sorted(range(len(values)), key=values.__getitem__)
     result = [0.0] * len(values)
     at = 0

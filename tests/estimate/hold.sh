@@ -1,6 +1,6 @@
 #!/bin/sh
-# hold.sh KILN CACHE SPEC SIZE RECORDED SPEARMAN BEST [options of kiln tune]: estimates a sweep for an H200 and holds it
-# against the times that an H200 took (compare.py). CACHE keeps compiled code for the next time.
+# hold.sh KILN CACHE SPEC SIZE RECORDED SPEARMAN BEST [options of kiln tune]: estimates a sweep for an H200 and compares
+# it with the times of an H200 (compare.py). CACHE keeps compiled code for the next run.
 set -e
 here=$(cd "$(dirname "$0")" && pwd)
 command -v python3 >/dev/null || { echo "SKIP tool: there is no python3"; exit 77; }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# measure.sh KILN FOLDER - measures the specs of this folder's specs/ on the GPU of this machine, at sizes that the
-# estimate is held against: FOLDER/tune-SPEC-SIZE.json. From the root of the source tree.
+# measure.sh KILN FOLDER - measures the specs in specs/ of this folder on the GPU of this machine, at the sizes for
+# which estimates are compared. It writes FOLDER/tune-SPEC-SIZE.json. Run it from the root of the source tree.
 set -e
 kiln=$1 to=$2
 mkdir -p "$to"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """sample.py KILN SPEC MEASURED.json... [--count N] [--seed S] [--device sim:h200] [--jobs J] > estimated.json
 
-Estimates some of the configurations of measured sweeps (what `kiln tune SPEC --json` prints, of one size), chosen at
-random, and prints them as such a sweep. For spaces that take too long to be estimated as a whole; compare.py holds the
-two against each other."""
+Estimates some configurations of measured sweeps, chosen at random, and prints them as a sweep. The measured sweeps are
+outputs of `kiln tune SPEC --json` at one size. The program is for spaces that are too large to be estimated completely.
+compare.py compares the two sweeps."""
 import argparse
 import concurrent.futures
 import json

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""page.py KILN SOURCE_FOLDER: engine/examples/README.md has every example, each by its question, and no other.
+"""page.py KILN SOURCE_FOLDER: checks that engine/examples/README.md lists every example with its question, and nothing
+else.
 
-The question stands in the first lines of the example. `kiln list` shows none of the example specs: they are found by
-their paths alone."""
+The question stands in the first lines of the example. `kiln list` must show none of the example specs, because they can
+be found only by their paths."""
 import os
 import pathlib
 import re
@@ -12,7 +13,7 @@ import tempfile
 
 
 def question(path):
-    """The question of an example, without the mark of a comment and the name of the file."""
+    """Returns the question of an example, without the mark of a comment and the name of the file."""
     for line in path.read_text().splitlines()[:2]:
         match = re.match(r"(?:/\* \S+ - |# )(.*?\?)", line)
         if match:
@@ -21,12 +22,12 @@ def question(path):
 
 
 def rows(text):
-    """{name of the file: question} of the tables of the page."""
+    """Returns {name of the file: question} from the tables of the page."""
     return {name: asked for asked, name in re.findall(r"^\| (.*\?) \| \[(\S+)\]\(\S+\) \|$", text, re.M)}
 
 
 def compare(source, text):
-    """What is wrong with the page `text`."""
+    """Returns a list of what is wrong with the page `text`."""
     files = {path.name: question(path) for folder, pattern in (("engine/examples", "*.c"), ("specs/examples", "*.yaml"))
              for path in sorted((source / folder).glob(pattern))}
     table = rows(text)

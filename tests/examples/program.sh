@@ -1,7 +1,8 @@
 #!/bin/sh
-# program.sh PROGRAM SOURCE_FOLDER NAME: runs the example engine/examples/NAME.c on the simulated device. It has to print
-# expected/NAME.out. A line there that begins with ~ is an extended regular expression for the whole line. After that
-# a fault is planted in a file that the program reads: its output has to differ then, or the test would not notice it.
+# program.sh PROGRAM SOURCE_FOLDER NAME: runs the example engine/examples/NAME.c on the simulated device. It must print
+# expected/NAME.out. If a line of this file begins with ~, the rest is an extended regular expression for the whole
+# line. Then the script plants a fault in a file that the program reads. The output must now differ; otherwise the test
+# could not notice the fault.
 set -eu
 program=$1 source=$2 name=$3 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
@@ -30,7 +31,7 @@ allocator) fault='s/float a/flaot a/' ;;
 *) fail "no line of this script says how it is run" ;;
 esac
 
-agrees() { # whether got.out is as expected
+agrees() { # tells whether got.out equals the expected output
     awk -v expected="$here/expected/$name.out" '
         { have = (getline want <expected) > 0 }
         !have { bad = 1 }
@@ -40,7 +41,7 @@ agrees() { # whether got.out is as expected
 }
 "$program" "$@" >got.out 2>got.err || fail "exit code $?: $(cat got.out got.err)"
 agrees || fail "it does not print expected/$name.out: $(cat got.out)"
-if [ "$name" = tune ]; then # the progress
+if [ "$name" = tune ]; then # checks the lines of progress
     [ "$(grep -c ' of 6, works$' got.err)" = 6 ] || fail "no six lines of progress: $(cat got.err)"
 fi
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""specs.py KILN SPECS NAME: the example SPECS/NAME.yaml does what it teaches, on the simulated device.
+"""specs.py KILN SPECS NAME: checks on the simulated device that the example SPECS/NAME.yaml does what it teaches.
 
-- Every configuration runs, and every answer is right: `verify` of the spec says so, or the function of WANT here.
+- Every configuration runs, and every answer is right. The key `verify` of the spec decides this, or a function of WANT
+in this file.
 - `kiln check` finds nothing.
 - With the fault of FAULTS planted in the kernel the answer is wrong, or the checks find something.
 - The spec begins with its question and has fewer than 60 lines."""
@@ -28,11 +29,13 @@ WANT = {
     "includes": ("lengths", lambda v: np.sqrt((v * v).sum(axis=1))),
 }
 
-# NAME: (file, text, what stands in its place, what notices it). `check`: the checks of the simulated device.
+# {NAME: (file, text, the text that replaces it, the part that must notice the fault)}. `check` stands for the checks of
+# the simulated device.
 FAULTS = {
     "first": ("first.cu", "a * x[at] + y[at]", "a * x[at] - y[at]", "answer"),
     "variants": ("variants.cu", "step > 0", "step > 1", "answer"),
-    # The two variants of `steps` share their kernels: a fault there would be in both. So the fault is in the spec.
+    # The two variants of `steps` share their kernels, so a fault in a kernel would be in both variants. Therefore the
+    # fault is in the spec.
     "steps": ("steps.yaml", "- copy: {from: next, to: signal}", "- copy: {from: signal, to: signal}", "answer"),
     "launch_only": ("launch_only.cu", "i < n;", "i < n - 1;", "answer"),
     "templates": ("templates.cu", "__syncthreads();", "", "check"),
@@ -58,13 +61,13 @@ def run(kiln, *words, code=0):
 
 
 def is_right(kiln, spec, name, folder):
-    """Whether every configuration of a spec of WANT gives what its function says."""
+    """Checks that every configuration of a spec gives the result of its function in WANT."""
     output, function = WANT[name]
     shown = json.loads(run(kiln, "show", str(spec), "--json"))
     buffers = [buffer["name"] for buffer in shown["buffers"]]
     inputs = function.__code__.co_varnames[:function.__code__.co_argcount]
     need(set(inputs) | {output} == set(buffers), f"{name}: its buffers are {buffers}")
-    arrays = {} # made here: after a run, a buffer that is an input and an output has the output alone
+    arrays = {} # made before the run, because a buffer that is input and output has only the output after the run
     for number, buffer in enumerate(inputs):
         path = folder / f"{buffer}.npy"
         shape = {"v": (1000, 4)}.get(buffer, (1000 if name == "includes" else 5000,))
@@ -95,7 +98,8 @@ def check_runs(kiln, spec, name, folder):
     if name in WANT:
         need(is_right(kiln, spec, name, folder), f"{name}: a wrong answer")
     else:
-        # One that has the variant and the params of the reference is not compared with itself.
+        # A configuration with the variant and the params of the reference is not compared, because it would be compared
+        # with itself.
         verified = [sample for sample in samples if sample["result"]["verified"]]
         need(len(verified) * 2 >= len(samples), f"{name}: {len(verified)} of {len(samples)} configurations verified")
     found = json.loads(run(kiln, "check", str(spec), "--allow-commands", "--json", "-q"))

@@ -15,7 +15,7 @@ static const kiln_setting settings[] = {{"i", {KILN_INT, {.i = 7}}},
                                         {"device.sm_count", {KILN_INT, {.i = 132}}}};
 static const kiln__scope scope = {.settings = {KILN__COUNT(settings), settings}};
 
-/* Writes the result of one case in the form that the table has. */
+/* Writes the result of one case in the form of the table. */
 static void outcome(const char *text, bool list, kiln__text *out)
 {
     kiln__arena arena = {0};
@@ -302,7 +302,7 @@ static void test_memory_of_parts(void)
     }
 }
 
-/* A comprehension may repeat a long text. Its copies have a limit of memory. */
+/* Tests a comprehension that repeats a long text. The memory of the copies has a limit. */
 static void test_long_texts(void)
 {
     enum { LONG = 60000 };
@@ -325,7 +325,7 @@ static void test_long_texts(void)
     kiln__arena_free(&arena);
 }
 
-/* If a range is the whole list, it may be longer than a list that is written out. */
+/* Tests that a range may be longer than a list that is written out, if the range is the whole list. */
 static void test_long_range(void)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* Names with values: copied, found, and as a text. */
+/* Tests settings, which are names with values: copying, finding, printing and reading. */
 #include "check.h"
 #include "expr.h"
 
@@ -36,7 +36,7 @@ static void one_is_found(void)
     CHECK(!kiln__settings_find(all, "t") && !kiln__settings_find((kiln__settings){0}, "N"));
 }
 
-// Settings of every kind are the same after they were printed and read.
+// Tests that settings of every kind are the same after they were printed and read.
 static void they_read_back(void)
 {
     const kiln_setting settings[] = {

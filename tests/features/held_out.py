@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""held_out.py KILN RECORDING [WORST]: is what features choose for inputs that were not measured near to their best?
+"""held_out.py KILN RECORDING [WORST]: tests whether the configurations that features choose for unmeasured inputs are
+near to the best.
 
-RECORDING is what record.py wrote: the times of all variants on 60 matrices. `kiln best` gets those of 30 of them, three of
-each kind, and is asked for the other 30. Fails if the median of what is chosen is more than 10 % above the best of each
-matrix, or if one is more than WORST (1.05) times as slow as the default, csr_thread.
+RECORDING is a file of record.py with the times of all variants on 60 matrices. `kiln best` gets the times of 30
+matrices, three of each kind, and must choose for the other 30. For each of these, the chosen time is divided by the
+best time. The test fails if the median is above 1.1, or if a chosen variant takes more than WORST (1.05) times as long
+as the default, csr_thread.
 """
 import gzip
 import json
@@ -13,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-DEVICE = "sim:h200"  # the recorded times get its name; nothing is run on it
+DEVICE = "sim:h200"  # the recorded times get the name of this device; nothing runs on it
 DEFAULT = "csr_thread"
 SPEC = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "specs", "spmv.yaml")
 
@@ -23,7 +25,7 @@ def settings(text):
 
 
 def read(path):
-    """Each matrix with its features and the time and params of each variant."""
+    """Returns each matrix with its features, and with the time and params of each variant."""
     matrices = {}
     with gzip.open(path, "rt") as file:
         next(file)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """record.py KILN DEVICE OUT [ENTRIES]: times all variants of spmv at their default params on 60 generated matrices.
 
-OUT gets a line for each sample that worked: sizes, features, variant, params, seconds. ENTRIES (a million): the most entries
-of a matrix. held_out.py chooses from it. The simulated device executes every instruction: use 60000 there. That takes some
-minutes, and less on a GPU with the default.
+OUT gets a line for each sample that worked: sizes, features, variant, params, seconds. ENTRIES is the largest number of
+entries of a matrix, by default a million. held_out.py reads OUT. The simulated device executes every instruction: use
+60000 there. That takes some minutes, and less on a GPU with the default.
 
     record.py build/release/tools/kiln cuda:0 tests/recorded/spmv-h200.tsv.gz
     record.py build/release/tools/kiln sim:h200 tests/recorded/spmv-estimate.tsv.gz 60000
@@ -25,7 +25,8 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 
 def inputs(entries):
-    """The matrices: of each kind six, of different numbers of rows and lengths of rows, where the kind has a choice."""
+    """Returns the matrices: six of each kind. If a kind allows it, they have different numbers of rows and lengths of
+    rows."""
     draw = random.Random(1)
     own = {"stencil27": 27, "road": 4, "grid2d": 5, "arrow": 3}
     for i in range(COUNT):
@@ -36,12 +37,13 @@ def inputs(entries):
 
 
 def defaults_only(folder):
-    """The spec with no values but the defaults, beside its source."""
+    """Writes the spec with only the default values, beside its source."""
     with open(os.path.join(ROOT, "specs", "spmv.yaml")) as file:
         text = file.read()
     text, count = re.subn(r"\{values: \[[^]]*\], default: ([^}]*)\}", r"[\1]", text)
     assert count > 16, "the params of specs/spmv.yaml are not written as this script expects"
-    text = text.replace("16 if ROWS > 20000 else 100000", "16")  # as for large matrices: formats that do not fit fail
+    # the limit of large matrices, so that formats that do not fit fail
+    text = text.replace("16 if ROWS > 20000 else 100000", "16")
     for name in ("spmv.cu", "common.cuh"):
         shutil.copy(os.path.join(ROOT, "kernel_src", name), folder)
     path = os.path.join(folder, "spmv.yaml")
@@ -75,7 +77,7 @@ def main():
     samples = [s for s in json.loads(listed.stdout)["samples"] if s["status"] == "KILN_OK" and s["result"]["verified"]]
     # An estimate has no time for the steps of the host.
     samples = [s for s in samples if not (s["result"]["estimated"] and s["variant"] == "hybrid_host")]
-    # Without a date, so that equal recordings are equal files.
+    # The file has no date, so that equal recordings give equal files.
     with gzip.GzipFile(out, "wb", mtime=0) as packed, io.TextIOWrapper(packed) as file:
         print("sizes\tfeatures\tvariant\tparams\tseconds", file=file)
         for s in samples:

@@ -1,6 +1,6 @@
-/* Hostile arguments for the stand-ins of NVML, nvJitLink and NVRTC: buffers of every length, handles and names that nobody gave,
- * options and inputs that are damaged. 0: each call returned an error or a right answer. The address sanitizer finds the
- * rest. */
+/* Hostile arguments for the stand-ins of NVML, nvJitLink and NVRTC: buffers of every length, invented handles and
+ * names, and damaged options and inputs. The exit code is 0 if each call returned an error or a right answer. The
+ * address sanitizer finds wrong accesses. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static void fill_buffers(nvml_result (*get)(char *to, unsigned length))
     }
 }
 
-/* Calls of NVML with handles that it has not given are errors, and do not end the process. */
+/* Calls NVML with handles that it has not given out. Each call must return an error, and must not end the process. */
 static void ask_devices(void)
 {
     static const uintptr_t numbers[] = {0, 2, 17, UINT32_MAX, (uintptr_t)UINT32_MAX + 1, UINTPTR_MAX};

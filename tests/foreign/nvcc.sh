@@ -18,11 +18,11 @@ is_ptx 'a b.cubin' 80 3
 is_ptx other 90 4
 "$nvcc" -gencode arch=compute_75,code=sm_75 --cubin -DVALUE=5 -o third 'a b.cu'
 is_ptx third 75 5
-"$nvcc" --ptx -arch compute_80 -code sm_80 -DVALUE=6 -o fourth 'a b.cu' # was for PTX anyhow
+"$nvcc" --ptx -arch compute_80 -code sm_80 -DVALUE=6 -o fourth 'a b.cu' # this command asks for PTX already
 is_ptx fourth 80 6
 "$nvcc" --cubin -arch=sm_80 -DVALUE=9 --output-file=fifth 'a b.cu'
 is_ptx fifth 80 9
-for arch in native all all-major; do # those of the simulated device, which has compute capability 9.0
+for arch in native all all-major; do # these stand for the architecture of the simulated device, 9.0
     "$nvcc" --ptx -arch=$arch -DVALUE=7 -o "$arch" 'a b.cu'
     is_ptx "$arch" 90 7
     "$nvcc" --ptx -arch $arch -DVALUE=8 -o "$arch" 'a b.cu'

@@ -1,5 +1,5 @@
-/* The facts that `kiln sim run` reads from a program's file (tools/kiln/cli/program.c). The programs are made here:
- * whole ones, ones cut off at every byte, and ones with single changed bytes. */
+/* The facts that `kiln sim run` reads from a program's file (tools/kiln/cli/program.c). The suite makes the programs
+ * itself: complete programs, programs that end at every byte, and programs with single changed bytes. */
 #include <elf.h>
 #include <stdbool.h>
 #include <stdint.h>

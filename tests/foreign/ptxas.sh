@@ -10,7 +10,7 @@ printf '// made by hand\n.version 8.0\n.target sm_80\n' > 'a b.ptx'
 cmp 'a b.ptx' out.cubin
 "$ptxas" -arch sm_80 -O 3 'a b.ptx'
 cmp 'a b.ptx' elf.o
-# What is written over the input, by another name too.
+# The output may replace the input, also under another name of the same file.
 ln -s 'a b.ptx' other
 "$ptxas" 'a b.ptx' -o other
 [ "$(grep -c '' 'a b.ptx')" = 3 ]

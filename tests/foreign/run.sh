@@ -1,10 +1,12 @@
 #!/bin/sh
-# Other people's programs on the simulated device's libcuda.so.1: makes a virtual environment, installs them from the
-# package index, runs the trials one by one, and says of each whether it worked or what stopped it.
+# Runs other people's programs on the simulated device's libcuda.so.1. The script makes a virtual environment, installs
+# the programs from the package index, and runs the trials one by one. For each trial it prints whether it worked, or
+# what stopped it.
 #   tests/foreign/run.sh BUILD [FOLDER]
-# With $CUDA_SAMPLES, a checkout of NVIDIA's cuda-samples, these are built and run too (samples.py), which takes an hour.
-# FOLDER (BUILD/foreign) keeps the environment. Needs python3 with venv, a network, a toolkit with nvcc and NVRTC, and
-# a C++ compiler, since PyCUDA is built from source. 0: what library/README.md says works does. Not a part of ctest.
+# If $CUDA_SAMPLES is a checkout of NVIDIA's cuda-samples, the script also builds and runs the samples (samples.py),
+# which takes an hour. FOLDER, by default BUILD/foreign, keeps the environment. The script needs python3 with venv, a
+# network, a toolkit with nvcc and NVRTC, and a C++ compiler, because PyCUDA is built from source. The exit code is 0 if
+# everything works that library/README.md says works. The script is not a part of ctest.
 set -u
 [ $# -ge 1 ] || { echo "usage: $0 BUILD [FOLDER]" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
@@ -31,7 +33,7 @@ for trial in "$here"/trials/*.py; do
         echo "$name: works"
         [ $expected = yes ] || { echo "$name: was not expected to: library/README.md is out of date"; status=1; }
     else
-        # The line of the error itself; what follows it may be of objects that Python drops.
+        # Prints only the line of the error. The lines after it may come from objects that Python frees.
         echo "$name: $(printf '%s\n' "$output" | grep -E '^[A-Za-z_.]*(Error|Exception|Failure)' | head -1)"
         [ $expected = no ] || { printf '%s\n' "$output"; status=1; }
     fi

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""NVIDIA's CUDA samples on the simulated device, with Kiln's CUDA runtime: builds every sample that needs neither graphics
-nor another library, runs it at its defaults, and prints a table.
+"""Runs NVIDIA's CUDA samples on the simulated device, with Kiln's CUDA runtime. The program builds every sample that
+needs neither graphics nor another library, runs it with its defaults, and prints a table.
 
     tests/foreign/samples.py BUILD SAMPLES FOLDER [--timeout S] [--cpu S] [--jobs N] [--devices N] [--small]
                              [--only TEXT,TEXT] [--runtime shared|static]
 
-BUILD is Kiln's build tree, SAMPLES a checkout of github.com/NVIDIA/cuda-samples (or of one with the same layout), FOLDER
-keeps what is built. Needs nvcc. A sample passes if it ends with 0, and verified itself if it also printed that it did.
-Several samples need --devices 2. With --small some skip their own check. The time shown is the processor time of all its threads: unlike the time on a clock, it does not depend much on what else
-the machine does. --cpu limits it.
+BUILD is Kiln's build tree. SAMPLES is a checkout of github.com/NVIDIA/cuda-samples, or of a project with the same
+layout. FOLDER keeps the built programs. The program needs nvcc. A sample passes if it exits with 0. It counts as
+verified if it also prints that its check succeeded. Several samples need --devices 2. With --small some samples skip
+their own check. The shown time is the processor time of all threads, because this time depends little on other work of
+the machine. --cpu limits this time.
 """
 import argparse
 import concurrent.futures
@@ -29,7 +30,7 @@ LIBRARIES = {"CUDA::cuda_driver": "-lcuda", "CUDA::nvrtc": "-lnvrtc", "CUDA::cud
              "CUDA::cuda_driver)": "-lcuda"}
 FOREIGN = re.compile(r"OpenGL|GLUT|GLEW|FreeImage|Vulkan|VULKAN|glfw|EGL|NVSCI|nvsci|MPI|X11|D3D|DirectX|NvBuf|nvjpeg|"
                      r"OpenGLES|GLES|freeimage", re.I)
-# Arguments by which a sample that repeats a large work to time it does a smaller one.
+# Arguments that make the work smaller, for samples that repeat a large work to time it.
 SMALL = {name: ["-wA=64", "-hA=64", "-wB=64", "-hB=64"] for name in ("matrixMul", "matrixMul_nvrtc")}
 SMALL.update({name: ["-n=65536"] for name in ("reduction", "reductionMultiBlockCG", "threadFenceReduction")},
              transpose=["-dimX=64", "-dimY=64"], eigenvalues=["-matrix-size=64", "-iters-timing=1"])
@@ -37,7 +38,8 @@ VERIFIED = re.compile(r"pass|success|verif|Result = PASS|\bOK\b|correct|match|SU
 
 
 def commands(text):
-    """The commands of a CMakeLists.txt, without comments, each with its words; variables of the file are put in."""
+    """Returns the commands of a CMakeLists.txt, without comments. Each command is a list of words, with the values of
+    the file's variables."""
     text = re.sub(r"#.*", "", text)
     variables = {}
     for name, body in re.findall(r"(\w+)\s*\(((?:[^()]|\([^()]*\))*)\)", text):
@@ -86,7 +88,7 @@ class Sample:
             self.skip = self.skip or "no program"
 
     def copies(self, words):
-        """Headers of the toolkit that the build copies to where the program is, for NVRTC."""
+        """Copies headers of the toolkit beside the program, as the build does for NVRTC."""
         toolkit = "${CUDA_INCLUDE_DIR}/"
         target = words[-1].replace("${CMAKE_CURRENT_BINARY_DIR}", ".")
         self.headers += [(word[len(toolkit):], target) for word in words[1:-1] if word.startswith(toolkit)]
@@ -100,8 +102,8 @@ class Sample:
                 shutil.copy(include / source, self.folder / target)
 
     def measure(self, command, options, environment):
-        """Runs a program within the limits; its exit status (None: past one of them), what it printed, and its processor
-        time, which is that of the processes it started and waited for too."""
+        """Runs a program within the limits. Returns its exit status (None if it exceeded a limit), its output, and its
+        processor time. The processor time includes the processes that the program started and waited for."""
         with open(self.folder / "output.txt", "w+b") as output:
             limit = "--cpu=%s" % (options.cpu or "unlimited")
             child = subprocess.Popen(["prlimit", limit, "--", *command], cwd=self.folder, env=environment,

@@ -7,13 +7,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { COUNTERS = 1 << 14 };         /* more than any target reaches; further places share the last one */
+enum { COUNTERS = 1 << 14 };         /* no target reaches more places; further places would share the last counter */
 enum { CALL = 4, PLACES = 1 << 22 }; /* a call has five bytes, so two places are never in the same four */
 
 static uint8_t counters[COUNTERS];
 static struct {
     uintptr_t address, flags;
-} places[COUNTERS]; /* what libFuzzer prints of a counter */
+} places[COUNTERS]; /* the place of each counter in the code, which libFuzzer prints */
 static uint32_t counter_of[PLACES], counters_used;
 
 extern const char __executable_start; /* from the linker */

@@ -1,5 +1,5 @@
-/* Any text as a .pqr or .xyz file: the result is atoms with finite numbers, which are the same at each read, or an
- * error with a reason. */
+/* Reads any text as a .pqr or .xyz file. The result is atoms with finite numbers, which are the same at each read, or
+ * an error with a reason. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

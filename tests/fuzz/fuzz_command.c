@@ -56,7 +56,7 @@ static void fresh_folder(void)
 {
     nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     if (mkdir(inner, 0700) != 0 && errno != EEXIST) {
-        /* a fault of the machine is no finding */
+        /* A failure of the machine is not a finding. */
         dprintf(STDERR_FILENO, "%s cannot be made: %s\n", inner, strerror(errno));
         abort();
     }
@@ -92,7 +92,7 @@ static void enter(void)
     }
 }
 
-/* ---- the words ---- */
+/* ---- the words of the command line ---- */
 
 typedef struct bytes {
     const uint8_t *at, *end;
@@ -183,8 +183,8 @@ static const char *const variables[] = {
 static const char *const explained[] = {
     "run", "tune", "check", "profile", "study", "inspect", "doctor", "compare-strategies", "sim"};
 
-/* A value from the list, or the bytes unchanged. No value leads out of the folder: there is no '/', and '..' is
- * still inside. */
+/* Returns a value from the list, or the bytes unchanged. No value leads out of the folder: no value has a '/', and the
+ * parent folder ('..') is still inside. */
 static char *value(bytes *b)
 {
     unsigned kind = next(b);

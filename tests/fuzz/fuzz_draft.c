@@ -26,8 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             if (kiln__guess_arguments(draft, NULL) != KILN_OK)
                 continue;
             for (size_t k = 0; k < draft->argument_count; k++)
-                if (draft->arguments[k].odd &&
-                    draft->arguments[k].role != KILN__ROLE_BUFFER) { /* the compiler tells this */
+                /* Only the compiler can tell the roles of these arguments, so the target sets one. */
+                if (draft->arguments[k].odd && draft->arguments[k].role != KILN__ROLE_BUFFER) {
                     draft->arguments[k].role = KILN__ROLE_STRUCT;
                     draft->arguments[k].type = NULL;
                     draft->arguments[k].bytes = size % 64 + 1;

@@ -209,7 +209,7 @@ static void make_image(maker *m)
         m->image.length -= below(m, 64) % m->image.length;
 }
 
-/* ---- what is taken out of it ---- */
+/* ---- reading an image ---- */
 
 /* Reads an image, and checks that the texts that were found are the same after they were written and read again. */
 static void read_image(const void *data, size_t size)

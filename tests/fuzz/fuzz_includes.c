@@ -1,7 +1,7 @@
 /* Compares the files that NVRTC opens with the files that the reader of includes found. The source consists of
  * pieces that different tokenisers read differently. Unless the reader refuses the source, NVRTC gets it with the
  * headers that the reader found. NVRTC may then neither miss a header beside the source nor open one outside.
- * Without NVRTC, a plain look at the lines takes its place, and the target prints that once. */
+ * Without NVRTC, a plain search of the lines takes its place, and the target prints this once. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
@@ -109,7 +109,7 @@ static char *compile(const char *text, const char *standard, const kiln__include
     char *whole = malloc(strlen(text) + 32);
     if (!whole)
         return NULL;
-    /* an error at the end, because NVRTC would spend most of the time on making code */
+    /* The text ends with an error. Otherwise NVRTC would spend most of the time on making code. */
     sprintf(whole, "%s\n#error the end\n", text);
     nvrtcResult made = nvrtc->nvrtcCreateProgram(&program, whole, "x.cu", (int)count, texts, names);
     free(whole);
@@ -160,7 +160,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (int i = 0; i < PIECES_INSIDE; i++) {
             char missing[64];
             snprintf(missing, sizeof missing, "open source file \"c%d.h\"",
-                     i); /* "cannot", or "could not" without folders */
+                     i); /* the message says "cannot" if there are folders, and "could not" otherwise */
             WANT(!strstr(log, missing) || found(list, count, i));
         }
         free(log);

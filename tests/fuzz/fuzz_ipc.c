@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(&memory, data, size < sizeof memory ? size : sizeof memory);
     memcpy(&event, data, size < sizeof event ? size : sizeof event);
     memcpy(&number, data, size < sizeof number ? size : sizeof number);
-    /* the time cannot be right, except by chance for process 1, which may have begun at a small number */
+    /* The time cannot be right. Process 1 is the exception: it may have begun at a small number. */
     event.reserved[BORN_LAST] |= (char)0x80;
     for (int k = 0; k < 2; k++) { /* the handle unchanged, and with the id of a process that exists */
         WANT(sim_cuIpcOpenMemHandle(&at, memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) != CUDA_SUCCESS);

@@ -1,9 +1,9 @@
-/* Kernels that are compiled to host code against the same kernels interpreted: memory, counts and faults must be equal.
- * Bytes choose a kernel: loops, branches, guards, accesses of all kinds and arithmetic of all types, over numbers that are
- * special as words and as floats; at its end every thread stores its registers. Bytes behind a '~' make a kernel that
- * addresses shared memory by registers of 64 bits. Bytes behind a '?' let some launches run under the checks, whose
- * findings must be equal too. Input that begins with '.' or '/' is a text of PTX instead, as in fuzz_vm. If its length
- * is odd, some launches run under the checks. */
+/* Compares kernels that are compiled to host code with the same kernels interpreted. Memory, counts and faults must be
+ * equal. The bytes choose a kernel with loops, branches, guards, accesses of all kinds and arithmetic of all types. Its
+ * numbers are special values as words or as floats. At the end of the kernel every thread stores its registers. Bytes
+ * behind a '~' make a kernel that addresses shared memory by registers of 64 bits. Bytes behind a '?' let some launches
+ * run under the checks, whose findings must be equal too. Input that begins with '.' or '/' is a text of PTX instead,
+ * as in fuzz_vm. If its length is odd, some launches run under the checks. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,7 +128,7 @@ static void some(maker *m, const list *lists, unsigned count)
     emit(m, template, guard);
 }
 
-/* Instructions that regions compile themselves. */
+/* Instructions for which the compiler makes code itself, without a call of a handler. */
 static const char *const native[] = {
     "<add|sub|mul.lo|min|max>.<u32|s32> $r, $r, $s",
     "<and|or|xor>.b32 $r, $r, $s",
@@ -389,7 +389,7 @@ static void statements(maker *m, unsigned count);
 static void branch(maker *m)
 {
     const unsigned other = m->labels++, end = m->labels++, same = chance(m, 40);
-    if (same) /* all lanes, or all lanes of some warps */
+    if (same) /* the condition holds in all lanes, or in all lanes of some warps */
         kiln__text_printf(&m->text, "  setp.%s.u32 %%q0, %%%s, %u;\n", chance(m, 50) ? "lt" : "eq",
                           pick(m, "ctaid|i0|n|wid", '\0').text, below(m, 5));
     kiln__text_printf(&m->text, "  @%s%%%s%u bra L%u;\n", chance(m, 50) ? "!" : "", same ? "q" : "p",
@@ -414,10 +414,10 @@ static void loop(maker *m)
     kiln__text_printf(&m->text, "  mov.u32 %%i%u, 0;\n  mov.u32 %%n%u, %%n;\n", depth, depth);
     if (depth)
         kiln__text_printf(&m->text, "  and.b32 %%n%u, %%n, 7;\n", depth);
-    if (kind == 1) /* lanes leave at different times */
+    if (kind == 1) /* lanes leave the loop at different times */
         kiln__text_printf(&m->text, "  and.b32 %%a, %%lane, %u;\n  add.u32 %%n%u, %%n%u, %%a;\n",
                           (unsigned[]){1, 3, 16, 31}[below(m, 4)], depth, depth);
-    if (kind == 2) /* warps do */
+    if (kind == 2) /* warps leave the loop at different times */
         kiln__text_printf(&m->text, "  add.u32 %%n%u, %%n%u, %%wid;\n", depth, depth);
     kiln__text_printf(&m->text, "L%u:\n", head);
     if (test)
@@ -569,7 +569,7 @@ typedef struct side {
     size_t bytes[3];
 } side;
 
-/* Numbers near which results change their kind, and other numbers. */
+/* Returns a number at which the kind of results changes, such as the largest float, or another number. */
 static uint32_t number(uint32_t k, uint32_t salt)
 {
     static const uint32_t special[] = {0,          0x80000000, 1,          0x807fffff, 0x00800000, 0x80800001,
@@ -659,7 +659,7 @@ static bool both(const plan *p, side *a, side *b, vm_launch *launch)
         fprintf(stderr, "%" PRIu64 " instructions: %s\n", ca.warp_instructions, fa.message);
     if (fa.kind != fb.kind || (p->exact && strcmp(fa.message, fb.message) != 0))
         fprintf(stderr, "interpreted: %s\ncompiled: %s\n", fa.message, fb.message);
-    /* the other threads may have run any number of instructions by then */
+    /* until the fault, the other host threads may have run any number of instructions */
     if (!p->exact && (fa.kind == VM_FAULT_STEPS || fb.kind == VM_FAULT_STEPS))
         return false;
     WANT(fa.kind == fb.kind);
@@ -670,8 +670,8 @@ static bool both(const plan *p, side *a, side *b, vm_launch *launch)
     if (ca.warp_instructions != cb.warp_instructions || ca.lane_instructions != cb.lane_instructions)
         fprintf(stderr, "interpreted: %" PRIu64 " %" PRIu64 ", compiled: %" PRIu64 " %" PRIu64 "\n",
                 ca.warp_instructions, ca.lane_instructions, cb.warp_instructions, cb.lane_instructions);
-    /* Lanes that diverge meet sooner or later again, which depends on other host threads. That a launch waits
-     * for ever is seen a round later where registers that are not read are not kept. */
+    /* The time at which divergent lanes reconverge depends on other host threads. Compiled code does not keep registers
+     * that nothing reads. So it may detect a deadlock one round later, and the counts may differ. */
     if (fa.kind == VM_FAULT_DEADLOCK)
         return true;
     WANT(!p->exact || ca.warp_instructions == cb.warp_instructions);
@@ -739,7 +739,7 @@ static void run_text(const uint8_t *data, size_t size)
         if (!function->entry || !function->defined)
             continue;
         kernels++;
-        for (unsigned turn = 0; turn < 3; turn++) { /* the first warp shows whether the code was compiled */
+        for (unsigned turn = 0; turn < 3; turn++) { /* turn 0 runs without the checks, and turn 1 has a partial warp */
             unsigned char *params = calloc(1, function->param_bytes + 8);
             WANT(params);
             for (uint64_t at = 0; at + 8 <= function->param_bytes; at += 8) {
@@ -771,7 +771,7 @@ static void run_bytes(const uint8_t *data, size_t size)
 {
     static const uint32_t thresholds[] = {1, 1, 1, 2, 5, 20}, threads[] = {32, 64, 128, 96, 70, 33, 31, 128};
     static const uint32_t trips[] = {5, 12, 3, 1, 40, 0, 300, 3000}, steps[] = {1, 0, 2, 5, 64, 31, 3};
-    /* this choice is not in the other choices, so that older inputs keep their meaning */
+    /* The first byte makes this choice, so that older inputs keep their meaning. */
     const bool wide = data[0] == '~';
     data += wide, size -= wide;
     const bool checked = size > 1 && data[0] == '?';
@@ -800,7 +800,8 @@ static void run_bytes(const uint8_t *data, size_t size)
     WANT(!m.text.failed);
     p.text = kiln__text_get(&m.text);
     p.length = m.text.length;
-    char *other = NULL; /* runs the same launches with another text, to make a failing text smaller */
+    // a text that replaces the kernel's text in the same launches; it helps to make a failing text smaller
+    char *other = NULL;
     if (getenv("FUZZ_JIT_TEXT"))
         WANT(kiln__file_read(NULL, getenv("FUZZ_JIT_TEXT"), 0, &other, &p.length, NULL) == KILN_OK && (p.text = other));
     if (getenv("FUZZ_JIT_SHOW"))

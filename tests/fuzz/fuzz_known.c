@@ -1,5 +1,5 @@
-/* Any bytes as a file of best-known configurations: a list that is written and read again as it is, or an error with a
- * message. */
+/* Any bytes as a file of best-known configurations: the result is a list that stays the same when it is written and
+ * read again, or an error with a message. */
 #include <string.h>
 
 #include "known.h"

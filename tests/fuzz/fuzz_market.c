@@ -1,5 +1,6 @@
-/* Any text as a Matrix Market file or an edge list: a matrix whose rows are in order and inside, the same one whatever way it
- * is read, or an error with a reason. The first byte says whether a graph is wanted. */
+/* Reads any text as a Matrix Market file or an edge list. The result is a matrix, or an error with a reason. The rows
+ * of the matrix are in order, and its indices are in range. Each way to read the text must give the same matrix. The
+ * first byte tells whether a graph is wanted. */
 #include <stdlib.h>
 #include <string.h>
 

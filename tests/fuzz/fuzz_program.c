@@ -1,4 +1,4 @@
-/* The facts that `kiln sim run` reads from a program's file. */
+/* Any bytes as a program's file, from which `kiln sim run` reads facts. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

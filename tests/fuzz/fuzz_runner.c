@@ -29,7 +29,7 @@ static void touch_settings(kiln__settings settings)
     }
 }
 
-/* Frees what was written. */
+/* Requires that the message which was written again has the same bytes as the first. Frees the written message. */
 static void must_be(kiln__text *written, const char *body, size_t length)
 {
     const size_t head = sizeof(kiln__message_header);
@@ -40,7 +40,7 @@ static void must_be(kiln__text *written, const char *body, size_t length)
     kiln__text_free(written);
 }
 
-/* ---- what a runner reads ---- */
+/* ---- messages to a runner ---- */
 
 static void as_runner(const char *body, size_t length)
 {
@@ -61,7 +61,7 @@ static void as_runner(const char *body, size_t length)
             touch_text(setup.run.inputs[i].buffer);
             touch_text(setup.run.inputs[i].path);
         }
-        if (setup.choice.size_set) { /* a missing text is sent as an empty one, which is not kept */
+        if (setup.choice.size_set) { /* a missing text is sent as an empty text */
             kiln__runner_write_open(&again, &setup);
             must_be(&again, body, length);
         }
@@ -82,7 +82,7 @@ static void as_runner(const char *body, size_t length)
     kiln__arena_free(&arena);
 }
 
-/* ---- what a sweep reads ---- */
+/* ---- messages to a sweep ---- */
 
 static void as_sweep(const char *body, size_t length)
 {
@@ -100,7 +100,7 @@ static void as_sweep(const char *body, size_t length)
         touch_text(finding.message);
         touch_text(finding.role);
         touch_text(finding.other.inlined);
-        if (finding.at.what && finding.other.what) { /* a missing text is sent as an empty one, which is not kept */
+        if (finding.at.what && finding.other.what) { /* a missing text is sent as an empty text */
             again = (kiln__text){0};
             kiln__runner_write_finding(&again, &finding);
             must_be(&again, body, length);
@@ -152,8 +152,8 @@ static void *resize(void *user, void *pointer, size_t size)
 
 static const kiln_allocator little = {resize, NULL};
 
-/* Reads all messages that have arrived, as the runner and as the sweep. Returns false if the connection would be given
- * up then. */
+/* Reads all messages that have arrived, as the runner and as the sweep. Returns false if Kiln would close the
+ * connection after these messages. */
 static bool read_all(const kiln__child *child, kiln__incoming *in)
 {
     kiln__io io;

@@ -21,7 +21,8 @@ static void swallow(void *user, const char *text, size_t length)
         *sum += (unsigned char)text[k];
 }
 
-/* Freed memory is watched for a while, but not for 256 MiB, because touching fresh pages took most of the time. */
+/* Sets the amount of freed memory that the address sanitizer keeps and watches. With the default of 256 MiB, touching
+ * fresh pages took most of the time. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "quarantine_size_mb=8:malloc_context_size=6"; }
 
@@ -85,7 +86,7 @@ static void run(vm_device *device, const vm_module *module, int kernel, const ui
     free(params);
 }
 
-/* turns: a bit set of the turns to run */
+/* Runs the turns of the bit set `turns`. */
 static void run_turns(vm_device *device, const vm_module *module, int kernel, const uint64_t address[2], unsigned turns,
                       bool checked)
 {
@@ -206,10 +207,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             run_turns(device, module, (int)k, address, entries > FEW ? 2u >> (parity + k) % 2 : 3, true);
     for (size_t k = 0; k < check_count_findings(check); k++)
         WANT(check_get_finding(check, k)->message && check_get_finding(check, k)->count);
-    if (check_count_findings(check) & 1) /* the device is freed before the checks or after them */
+    // a finding changes the order: the checks leave the device before it is freed, or are freed after it
+    if (check_count_findings(check) & 1)
         check_attach(device, NULL);
     vm_module_unload(device, module);
-    WANT(vm_memory_used(device) >= used); /* memory that a kernel's malloc() made stays allocated */
+    WANT(vm_memory_used(device) >= used); /* memory that a kernel has allocated with malloc() stays allocated */
     vm_storage_free(device, storage, IMAGE);
     vm_device_free(device);
     check_free(check);

@@ -1,5 +1,6 @@
 /* main.c - runs a fuzz target over files. Each argument is a file or a folder of files. The empty input and every single
- * byte are tried first. With KILN_FUZZ, a first argument that begins with '-' is an option of libFuzzer, which then gets all. */
+ * byte are tried first. With KILN_FUZZ, a first argument that begins with '-' is an option of libFuzzer. libFuzzer then
+ * gets all arguments. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,10 +1,11 @@
 #!/bin/sh
-# planted.sh PROGRAM: libFuzzer finds an error of each kind in planted.c, and without one it finds nothing.
+# planted.sh PROGRAM: tests that libFuzzer finds an error of each kind in planted.c, and that it finds nothing if no
+# error is planted.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-# find KIND WORDS: the run fails, and its message has the WORDS (an extended regular expression).
+# find KIND WORDS: requires that the run fails, and that its message matches WORDS, an extended regular expression.
 find() {
     if KILN_FUZZ_PLANT=$1 "$program" -seed=1 -runs=400000 -max_len=8 -verbosity=0 >log 2>&1; then
         echo "planted: $1: nothing was found"

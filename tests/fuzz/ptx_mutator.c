@@ -66,7 +66,7 @@ static void make_suffix(maker *m, const char *slot, size_t length)
 {
     bool optional = slot[length - 1] == '?';
     length -= optional;
-    if (slot[0] == '@') /* the target that the form needs */
+    if (slot[0] == '@') /* the form names the target that it needs, which is no suffix */
         return;
     if (optional && pick(m, 3) == 0)
         return;
@@ -151,7 +151,7 @@ static void make_address(maker *m)
     say(m, "%s]", offsets[pick(m, KILN__COUNT(offsets))]);
 }
 
-/* Writes the predicate of "%r1|%p2". */
+/* Writes the second destination, such as the predicate of "%r1|%p2". */
 static void make_second(maker *m)
 {
     say(m, "|");
@@ -407,7 +407,7 @@ static size_t mutate(maker *m, uint8_t *data, size_t size, size_t most)
         return LLVMFuzzerMutate(data, size, most);
     size_t at = some_line(m, data, size), end = line_end(data, size, at);
     m->length = 0;
-    if (what < 4) { /* drop it */
+    if (what < 4) { /* drops the line */
         memmove(data + at, data + end, size - end);
         return size - (end - at);
     }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* As LLVMFuzzerCustomMutator(). */
+/* Mutates a text. LLVMFuzzerCustomMutator() has the same arguments and the same result. */
 size_t ptx_mutate(uint8_t *data, size_t size, size_t most, unsigned seed);
 
 #endif

@@ -10,7 +10,8 @@ mkdir -p "build/corpus/$name" build/findings
 seeds=tests/fuzz/corpus/$name
 [ "$name" != fuzz_spec ] || seeds="specs tests/spec/good tests/spec/broken"
 [ "$name" != fuzz_profile ] || seeds="$seeds specs/devices"
-[ "$name" != fuzz_command ] || seeds="$seeds -max_len=256 -len_control=0" # words of many bytes from the start
+# the command needs inputs of many bytes from the start
+[ "$name" != fuzz_command ] || seeds="$seeds -max_len=256 -len_control=0"
 [ "$name" != fuzz_vm ] || seeds="$seeds tests/fuzz/corpus/fuzz_ptx build/asan/ptx/vm -dict=tests/fuzz/ptx.dict"
 [ "$name" != fuzz_jit ] || seeds="$seeds -dict=tests/fuzz/ptx.dict"
 [ "$name" != fuzz_ptx ] || seeds="$seeds -dict=tests/fuzz/ptx.dict"

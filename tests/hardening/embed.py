@@ -8,7 +8,8 @@ import subprocess
 import sys
 import tempfile
 
-WANTED = ["-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE="]  # every compiler that Kiln supports has these
+# every compiler that Kiln supports has these options
+WANTED = ["-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE="]
 LINKED = "-Wl,-z,relro,-z,now,-z,noexecstack"
 
 
@@ -32,7 +33,7 @@ with tempfile.TemporaryDirectory() as folder:
         for c in kiln:
             assert flag in c["command"], f"{c['file']} is compiled without {flag}: {c['command']}"
 
-    def link(target):  # the command that makes it
+    def link(target):  # returns the command that links the target
         lines = run("ninja", "-C", folder, "-t", "commands", target).splitlines()
         return [line for line in lines if " -o " in line][-1]
 

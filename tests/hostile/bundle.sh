@@ -11,8 +11,8 @@ for library in $(ldd "$program" | sed -n 's|.*=> \(/[^ ]*\) .*|\1|p') /lib64/ld-
 done
 cat >"$folder/run.sh" <<'END'
 #!/bin/sh
-# run.sh SECONDS JOBS [FIRST-SEED]: prints the sums; exit 0 if nothing was found. What a child that ended says is in
-# found/job-N.txt.
+# run.sh SECONDS JOBS [FIRST-SEED]: prints the total counts. The exit code is 0 if nothing was found. The file
+# found/job-N.txt has the last words of each child that ended.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$here/found"

@@ -1,5 +1,5 @@
-/* calls.c - calls of the functions that the device defines, and the instructions of the stack, whose operands depend on
- * what came before. */
+/* calls.c - writes calls of the functions that the device defines, and the instructions of the stack. The operands of
+ * these depend on earlier instructions. */
 #include <stdio.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ static unsigned size_of(char kind)
     return kind == 'c' ? 12 : kind == 'e' ? 24 : kind == 'p' ? 32 : (unsigned)(kind - '0');
 }
 
-/* ".param .b64 NAME" or ".param .align 8 .b8 NAME[24]" */
+/* Writes the declaration of a parameter: ".param .b64 NAME" or ".param .align 8 .b8 NAME[24]". */
 static void write_parameter(kiln__text *out, char kind, const char *name, unsigned n)
 {
     if (kind == '8' || kind == '4')

@@ -237,7 +237,7 @@ static void call_copy(round *r)
     }
 }
 
-/* Copies of two and three dimensions. The host's layout is chosen so that it fits into the buffer. */
+/* Copies two- and three-dimensional boxes. The layout of the host's memory always fits into the buffer. */
 static void call_box(round *r)
 {
     static const CUmemorytype types[] = {CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_ARRAY,
@@ -322,7 +322,7 @@ static void launch_texture(round *r, CUtexObject object)
     void *arguments[] = {&object, &x, &y};
     if (r->cuLaunchKernel_(r->texture, 1, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL) != CUDA_SUCCESS ||
         r->cuCtxSynchronize_() != CUDA_SUCCESS)
-        r->context = NULL; /* lost */
+        r->context = NULL; /* the context is lost */
 }
 
 /* Makes or destroys a texture of a random kind with hostile fields. */
@@ -480,7 +480,7 @@ static void call_share(round *r)
     case 7:
         r->cuMemUnmap_(hostile_chance(r->s, 70) ? r->reserved : address(r), hostile_chance(r->s, 70) ? piece : size(r));
         break;
-    case 8: /* a call that waits for a device of the team would wait for long */
+    case 8: /* device 0 joins at once, because a call that waits for a missing device would block */
         if (!r->multicast && r->cuMulticastCreate_(&r->multicast, &object) == CUDA_SUCCESS)
             r->cuMulticastAddDevice_(r->multicast, 0);
         break;
@@ -494,7 +494,7 @@ static void call_share(round *r)
                                 hostile_chance(r->s, 70) ? piece : size(r), 0);
         break;
     case 12: r->cuMulticastUnbind_(r->multicast, 0, from, hostile_chance(r->s, 70) ? piece : size(r)); break;
-    case 13: /* a handle that has ended is used again in half of the rounds */
+    case 13: /* a released handle is used again in half of the rounds */
         r->cuMemRelease_(r->piece);
         r->piece = hostile_chance(r->s, 50) ? 0 : r->piece;
         break;

@@ -31,7 +31,7 @@ typedef struct writer {
     hostile_kernel *kernel;
     kiln__text *code;
     ptx_type types[TYPES];
-    char spaces[SPACES]; /* the letter of the address kind that a state space has */
+    char spaces[SPACES]; /* for each state space of the form, the letter of its kind of address */
     unsigned type_count, space_count, vector, coordinates, steps, tiles;
     unsigned address, value, results; /* numbers of operands of each kind so far */
     bool failed;
@@ -197,7 +197,8 @@ static void write_list(writer *x, unsigned count, char kind, unsigned bytes)
     kiln__text_puts(x->code, "}");
 }
 
-/* Vectors as sources and results: all source elements are one register, and only the first result is used. */
+/* Writes a vector operand. All elements of a source are the same register. Only the first element of a result is
+ * used. */
 static void write_vector(writer *x, unsigned count, unsigned bytes, bool result)
 {
     unsigned n = result ? 0 : hostile_add_operand(x->kernel, next_kind(x->kernel->kind->values, &(unsigned){9}), bytes);
@@ -255,7 +256,8 @@ static void write_immediate(writer *x)
     kiln__text_printf(x->code, "%u", chosen);
 }
 
-/* `word` is an operand of a form without its '?': a kind, then a count or a type. */
+/* Writes one operand. `word` is the operand in the notation of a form, without its '?': a kind, then a count or a
+ * type. */
 static void write_operand(writer *x, const char *word, size_t length)
 {
     const char kind = *word++;
@@ -299,7 +301,7 @@ static void write_operand(writer *x, const char *word, size_t length)
     case 'r':
     case 'y': {
         const char value = next_kind(x->kernel->kind->values, &x->value);
-        /* if matrix A is in tensor memory, tcgen05.mma has one descriptor of a matrix less */
+        /* If matrix A is in tensor memory, tcgen05.mma has one matrix descriptor less. */
         write_source(x, value == 'D' && bytes == 4 ? 'I' : value, bytes);
         break;
     }
@@ -333,8 +335,8 @@ static void write_operand(writer *x, const char *word, size_t length)
     }
 }
 
-/* Returns the number of coordinates of a tensor, which is its number of dimensions. A texture of three dimensions has
- * four, so the table above does not serve. */
+/* Returns the number of coordinates of a tensor, which is its number of dimensions. The table above does not fit: it
+ * gives four coordinates for a texture of three dimensions. */
 static unsigned rank_of(const char *text)
 {
     for (unsigned rank = 1; rank <= 5; rank++)

@@ -8,7 +8,7 @@
 
 #include "vm_jit.h"
 
-/* ---- choices: bytes of a fuzzer while there are some, then a generator ---- */
+/* ---- choices: first the bytes of a fuzzer, then numbers of a generator ---- */
 
 typedef struct hostile_source {
     uint64_t state;
@@ -84,9 +84,10 @@ typedef struct hostile_kernel {
     const char *geometry;            /* the geometry of the texture or surface, as a suffix; NULL: any geometry */
     vm_im2col mode;                  /* of the tensor map */
     bool rows_listed;                /* the instruction names four rows of a tensor */
-    bool frame, buffer, heap; /* frame: the set has a format and an argument list; %buffer is buffer: of a launch's
-                                         parameters, heap: memory by malloc(), which is freed and used again */
-    bool pair;                /* two blocks of a cluster compute a product together */
+    // `frame`: the set has a format and an argument list. `buffer`: %buffer has the parameters of a launch. `heap`:
+    // %buffer is memory by malloc(), which the kernel frees and uses again.
+    bool frame, buffer, heap;
+    bool pair;       /* two blocks of a cluster compute a product together */
     unsigned blocks; /* blocks of the grid, if there are no clusters; several blocks run on several host threads */
     int cc;
 } hostile_kernel;
@@ -95,10 +96,11 @@ typedef struct hostile_kernel {
 bool hostile_kernel_make(hostile_source *s, ptx_op op, unsigned form, unsigned function, hostile_kernel *kernel);
 size_t hostile_set_words(const hostile_kernel *kernel); /* words of a set in the table */
 
-/* The instruction itself, of kernel.c's parts: operands are added to `kernel`, `before` is executed ahead of it. */
+/* Write the instruction itself, which is a part of the kernel that kernel.c writes. They add its operands to
+ * `kernel`. */
 bool hostile_write_form(hostile_source *s, hostile_kernel *kernel, kiln__text *code, unsigned *results);
 void hostile_write_call(hostile_source *s, hostile_kernel *kernel, kiln__text *code, kiln__text *declarations);
-unsigned hostile_add_operand(hostile_kernel *kernel, char kind, unsigned bytes); /* its number */
+unsigned hostile_add_operand(hostile_kernel *kernel, char kind, unsigned bytes); /* returns the number of the operand */
 
 /* ---- worlds ---- */
 
@@ -122,7 +124,7 @@ typedef struct hostile_world {
     uint64_t table; /* the table of sets, which kernels only read */
     uint64_t *sets; /* the host's copy of the table */
     size_t table_words;
-    uint64_t points[HOSTILE_POINTS]; /* the begin and the end of each piece of memory and of each window */
+    uint64_t points[HOSTILE_POINTS]; /* the first address and the end of each piece of memory and of each window */
     unsigned point_count;
     hostile_guard guards[64];
     unsigned guard_count;
@@ -145,14 +147,16 @@ bool hostile_guard_add(hostile_world *world, const char *name, unsigned char *me
 void hostile_guard_module(hostile_world *world, const vm_module *module); /* its constants */
 /* Compares all guards. Returns false if a guard has changed; `out` then says what changed. */
 bool hostile_world_check(const hostile_world *world, kiln__text *out);
-/* Looks for host addresses in the guest's memory. If a word looks like one, and `seed` is not NULL, the seed runs again in a
- * process whose memory lies elsewhere: a word that is the same there is guest data. `out` names the words of both kinds.
- * Returns true if a host address is left, or if no other process could decide. */
+/* Looks for host addresses in the guest's memory. If a word looks like a host address, and `seed` is not NULL, the seed
+ * runs again in a process whose memory lies elsewhere. If the word is the same there, it is guest data. `out` names the
+ * words of both kinds. Returns true if a host address is left, or if no other process could decide. */
 bool hostile_has_host_address(const hostile_world *world, const uint64_t *seed, kiln__text *out);
-/* In that other process: moves later blocks of the heap behind this many blocks of each size, and writes the words of the
- * guest's memory to the file. hostile_show() returns false if it cannot. */
+/* The other process calls hostile_displace() and hostile_show(). The first one allocates this many blocks of each size,
+ * so that the heap gives later blocks other addresses. The second one writes the words of the guest's memory to the
+ * file, and returns false if it cannot. */
 void hostile_displace(unsigned blocks);
-void *hostile_map(size_t bytes); /* Like mmap(), but in that process at another distance from all other mappings */
+// like mmap(), but in the other process the mapping has another distance from all other mappings
+void *hostile_map(size_t bytes);
 bool hostile_show(const hostile_world *world, int file);
 /* Writes a host address, or guest data that looks like one, to the guest's memory. Returns false if there is no such
  * kind. */
@@ -179,7 +183,7 @@ typedef struct hostile_wish { /* what a run does */
     unsigned function;        /* UINT32_MAX: any */
     int form;                 /* -1: any */
     hostile_engine engine;
-    unsigned often; /* after how many hits the checks take their short way; 0: as always */
+    unsigned often; /* the number of hits after which the checks take their short way; 0 means the usual number */
     unsigned sets;
     bool verbose;
     const uint64_t *seed; /* NULL: no other process can run the same seed again */

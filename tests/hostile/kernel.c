@@ -9,7 +9,7 @@ unsigned hostile_add_operand(hostile_kernel *kernel, char kind, unsigned bytes)
 {
     const unsigned n = kernel->operand_count < HOSTILE_OPERANDS ? kernel->operand_count : HOSTILE_OPERANDS - 1;
     kernel->operands[n] = (hostile_operand){kind, (uint8_t)bytes};
-    kernel->operand_count++; /* the kernel has too many operands, so the caller gives it up */
+    kernel->operand_count++; /* the kernel has too many operands, so the caller drops it */
     return n;
 }
 
@@ -21,9 +21,9 @@ size_t hostile_set_words(const hostile_kernel *kernel)
            OPERAND_WORDS * HOSTILE_OPERANDS;
 }
 
-/* Each operand is base + lane * stride, but in one lane another value. Then it goes into a register of its size. A value
- * of 1 stands for an address that only the kernel knows. In a cluster, every second set has shared addresses in the window of
- * the block itself. */
+/* Writes the computation of the operands. Each operand is base + lane * stride, and one lane gets another value. The
+ * operand then goes into a register of its size. A value of 1 stands for an address that only the kernel knows. In a
+ * cluster, every second set has shared addresses in the window of the block itself. */
 static void write_operands(const hostile_kernel *kernel, kiln__text *out)
 {
     const size_t first = (HEADER + HOSTILE_MAP_WORDS) * 8, frame = kernel->frame ? (FORMAT_WORDS + FRAME_WORDS) * 8 : 0;
@@ -86,9 +86,10 @@ static void write_head(const hostile_kernel *kernel, const char *declarations, k
         HOSTILE_OPERANDS);
 }
 
-/* Each warp gets columns of tensor memory, of which a block has 512. */
+/* A block has 512 columns of tensor memory, and each warp gets 256 of them. */
 #define ALLOCATE "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s_var+64], 256;\n"
-/* The two blocks of a pair use each other's tensor memory: both have theirs before the first use, and until the last. */
+/* Returns the barrier at which the two blocks of a pair meet, because they use each other's tensor memory. Both blocks
+ * must have allocated it before the first use, and must keep it until the last use. */
 static const char *meet(const hostile_kernel *kernel)
 {
     return kernel->pair && kernel->cluster > 1 ? "barrier.cluster.arrive;\nbarrier.cluster.wait;\n" : "";

@@ -4,11 +4,11 @@
  *           [--plant KIND] [--show FILE --displace BLOCKS]
  *   hostile --table        prints the gaps of cases.def and functions.def; exits with 1 if there are any
  * --plant KIND: writes a word of that kind to the guest's memory (suspect.c). The test finds it if it is a host address.
- * --show FILE --displace BLOCKS: the same seed in another process, which writes its memory to the open file FILE.
- * Each seed is one kernel with --sets sets, or a round of driver calls. With --every the seeds take the handlers in turn,
- * and a handler that is never executed is a finding. Seeds run in child processes, so that a crash costs one seed. A child
- * reports how it ended on standard error, or in DIR/job-N.txt.
- * Exit codes: 0 nothing was found, 1 findings or no execution, 2 usage, 77 there is no LLVM for --engine jit. */
+ * --show FILE --displace BLOCKS: runs the same seed in another process, which writes its memory to the open file FILE.
+ * Each seed is one kernel with --sets sets, or a round of driver calls. With --every the seeds take the handlers in
+ * turn, and a handler that is never executed is a finding. Seeds run in child processes, so that a crash costs one
+ * seed. A child reports how it ended on standard error, or in DIR/job-N.txt. Exit codes: 0 nothing was found, 1
+ * findings or no execution, 2 usage, 77 there is no LLVM for --engine jit. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -40,7 +40,8 @@ typedef struct options {
     hostile_wish wish;
 } options;
 
-/* Freed memory is watched for a while, but not for 256 MiB per process. */
+/* Sets the amount of freed memory that the address sanitizer keeps and watches. The default, 256 MiB per process, is
+ * too much here. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {

@@ -162,7 +162,8 @@ static vm_module *load(const hostile_kernel *kernel, const hostile_world *world,
     return module;
 }
 
-/* each: compares the guards after each set, which finds the set that changed one. */
+/* Runs the kernel with all sets. If `each`, compares the guards after each set, which finds the set that changed a
+ * guard. */
 static bool run_kernel(hostile_source *s, const hostile_wish *wish, const hostile_kernel *kernel, hostile_count *count,
                        bool each)
 {
@@ -230,7 +231,7 @@ void hostile_handler_at(unsigned index, hostile_wish *wish)
 
 static ptx_op choose_op(hostile_source *s)
 {
-    if (hostile_chance(s, 20)) /* one instruction stands for many functions */
+    if (hostile_chance(s, 20)) /* `call` is one instruction, but it calls many functions, so it is chosen often */
         return PTX_OP_CALL;
     for (;;) {
         const ptx_op op = (ptx_op)hostile_below(s, PTX_OP_COUNT);

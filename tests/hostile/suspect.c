@@ -79,8 +79,8 @@ static bool was_given(const hostile_world *w, uint64_t value)
 /* On x86-64 programs, libraries, heaps and stacks lie above 2^46. The sanitizer's own map of memory lies below. */
 static bool may_be_pointer(uint64_t value) { return value >> 46 && !(value >> 48); }
 
-/* Collects the words of memory that kernels can write and that may be pointers. `suspects`: only mapped addresses that
- * no kernel could compute. Returns false if memory runs out. */
+/* Collects the words of memory that kernels can write and that may be pointers. If `suspects`, collects only mapped
+ * addresses that no kernel could compute. Returns false if memory runs out. */
 static bool collect(const hostile_world *w, bool suspects, words *out)
 {
     for (size_t k = 0; k < w->device->live_count; k++) {
@@ -120,8 +120,9 @@ static bool has_moved(const witness *here, const witness *there)
     return true;
 }
 
-/* Returns true if a kernel made the word from a given address: in both processes the word is as far from that address,
- * or differs from it in the same bits. No other memory may be as far from it: hostile_map() sees to that. */
+/* Returns true if a kernel made the word from an address that it was given. In both processes the word then has the
+ * same distance from that address, or differs from it in the same bits. hostile_map() ensures that no other memory has
+ * the same distance in both processes. */
 static bool is_derived(const witness *here, const witness *there, uint64_t value, uint64_t other)
 {
     const uint64_t a = here->given, b = there->given;
@@ -137,7 +138,8 @@ static unsigned displaced; /* the number of blocks by which memory is displaced;
 void hostile_displace(unsigned blocks)
 {
     displaced = blocks;
-    static void *volatile kept; /* the list of the blocks: no compiler leaves them out, and they stay */
+    // the list of the blocks, which are never freed; `volatile` keeps the compiler from removing the allocations
+    static void *volatile kept;
     for (unsigned n = 0; n < blocks; n++)
         for (size_t size = sizeof(void *); size <= 65536; size += size < 256 ? 16 : size / 8) {
             void **made = malloc(size);
@@ -227,7 +229,8 @@ static void become_repetition(uint64_t seed, unsigned blocks, int file)
         execv("/proc/self/exe", given);
 }
 
-/* Runs the seed in a process whose heap is displaced by `blocks`. Returns what it shows, a witness and its words, or NULL. */
+/* Runs the seed in a process whose heap is displaced by `blocks`. Returns its answer, which is a witness and then its
+ * words, or NULL on failure. */
 static char *repeat(uint64_t seed, unsigned blocks, size_t *bytes)
 {
     int pipes[2], status = 0;
@@ -283,7 +286,7 @@ bool hostile_has_host_address(const hostile_world *w, const uint64_t *seed, kiln
     }
     if (suspects.count && seed && !answer)
         kiln__text_printf(out, "no process whose memory lies elsewhere could run the seed again\n");
-    /* malloc() aligns the answer, and a witness is a multiple of a word's alignment. */
+    /* malloc() aligns the answer, and the size of a witness is a multiple of the alignment of a word. */
     const word *list = answer ? (const word *)(const void *)(answer + sizeof(witness)) : NULL;
     const size_t count = list ? (bytes - sizeof(witness)) / sizeof *list : 0;
     for (size_t k = 0; k < suspects.count; k++) {
@@ -304,7 +307,7 @@ bool hostile_has_host_address(const hostile_world *w, const uint64_t *seed, kiln
 
 /* ---- planted words ---- */
 
-/* Guest data that looks like an address, because the address sanitizer's heap lies there. */
+/* Returns guest data that looks like an address, because the heap of the address sanitizer lies there. */
 static uint64_t mapped_data(uint64_t value)
 {
     const uint64_t page = value & ~(uint64_t)4095;

@@ -15,7 +15,7 @@ const hostile_case *hostile_case_of(ptx_op op) { return op < PTX_OP_COUNT && cas
 static bool form_reaches(const char *form)
 {
     const char *colon = strchr(form, ':');
-    while (colon && colon[1] != ' ' && colon[1] != '\0') /* of shared::cta */
+    while (colon && colon[1] != ' ' && colon[1] != '\0') /* skips the colons of "shared::cta" */
         colon = strchr(colon + 1, ':');
     for (const char *at = colon; at && *at; at++)
         if (at[-1] == ' ' && strchr("aoT", *at))
@@ -25,7 +25,7 @@ static bool form_reaches(const char *form)
 
 static bool effect_reaches(ptx_effect effect)
 {
-    switch (effect) { /* a new effect does not compile until it is here */
+    switch (effect) { /* this switch has no default, so the compiler demands a case for each new effect */
     case PTX_EFFECT_NONE:
     case PTX_EFFECT_BRANCH:
     case PTX_EFFECT_BRANCH_INDEXED:

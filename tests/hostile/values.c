@@ -129,7 +129,7 @@ static uint64_t fitting_handle(hostile_source *s, const hostile_world *w, const 
     return w->handles[hostile_below(s, w->handle_count)];
 }
 
-/* The descriptor of a product that the kernel's tcgen05.mma has: D has up to 64 columns. */
+/* Returns a valid instruction descriptor for the kernel's tcgen05.mma. The result D has up to 64 columns. */
 static uint64_t product_of(hostile_source *s, const hostile_kernel *kernel)
 {
     const char *text = kiln__text_get(&kernel->text);
@@ -139,7 +139,7 @@ static uint64_t product_of(hostile_source *s, const hostile_kernel *kernel)
     const uint32_t blocks = strstr(text, ".cta_group::2") ? 2 : 1;
     const uint32_t rows = weights ? 32u << hostile_below(s, 3) : scaled ? 128 : 64u << hostile_below(s, 2);
     const uint32_t step = weights ? 64 : blocks == 2 && ints ? 32 : blocks == 1 && rows == 64 && !ints ? 8 : 16;
-    /* of D, A and B; of the scale factors */
+    /* the types of D, A and B, or of the scale factors */
     const uint32_t types = ints    ? 2u << 4
                            : tf32  ? 1u << 4 | 2u << 7 | 2u << 10
                            : fours ? 1u << 7 | 1u << 10 | 1u << 23
@@ -149,7 +149,7 @@ static uint64_t product_of(hostile_source *s, const hostile_kernel *kernel)
            rows * blocks / 16 << 24;
 }
 
-/* A zero-column mask: spans of used columns and of zeros, and a shift. */
+/* Returns a zero-column mask: spans of used columns and of zeros, and a shift. */
 static uint64_t zeros_of(hostile_source *s)
 {
     return (uint64_t)hostile_below(s, 2) << 39 | (uint64_t)hostile_below(s, 16) << 32 |
@@ -172,7 +172,8 @@ static uint64_t benign(hostile_source *s, const hostile_world *w, const hostile_
         return hostile_chance(s, 20) ? VM_SHARED_BASE + shared_offset(w, data) : target(s, w, 2048);
     case 's': return shared_offset(w, data);
     case 'l': return 16 * (uint64_t)hostile_below(s, 8);
-    case 'c': return w->points[w->point_count - 2] + 16 * (uint64_t)hostile_below(s, 32); /* the module's, added last */
+    // the constants of the module, whose points were added last
+    case 'c': return w->points[w->point_count - 2] + 16 * (uint64_t)hostile_below(s, 32);
     case 'p': return 48 + 8 * (uint64_t)hostile_below(s, 16);
     case 'S': return VM_SHARED_BASE + shared_offset(w, data);
     case 'b': return shared_offset(w, 8 * (uint64_t)hostile_below(s, hostile_chance(s, 90) ? 2 : HOSTILE_BARS));
@@ -188,7 +189,7 @@ static uint64_t benign(hostile_source *s, const hostile_world *w, const hostile_
                (uint64_t)hostile_below(s, 4) << 62;
     case 'T': return hostile_chance(s, 50) ? 0 : hostile_below(s, 48);
     case 'C': return 32u << hostile_below(s, 2);
-    case 'D': /* the swizzles that both layouts of a matrix have */
+    case 'D': /* a matrix descriptor with the swizzles that both layouts of a matrix have */
         return shared_offset(w, 1024) >> 4 | (uint64_t)hostile_below(s, 16) << 16 |
                (uint64_t)hostile_below(s, 16) << 32 | (uint64_t)1 << 46 | (uint64_t)hostile_below(s, 4) << 62;
     case 'I': return product_of(s, kernel);
@@ -309,7 +310,7 @@ static void make_map(hostile_source *s, const hostile_world *w, const hostile_ke
     for (unsigned n = 0; n < hostility; n++) {
         const unsigned axis = hostile_below(s, VM_TENSOR_RANK);
         switch (hostile_below(s, 12)) {
-        case 0: /* a box as large as allowed, because the product of its sides matters */
+        case 0: /* a box of the largest allowed size, because a check depends on the product of its sides */
             for (unsigned k = 0; k < VM_TENSOR_RANK; k++)
                 m.box[k] = hostile_chance(s, 60) ? 256 : PICK(s, boxes);
             m.type = hostile_chance(s, 50) ? 0 : m.type;

@@ -120,7 +120,8 @@ static void fill(unsigned char *to, size_t bytes)
 
 /* ---- parts of a world ---- */
 
-/* Parts of a reserved range, which are neighbours on the device but not on the host. The middle part is read-only. */
+/* Adopts three parts of a reserved range, which are neighbours on the device but not on the host. The middle part is
+ * read-only. */
 static bool adopt_neighbours(hostile_world *w)
 {
     const uint64_t base = vm_reserve(w->device, 3 * PART, PART);
@@ -142,7 +143,7 @@ static bool adopt_neighbours(hostile_world *w)
     return done;
 }
 
-/* A multicast object of two devices. The second device has bound only a half of it. */
+/* Makes a multicast object of two devices. The second device has bound only a half of it. */
 static bool adopt_team(hostile_world *w)
 {
     w->team_address = vm_reserve(w->device, 2 * PART, PART);
@@ -162,7 +163,7 @@ static bool adopt_team(hostile_world *w)
     return vm_adopt_team(w->device, w->team_address, &w->team, 0, 2 * PART, false);
 }
 
-/* Memory of the host. The guest may write one part and read another, and knows the addresses of all parts. */
+/* Adopts memory of the host. The guest may write one part and read another, and knows the addresses of all parts. */
 static bool adopt_arena(hostile_world *w)
 {
     w->arena_bytes = ARENA;
@@ -185,7 +186,7 @@ static bool adopt_arena(hostile_world *w)
            hostile_guard_add(w, "host memory behind what the guest may read", only_read + PART, ARENA / 2 - PART);
 }
 
-/* Textures and surfaces of all geometries; one of them is destroyed, so its handle is stale. */
+/* Adds textures and surfaces of all geometries. One of them is destroyed, so its handle is stale. */
 static bool add_objects(hostile_world *w, uint64_t memory)
 {
     static const struct {
@@ -311,7 +312,7 @@ bool hostile_world_open(hostile_source *s, hostile_world *w, const hostile_kerne
         check_attach(w->device, w->check);
         w->check->often = 1; /* the launches are short */
     }
-    /* code is compiled under the checks too, but seldom, because compiling takes longer than the launches */
+    /* Under the checks, code is compiled too, but seldom, because compiling takes longer than the launches. */
     if ((engine == HOSTILE_JIT || (w->check && hostile_chance(s, COMPILED))) && !sim_jit_open(w->device, 1))
         return false;
     add_windows(w);
@@ -360,7 +361,7 @@ void hostile_world_close(hostile_world *w)
     *w = (hostile_world){0};
 }
 
-/* ---- what a launch left ---- */
+/* ---- the state after a launch ---- */
 
 bool hostile_world_check(const hostile_world *w, kiln__text *out)
 {

@@ -1,5 +1,5 @@
-/* nvrtc.c - an NVRTC with a memory. It answers known requests from files. For any other request it loads the real NVRTC and
- * asks it. A run of the command becomes about five times faster, and all runs are alike.
+/* nvrtc.c - an NVRTC that remembers its answers. It answers known requests from files. For any other request it loads
+ * the real NVRTC and asks it. A run of the command becomes about five times faster, and all runs are alike.
  *
  *   INJECT_NVRTC  the real libnvrtc.so
  *   INJECT_MEMO   the folder of the files */
@@ -48,7 +48,7 @@ static FILE *memo(const char *name, const char *mode)
     return fopen(path, mode);
 }
 
-/* ---- what does not depend on a program ---- */
+/* ---- functions without a program ---- */
 
 static struct info {
     int major, minor, count, archs[256];

@@ -35,7 +35,8 @@ ROLES = ("kiln", "worker", "runner")
 WATCHDOG = 240
 LEAST = 8 # cases, however long they take
 
-CUDA_ERROR, NVRTC_ERROR = 304, 11  # of the operating system; internal: neither says anything of a configuration
+# an error of the operating system, and an internal error: neither depends on the configuration
+CUDA_ERROR, NVRTC_ERROR = 304, 11
 SQLITE = {"sqlite3_open_v2": (14, 10), "sqlite3_prepare_v2": (10,), "sqlite3_prepare_v3": (10, 7),
           "sqlite3_step": (13, 10, 5), "sqlite3_exec": (10, 13, 5), "sqlite3_bind_text": (7,),
           "sqlite3_bind_int64": (7,), "sqlite3_bind_blob64": (7,)} # full, I/O, busy, can't open, no memory
@@ -75,7 +76,8 @@ def errors_of(kind):
 
 
 def cause_of(kind, error):
-    """What a message about this failure may name: the error's text, the function, or the file."""
+    """Returns a pattern of the words that a message about this failure may contain: the text of the error, the
+    function, or the file."""
     if kind in ("malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc", "open_memstream"):
         return r"memory"
     if kind in SQLITE:
@@ -117,7 +119,7 @@ def read_table(path):
     for i in range(SITES):
         at = HEAD + i * SITE
         key, calls, kind, role, ready = struct.unpack_from("<2Q40s2I", data, at)
-        if not key or not ready or not calls: # kiln ends its workers by SIGKILL, also while they write an entry
+        if not key or not ready or not calls: # kiln ends its workers by SIGKILL, also while a worker fills an entry
             continue
         offsets = struct.unpack_from("<8Q", data, at + 64)
         names = [data[at + 128 + 24 * k:at + 152 + 24 * k].split(b"\0")[0].decode() for k in range(8)]
@@ -127,8 +129,8 @@ def read_table(path):
 
 
 class Slot:
-    """A folder in which one run after another is made. The results of undisturbed runs are the same in all slots, so one
-    slot makes them, before the others begin with a copy of its answers of NVRTC."""
+    """Holds a folder in which the runs take place, one after another. The results of undisturbed runs are the same in all
+    slots, so one slot makes them. Then the other slots begin with a copy of its answers of NVRTC."""
 
     def __init__(self, tool, index):
         self.tool, self.root = tool, os.path.join(tool.work, f"slot{index}")
@@ -196,7 +198,8 @@ class Slot:
         return sorted(found)
 
     def prepare(self, scenario):
-        """What an undisturbed run leaves; for a prepared scenario also what it starts from."""
+        """Returns the samples and files that an undisturbed run leaves. For a prepared scenario, also makes the files
+        from which it starts."""
         baselines = self.tool.baselines
         if scenario.name in baselines:
             return baselines[scenario.name]
@@ -214,7 +217,7 @@ class Slot:
                 shutil.copytree(self.path(name), os.path.join(kept, name))
             self.tool.prepared = kept
         self.clear(scenario)
-        if scenario.driver not in self.tool.filled: # the memo: a worker could not write it
+        if scenario.driver not in self.tool.filled: # fills the memo, because a confined worker cannot write it
             self.tool.filled.add(scenario.driver)
             self.start(scenario, ("--no-isolate",) if scenario.driver else (), KILN_WORKER="/nonexistent")
         self.clear(scenario)
@@ -242,7 +245,7 @@ class Slot:
         return read_table(path)
 
     def check(self, case):
-        """Runs a case. Its outcome, and what is wrong with it."""
+        """Runs a case. Returns its outcome, and a list of what is wrong with it."""
         want_samples, want_files = self.prepare(case.scenario)
         self.clear(case.scenario)
         path = self.table()
@@ -252,7 +255,8 @@ class Slot:
             fired, _, left, left_at = struct.unpack("<4Q", file.read(32))
         said, wrong = out + err, []
         kind = case.site["kind"]
-        if left > 0 and code is not None and code >= 0 and code != 70: # out of memory ends where it is
+        # exit code 70 means that the process ended at once, because memory ran out
+        if left > 0 and code is not None and code >= 0 and code != 70:
             wrong.append(f"{left} blocks were not freed: {self.tool.name_of('kiln', left_at)}")
         if code is None:
             return "hung", [f"hung for {WATCHDOG} s"], said
@@ -278,7 +282,8 @@ class Slot:
         return outcome, wrong, said
 
     def claims(self, code, out, err):
-        """A run that says that it succeeded has kept every sample of which it tells, or says that it did not."""
+        """Checks a run that reports success: it must have stored every sample that it reports, or must report that it
+        did not."""
         if code != 0:
             return []
         try:
@@ -302,7 +307,7 @@ class Slot:
             wrong.append(f"the run after it ends with {code}: {(out if not err else err)[-400:]!r}")
         elif err.strip():
             wrong.append(f"the run after it says: {err!r}")
-        # A failure that the next sweep asks for again is no sample: without its code its key is another one.
+        # A failure that the next sweep tries again is no sample: it has no code, so its key is another one.
         samples = [row for row in self.samples() if row[4] == 0 or row[5] or row in want_samples]
         files = self.files("cache", "store")
         if samples != want_samples:
@@ -336,7 +341,7 @@ class Tool:
         self.codes = {int(code) for code in re.findall(r"^\s*(\d+)\s+KILN_", listed, re.M)}
 
     def wrap_nvrtc(self):
-        """What makes the programs use nvrtc.c before the NVRTC that they would find themselves."""
+        """Returns the variables by which the programs use nvrtc.c in place of the NVRTC that they would find."""
         found = json.loads(subprocess.run([self.kiln, "doctor", "--json"], capture_output=True, text=True).stdout)
         said = {finding["topic"]: finding["found"] for finding in found["findings"] if finding["ok"]}
         if "nvrtc" not in said or "headers" not in said:
@@ -353,8 +358,9 @@ class Tool:
         return {"KILN_NVRTC": wrapper, "INJECT_NVRTC": path, "KILN_CUDA_INCLUDE": said["headers"]}
 
     def plan(self, slot):
-        """All cases, by scenario; those that stand first matter most."""
-        named = self.args.scenario or (None if self.args.full else ("cold", "driver")) # every kind of process is in them
+        """Returns all cases, by scenario. The most important cases come first."""
+        # these two have every kind of process
+        named = self.args.scenario or (None if self.args.full else ("cold", "driver"))
         scenarios = [s for s in SCENARIOS if not named or s.name in named]
         seen, cases, lost, sites = {}, [], 0, 0
         for scenario in scenarios:
@@ -366,7 +372,7 @@ class Tool:
                     continue
                 if self.args.site and f"{site['key']:x}" not in self.args.site:
                     continue
-                first = not seen.get(site["key"])  # the same call in an earlier scenario: there already
+                first = not seen.get(site["key"])  # false if an earlier scenario has the same call
                 seen[site["key"]] = True
                 for at, error in enumerate(errors_of(site["kind"])):
                     for nth in sorted({1, site["calls"]}):

@@ -4,9 +4,9 @@
  * addresses of its innermost frames, relative to their modules. These together are its site. The counts by site are the same
  * in every run, in any order of threads and processes. A count of "the N-th call" would not be.
  *
- *   INJECT_TABLE  a file of sizeof(struct table) bytes, zeros: all processes map it. It is filled with the sites.
- *   INJECT_FAIL   "SITE N ERROR KIND", the first hexadecimal: the N-th call at the site, counted over all processes,
- *                 fails with ERROR. Without it nothing fails.
+ *   INJECT_TABLE  a file of sizeof(struct table) zero bytes. All processes map it, and write the sites into it.
+ *   INJECT_FAIL   "SITE N ERROR KIND", with SITE in hexadecimal: the N-th call at the site, counted over all processes,
+ *                 fails with ERROR. If it is not set, nothing fails.
  *   INJECT_DEPTH  the number of frames that make a site; 4 if unset.
  *
  * The table is mapped, not written, because a compile worker may not write files. run.py reads it. */
@@ -43,13 +43,14 @@ struct site {
     _Atomic uint64_t calls;
     char kind[KIND];
     uint32_t role;
-    _Atomic uint32_t ready; /* 1: the fields below and above are written; a killed process leaves 0 */
+    _Atomic uint32_t ready; /* 1: all fields of the site are written; a killed process leaves 0 */
     uint64_t offsets[FRAMES];
     char modules[FRAMES][24];
 };
 
 struct table {
-    _Atomic uint64_t fired, lost;   /* the call was made to fail; sites for which there was no room */
+    // `fired`: the call was made to fail; `lost`: the number of sites for which there was no room
+    _Atomic uint64_t fired, lost;
     _Atomic uint64_t left, left_at; /* blocks that kiln's own code had not freed at its end, and the site that made
                                        one of them */
     struct site sites[SITES];
@@ -542,7 +543,7 @@ EXPORT void *realloc(void *old, size_t size)
         errno = error;
         return NULL;
     }
-    forget_block(old); /* before another thread can get a block at the same address */
+    forget_block(old); /* the block is forgotten first, because another thread can get a block at the same address */
     void *made = __libc_realloc(old, size);
     note_block(made ? made : size ? old : NULL, __builtin_return_address(0));
     return made;

@@ -2,12 +2,14 @@
 """catalogue.py KILN ROOT variants|mutants [SPEC...]: verdicts of `kiln judge` on the kernels of the catalogue.
 
 - `variants`: every variant of every spec in ROOT/specs is judged as a foreign kernel. Each of them passes.
-- `mutants`: sources in which one operator, constant, bound or barrier is changed. KILN_TEST_MUTANTS says how many are drawn,
-  KILN_TEST_SEED is the seed of the draw, KILN_TEST_FIRST is the number of the first one. The survivors are printed: a person
-  decides which of them give other answers than the kernel, because equivalence is not decidable. After KILN_TEST_SECONDS no mutant
-  is begun. KILN_TEST_OUT is a file that gets a line for every mutant.
+- `mutants`: sources in which one operator, constant, bound or barrier is changed. KILN_TEST_MUTANTS is the number of
+  mutants that are drawn, KILN_TEST_SEED is the seed of the draw, and KILN_TEST_FIRST is the number of the first mutant.
+  The program prints the mutants that pass. A person decides which of them give other answers than the kernel, because
+  equivalence is not decidable. After KILN_TEST_SECONDS the program begins no other mutant. KILN_TEST_OUT is a file that
+  gets a line for every mutant.
 
-The CTest judge.catalogue runs a few variants. All of them take an hour of processor time, a mutant takes about a second.
+The CTest judge.catalogue runs a few variants. All variants take an hour of processor time. A mutant takes about a
+second.
 """
 import concurrent.futures
 import json
@@ -30,7 +32,8 @@ JOBS = int(os.environ.get("KILN_TEST_JOBS", "2"))
 
 
 def read_variants(root, names):
-    """Each spec of the catalogue with a contract, as (path, its variants). A variant is its name, its source and its macros."""
+    """Yields (path, variants) for each spec of the catalogue that has a contract. A variant is its name, its source and
+    its macros."""
     for path in sorted((root / "specs").glob("*.yaml")):
         spec = yaml.safe_load(path.read_text())
         if (names and path.stem not in names) or "judge" not in spec:
@@ -58,7 +61,7 @@ def judge(kiln, spec, variant, candidate, budget, limit):
 
 
 def try_variants(kiln, root, names):
-    """Judges every variant with its own source. Returns how many do not pass."""
+    """Judges every variant with its own source. Returns the number of variants that do not pass."""
     cases = [(path, name, source) for path, found in read_variants(root, names) for name, source, _ in found]
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
@@ -84,8 +87,8 @@ CHANGES = (  # a pattern of the source, and the texts that replace it
 
 
 def find_lines(source, macros):
-    """The lines of the source that a variant compiles. A param has an unknown value here, so all parts under `#if` with it count
-    as the preprocessor takes them with 0."""
+    """Returns the lines of the source that a variant compiles. The values of params are unknown here, so the
+    preprocessor evaluates `#if` with 0 for each param."""
     text = re.sub(r"^[ \t]*#[ \t]*include.*$", "", source.read_text(), flags=re.M)
     words = [f"-D{name}={value}" for name, value in macros.items() if isinstance(value, int)]
     done = subprocess.run(["cc", "-E", "-x", "c++", "-w", *words, "-"], input=text, capture_output=True, text=True, check=False)
@@ -102,7 +105,7 @@ def find_lines(source, macros):
 
 
 def make_mutants(root, names):
-    """All mutants, as (spec, variant, source, text, description)."""
+    """Yields all mutants, as (spec, variant, source, text, description)."""
     for path, found in read_variants(root, names):
         for variant, source, macros in found:
             text = source.read_text()
@@ -125,18 +128,20 @@ def make_mutants(root, names):
 
 
 def get_code(kiln, spec, variant, candidate):
-    """The digest of the PTX. The budget is too short for a trial, so this takes as long as a compile."""
+    """Returns the digest of the PTX. The budget is too short for a trial, so this takes only as long as a compile."""
     return judge(kiln, spec, variant, candidate, 0.001, 5).get("digest", {}).get("code")
 
 
 def try_mutants(kiln, root, names):
-    """Judges some mutants, and prints those that pass. Mutants whose PTX is the PTX of the source are equivalent and not counted."""
+    """Judges some mutants, and prints the mutants that pass. If a mutant has the same PTX as the source, it is
+    equivalent, and is not counted."""
     generator = random.Random(int(os.environ.get("KILN_TEST_SEED", "1")))
     first, count = int(os.environ.get("KILN_TEST_FIRST", "0")), int(os.environ.get("KILN_TEST_MUTANTS", "20"))
     by_variant = {}
     for mutant in make_mutants(root, names):
         by_variant.setdefault(mutant[:2], []).append(mutant)
-    drawn, texts = [], set()  # a variant first, then a mutant of it: otherwise the longest sources get most of the mutants
+    # first draws a variant, then a mutant of it: otherwise most mutants would come from the longest sources
+    drawn, texts = [], set()
     for _ in range(20 * (first + count)):
         mutant = generator.choice(by_variant[generator.choice(sorted(by_variant))])
         if len(drawn) < first + count and mutant[1:4] not in texts:

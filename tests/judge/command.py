@@ -1,27 +1,28 @@
 #!/usr/bin/env python3
-"""command.py KILN FOLDER SCHEMA [stand-in]: the command `kiln judge` as a program sees it.
+"""command.py KILN FOLDER SCHEMA [stand-in]: tests the command `kiln judge` as a program uses it.
 
-- A verdict as JSON is what the schema says, whatever the candidate is.
+- A verdict as JSON follows the schema, for every kind of candidate.
 - The same seed gives the same digest in every run; another seed draws other cases.
 - The exit code follows from the verdict, and the page names the smallest case.
 - A candidate that is no file, and a spec without references, are errors and no verdicts.
 - The key `judge` of a spec decides which sizes are tried.
-- A clock is found wherever the PTX reads it.
+- The judge finds each place at which the PTX reads a clock.
 - Buffers that the steps swap, negative sizes, and sizes without contents.
 - Size sets that a constraint of the variant excludes, and the negative size of another set.
 - Arrays of host functions that are too large.
 - Sums that are cut towards zero.
 - Candidates that attack the judge.
 - Trials with few multiprocessors, for specs whose launches depend on their number.
-- Sizes of the spec's own size sets, sizes that lack one element to a whole quadruple, several tiles in descending order, late blocks.
-- A kernel that does not end, and its number of steps beside the number of the variant's own source.
+- Sizes of the spec's own size sets, sizes one below a multiple of four, several tiles in descending order, late blocks.
+- A kernel that does not end. Its number of steps is compared with the number of steps of the variant's own source.
 - The tolerance of large trials, a reference that fails there, and a memory that is too small.
 - With `stand-in`: every timed repetition has other inputs, and a wrong answer is found there.
-- With a tolerance, an infinity or a NaN that is expected allows only itself.
-- --against compares with a variant, or with the best of another spec, and says what kind of times it has.
+- Under a tolerance, the only right answer for an expected infinity or NaN is this infinity or a NaN.
+- --against compares with a variant, or with the best configuration of another spec, and tells the kind of its times.
 - Several devices give one verdict, and the worst one wins. A device that does not exist is an error before a kernel runs.
-- Several candidates give a line each, in their order, also if one has no file or its process dies.
-- Names and the environment are told as they are."""
+- Each of several candidates gives a line, in the order of the candidates, also if the file of one is missing or its
+process dies.
+- The verdict has names and the environment unchanged."""
 import json
 import os
 import pathlib
@@ -66,7 +67,8 @@ def verdict(spec, candidate, *words, device="sim"):
 
 
 def check_clocks(spec, source):
-    """Ways to write a read of a clock, a counter or the number of the launch, and words that only look like one."""
+    """Tests the ways in which PTX can read a clock, a counter or the number of the launch, and words that only look
+    like such a read."""
     for i, text in enumerate(('.reg .u32 q; mov.u32 q, %%clock; mov.u32 %0, q;', '.loc 1 1 1; mov.u32 %0, %%globaltimer_lo;',
                               '.pragma \\"nounroll\\"; mov.u32 %0, %%clock;', '/* \\" */ mov.u32 %0, %%clock; /* \\" */',
                               '.reg .u64 q; mov.u64 q, %%gridid; cvt.u32.u64 %0, q;', '// \\r mov.u32 %0, %%clock;',
@@ -80,7 +82,7 @@ def check_clocks(spec, source):
 
 
 def check_special(work):
-    """A copy with a tolerance, and copies that are wrong for one kind of value."""
+    """Tests a copy with a tolerance, and copies that are wrong for one kind of value."""
     head = 'extern "C" __global__ void copy(const float *x, float *y, int n)\n{\n    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n'
     def copy(name, value):
         path = work / f"{name}.cu"
@@ -106,7 +108,8 @@ def check_special(work):
 
 
 def check_steps(work):
-    """A spec that swaps buffers between launches, has a negative size, and has no contents for some sizes of its second set."""
+    """Tests a spec that swaps buffers between launches, has a negative size, and has no contents for some sizes of its
+    second set."""
     head = ('extern "C" __global__ void step(const float *x, float *y, const unsigned *k, int n, int s)\n{\n'
             "    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        ")
     def step(name, statement):
@@ -142,11 +145,11 @@ def check_sets(work):
                     "    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        y[i] = x[i] + m;\n}\n")
     made = verdict(work / "rows.yaml", path)
     need(made["verdict"] == "pass" and made["trials"]["skipped"] == 0, made["trials"])
-    # the constraint decides from the ranged sizes too: each set counts, because small numbers of N are allowed
+    # The constraint also depends on a size with a range. Each set counts, because small values of N are allowed.
     (work / "few.yaml").write_text(text.replace("M % 2 == 0", "N <= 50"))
     made = verdict(work / "few.yaml", path)
     need(made["verdict"] == "pass" and made["trials"]["answers"] > 5 and made["trials"]["skipped"] > 0, made["trials"])
-    # sizes that are drawn are hardly ever multiples of 4, so they are rounded up
+    # Drawn sizes are seldom multiples of 4, so the judge rounds them up.
     (work / "units.yaml").write_text(text.replace("M % 2 == 0", "N % 4 == 0 and N > 0"))
     made = verdict(work / "units.yaml", path)
     need(made["verdict"] == "pass" and made["trials"]["checks"] == 10 and made["trials"]["skipped"] == 0, made["trials"])
@@ -170,15 +173,16 @@ def check_huge(work):
                     "    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        y[i] = first[i + 1] - first[i];\n}\n")
     made = verdict(work / "degrees.yaml", path)
     need(made["verdict"] == "pass" and made["trials"]["skipped"] > 0, made)
-    # Of this process alone: an endless compile of an earlier check may have taken gigabytes until its limit of time.
+    # Measures the memory of this process only: an endless compile of an earlier check may have taken gigabytes until
+    # its time limit.
     words = [KILN, "judge", str(work / "degrees.yaml"), "--candidate", str(path), "--device", "sim"]
     kilobytes = os.wait4(subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).pid, 0)[2].ru_maxrss
     need(kilobytes < 2 << 20, f"a verdict takes {kilobytes} kilobytes of memory")
 
 
 def check_cuts(work):
-    """A sum of products of half precision that is cut towards zero after each eight products, as tensor cores do, is right for large
-    products of one sign too. A sum in which each 16th product is left out is wrong."""
+    """Tests sums of products of half precision. Tensor cores cut a sum towards zero, here after each eight products.
+    Such a sum is right, also for large products of one sign. A sum that leaves out each 16th product is wrong."""
     (work / "products.yaml").write_text(
         "kiln: 1\nname: products\nsource: products.cu\nsizes: {tiny: {N: 300}}\n"
         "buffers:\n  x: {type: f16, shape: [N], fill: {uniform: [-1, 1], seed: 1}}\n  w: {type: f16, shape: [N], fill: {uniform: [-1, 1], seed: 2}}\n  y: {type: f32, shape: [1], out: true}\n"
@@ -198,7 +202,7 @@ def check_cuts(work):
         need(made["verdict"] == word and made["trials"]["unsettled"] == 0, f"{path.name}: {made['verdict']}: {made['message']} {made['trials']}")
 
 
-HOSTILE = { # the verdicts, what stands before the kernel, and its statements
+HOSTILE = { # the possible verdicts, the code before the kernel, and the statements of the kernel
     "recursion": ("unsafe", "__device__ __noinline__ float down(float v, int d) { volatile float s[9]; s[d % 9] = v; return d ? down(v + s[d % 9], d - 1) - v : v; }", "z[i] = down(x[i], 1 << 30);"),
     "large_variable": ("compile", "__device__ float large[1ull << 40];", "large[i] = 1, z[i] = a * x[i] + b * y[i];"),
     "names": ("pass", 'extern "C" __device__ int kiln_judge, cuLaunchKernel, judge;\nextern "C" __global__ void reference() { }', "z[i] = a * x[i] + b * y[i];"),
@@ -219,7 +223,8 @@ HOSTILE = { # the verdicts, what stands before the kernel, and its statements
 
 
 def check_hostile(spec, work):
-    """Candidates that attack the judge, or that look where they run. Each gets its verdict, and a judge of all of them ends."""
+    """Tests candidates that attack the judge, or that find out where they run. Each gets its verdict, and a judgement
+    of all of them ends."""
     folder = work / "hostile"
     folder.mkdir()
     for name, (_, before, statements) in HOSTILE.items():
@@ -233,7 +238,8 @@ def check_hostile(spec, work):
 
 
 def check_few(work):
-    """A grid that fills the device: with all multiprocessors no size of the contract needs a second turn of the loop."""
+    """Tests a grid that fills the device. If the device has all its multiprocessors, no size of the contract needs a
+    second round of the loop."""
     text = ("kiln: 1\nname: turns\nsource: turns.cu\nsizes: {tiny: {N: 300}}\n"
             "buffers:\n  x: {type: f32, shape: [N], fill: {uniform: [-1, 1]}}\n  y: {type: f32, shape: [N], out: true}\n"
             "verify: {y: {against: {variant: own}, exact: true}}\njudge: {N: {from: 0, to: 100000}}\n"
@@ -248,13 +254,13 @@ def check_few(work):
     need(made["verdict"] in ("wrong", "unwritten", "unsafe") and made["case"]["few_multiprocessors"], made)
     page = run(work / "turns.yaml", work / "once.cu").stdout
     need("device.sm_count = 4" in page, page)
-    # a spec that cannot run with few of them is judged with all
+    # A spec that cannot run with few multiprocessors is judged with all of them.
     need(verdict(work / "few_no.yaml", work / "turns.cu")["verdict"] == "pass", "a spec that needs five multiprocessors fails")
 
 
 def check_large(ops, work):
-    """In the large trial an elementwise kernel has the spec's tolerance, and a sum of a repeated pattern a wider one. A reference that
-    fails there is a note."""
+    """Tests the tolerance of the large trial. An elementwise kernel has the spec's tolerance, and a sum of a repeated
+    pattern has a wider one. If the reference fails in the large trial, the verdict has a note."""
     (work / "references.cu").write_text((ops / "references.cu").read_text())
     for name in ("axpby", "sum"):
         text = (ops / f"{name}.yaml").read_text()
@@ -269,7 +275,7 @@ def check_large(ops, work):
                     "    if (threadIdx.x < 32) {\n        float all = 0;\n        for (int i = threadIdx.x; i < n; i += 32)\n            all += x[i];\n"
                     "        part[threadIdx.x] = all;\n    }\n    __syncthreads();\n    if (threadIdx.x == 0) {\n        float all = 0;\n"
                     "        for (int i = 0; i < 32; i++)\n            all += part[i];\n        y[0] = all;\n    }\n}\n")
-    made = verdict(work / "sum_wide.yaml", path, "--launch-limit", "200") # the reference is one thread
+    made = verdict(work / "sum_wide.yaml", path, "--launch-limit", "200") # the reference has only one thread
     need(made["verdict"] == "pass" and made["trials"]["large"] == 1 and made["trials"]["unsettled"] == 0, made)
     # a grid has at most 65535 rows of blocks
     (work / "tall.cu").write_text('extern "C" __global__ void axpby(float a, const float *x, float b, const float *y, float *z, int n)\n{\n'
@@ -284,8 +290,8 @@ def check_large(ops, work):
 
 
 def check_timed(work):
-    """Timed repetitions whose reference is a host function, of a kernel that works in place. The driver of `kiln sim run` stands in
-    for a GPU. The size that is timed is outside of the contract, so no trial has it."""
+    """Tests timed repetitions of a kernel that works in place, with a host function as the reference. The driver of
+    `kiln sim run` stands in for a GPU. The timed size is outside of the contract, so no trial has it."""
     (work / "place.yaml").write_text(
         "kiln: 1\nname: place\nsource: place.cu\nsizes: {tiny: {N: 500, A: 1.5, B: -0.75}, large: {N: 200000, A: 1.5, B: -0.75}}\n"
         "buffers:\n  x: {type: f32, shape: [N], fill: {uniform: [-1, 1], seed: 1}}\n"
@@ -295,7 +301,7 @@ def check_timed(work):
     head = ("__device__ unsigned calls[200000];\n"
             'extern "C" __global__ void place(float a, const float *x, float b, float *y, int n)\n{\n'
             "    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n")
-    # the right kernel has a variable, so calls run in two streams; the answer of each of them is compared
+    # The right kernel has a variable, so its calls run in two streams. The judge compares the answer of each call.
     for name, trick, word in (("place", "    if (i < n)\n        calls[i] = 7;\n", "pass"), ("skips", "    if (n == 200000 && i < n && ++calls[i] > 4)\n        return;\n", "state"),
                               ("large", "    if (n == 200000 && i == 77)\n        return;\n", "wrong"),
                               ("hundredth", "    if (i == 0 && n > 0 && atomicAdd(calls, 1) == 100)\n        return;\n", "state")):
@@ -308,7 +314,7 @@ def check_timed(work):
         need(made["verdict"] == word and made["trials"]["unsettled"] == 0, f"{name}: {made['verdict']}: {made['message']} {made['notes']}")
         need(made["environment"]["simulated"] is False and (word != "pass" or made["times"]["kind"] == "measured"), made)
         need(any("has no checks" in note for note in made["notes"]) == (word == "pass"), made["notes"])
-    # the message tells of a repetition that the clock has chosen; the digest leaves it out
+    # The message names a repetition that the clock has chosen, so the digest leaves the message out.
     (work / "copied.yaml").write_text((work / "place.yaml").read_text().replace("{host: axpby_f64}", "{variant: reference}").replace(
         "variants:\n", 'variants:\n  reference: {source: place.cu, contender: false, launch: {kernel: place, grid: ["ceil_div(N, 256)"], block: [256], args: [A, x, B, y, N]}}\n'))
     for spec in ("place.yaml", "copied.yaml"):
@@ -322,8 +328,8 @@ def check_timed(work):
 
 
 def check_calls(work):
-    """Scratch memory with a fill keeps its bytes between calls. A kernel leaves work out for what it finds there, only with more blocks
-    than small trials have."""
+    """Tests a kernel that leaves out work if it finds certain bytes in scratch memory. Scratch memory with a fill keeps
+    its bytes between calls. The kernel does so only with more blocks than small trials have."""
     (work / "seen.yaml").write_text(
         "kiln: 1\nname: twice\nsource: twice.cu\nsizes: {tiny: {N: 300}}\n"
         "buffers:\n  x: {type: f32, shape: [N], fill: {uniform: [-1, 1]}}\n  y: {type: f32, shape: [N], out: true}\n"
@@ -341,8 +347,8 @@ def check_calls(work):
 
 
 def check_late_block(work):
-    """Each block hands an element to the next one, with the number of the call. Without this number a block may take the note of an earlier
-    call, but only if the block before it is late."""
+    """Tests blocks that each pass an element to the next block, with the number of the call. Without this number a
+    block may take the element of an earlier call, but only if the block before it is late."""
     (work / "notes.yaml").write_text(
         "kiln: 1\nname: notes\nsource: notes.cu\nsizes: {tiny: {N: 300}}\n"
         "buffers:\n  x: {type: u32, shape: [N], fill: {uniform: [0, 1000]}}\n  y: {type: u32, shape: [N], out: true}\n"
@@ -366,7 +372,7 @@ def check_late_block(work):
 
 
 def check_sizes(work):
-    """Kernels that are wrong at sizes which only one kind of trial has."""
+    """Tests kernels that are wrong at sizes which only one kind of trial has."""
     (work / "tiles.yaml").write_text(
         "kiln: 1\nname: tiles\nsource: tiles.cu\nsizes: {tiny: {M: 8, N: 24, K: 8}, own: {M: 5, N: 7777, K: 8}}\n"
         "buffers:\n  x: {type: f32, shape: [M, N], fill: {uniform: [-1, 1]}}\n  y: {type: f32, shape: [M, N], out: true}\n"
@@ -388,13 +394,14 @@ def check_sizes(work):
 
 
 def check_endless(ops, work):
-    """The evidence is a number of steps. It does not depend on the load of the machine, so the digest is the same in each run."""
+    """Tests kernels that do not end. The evidence is a number of steps, which does not depend on the load of the
+    machine. So the digest is the same in each run."""
     path = work / "endless.cu"
     path.write_text(HEAD + "    for (volatile int turn = i > 40 ? 0 : -1; turn >= 0; turn = 0)\n        ;\n    if (i < n)\n        z[i] = a * x[i] + b * y[i];\n}\n")
     made = [verdict(ops / "axpby.yaml", path) for _ in range(2)]
     need(made[0]["verdict"] == "timeout" and re.search(r"it does not end: it ran for \d+ steps .* own source ends after \d+:", made[0]["message"]), made[0])
     need(made[0]["digest"]["verdict"] == made[1]["digest"]["verdict"] and made[0]["case"]["sizes"]["N"] == 1, made)
-    # a reference that does not end costs its trials, and is no error
+    # A reference that does not end only costs its trials. It is no error.
     (work / "spins.cu").write_text((ops / "references.cu").read_text().replace("int i = blockIdx.x * blockDim.x + threadIdx.x;\n",
                                    "int i = blockIdx.x * blockDim.x + threadIdx.x;\n    for (volatile int turn = 0; turn >= 0 && n == 77777; turn = 0)\n        ;\n", 1))
     need("turn" in (work / "spins.cu").read_text(), "references.cu has changed")
@@ -412,10 +419,18 @@ def check_endless(ops, work):
                     "    y[at] = v;\n}\n")
     made = verdict(work / "slow.yaml", path)
     need(made["verdict"] == "pass" and made["trials"]["unsettled"] == 0, made)
+    # the limit that such a trial reached under checks is no finding of a verdict that passes
+    text = (work / "slow.yaml").read_text().replace(", own: {M: 5, N: 7777, K: 8}", "").replace("50000", "300")
+    (work / "checked.yaml").write_text(text.replace("M: {from: 1, to: 5000}, ", "").replace(", K: {from: 1, to: 5000}", ""))
+    (work / "slow.cu").write_text(head.replace("turn < 30", "turn < 3000") + "    y[at] = v;\n}\n")
+    path.write_text(head + "    for (unsigned turn = 0; turn < 400000 && n < 8; turn++)\n        v = fminf(v, x[(i + turn) % n] + 3);\n    y[at] = v;\n}\n")
+    made = verdict(work / "checked.yaml", path)
+    need(made["verdict"] == "pass" and not made["findings"], made)
 
 
 def check_memory(folder):
-    """If the arrays of the large trial do not fit into the memory of a GPU, it has smaller ones, and a note says so."""
+    """Tests a large trial whose arrays do not fit into the memory of a GPU. The trial then has smaller arrays, and the
+    verdict has a note."""
     done = subprocess.run([KILN, "sim", "run", "--quiet", KILN, "judge", str(folder / "flip.yaml"), "-c", str(folder / "flip.cu"), "--device", "cuda:0",
                            "--json"], env={**os.environ, "KILN_SIM_MEMORY": "100000000"}, capture_output=True, text=True, timeout=600, check=False)
     made = json.loads(done.stdout)
@@ -424,7 +439,8 @@ def check_memory(folder):
 
 
 def check_against(ops, right, wrong, work):
-    """Counters without a model, estimates with one, the best configuration of another spec, and errors by name."""
+    """Tests comparisons: by counters if the device has no model, by estimates if it has one, and with the best
+    configuration of another spec. It also tests the errors of the option."""
     made = verdict(ops / "axpby.yaml", right, "--against", "reference")["comparison"]
     need(made["kind"] == "counted" and made["variant"] == "reference" and made["faster"] is None, made)
     need(0 < made["candidate"]["instructions"] < made["against"]["instructions"] and made["candidate"]["right"], made)
@@ -479,7 +495,7 @@ def check_devices(spec, right, wrong):
 
 
 def read_lines(done, names):
-    """The lines of a batch, whose candidates must be `names`, in their order."""
+    """Returns the lines of a batch. The candidates must be `names`, in this order."""
     made = [json.loads(line) for line in done.stdout.splitlines()]
     need([pathlib.Path(line["candidate"]).name for line in made] == names, made)
     for line in made:
@@ -500,11 +516,11 @@ def check_batch(spec, work, right, wrong, endless):
         done = run(spec, folder, "--candidate", str(right), "--json", "--jobs", jobs, "--cache-dir", str(work / "cache"))
         made = read_lines(done, ["a_wrong.cu", "b_right.cu", right.name])
         need([line["verdict"] for line in made] == ["wrong", "pass", "pass"] and done.returncode == 14, made)
-        # an equal candidate is judged once, and not again in the second run; another seed is another judgement
+        # An equal candidate is judged once, and not again in the second run. With another seed it is judged again.
         need([line["cached"] for line in made] == ([False, False, True] if jobs == "1" else [True] * 3), made)
     made = read_lines(run(spec, folder, "--json", "--seed", "1", "--cache-dir", str(work / "cache")), ["a_wrong.cu", "b_right.cu"])
     need([line["cached"] for line in made] == [False, False], made)
-    # kept verdicts go with `kiln cache clear`, and a folder that others may write to has none
+    # `kiln cache clear` removes the kept verdicts. The judge keeps no verdict in a folder to which others may write.
     subprocess.run([KILN, "cache", "clear", "--cache-dir", str(work / "cache")], check=True, stdout=subprocess.DEVNULL)
     need(not list((work / "cache" / "verdicts").iterdir()), "cleared verdicts are there")
     made = read_lines(run(spec, folder, "--json", "--cache-dir", str(work / "cache")), ["a_wrong.cu", "b_right.cu"])
@@ -516,7 +532,7 @@ def check_batch(spec, work, right, wrong, endless):
     need([line["cached"] for line in made] == [False, False], made)
     alone = verdict(spec, folder / "a_wrong.cu")
     need(made[0]["result"]["digest"] == alone["digest"], "a batch gives another verdict")
-    # the compiler writes its folder into the code, and the digest does not have it
+    # The compiler writes its folder into the code, but the digest does not depend on it.
     elsewhere = subprocess.run([KILN, "judge", str(spec.resolve()), "-c", str((folder / "a_wrong.cu").resolve()), "-d", "sim", "--json", "--no-cache"],
                                cwd=work, stdout=subprocess.PIPE, check=False)
     need(json.loads(elsewhere.stdout)["digest"] == alone["digest"], "another folder gives another digest")
@@ -564,7 +580,7 @@ def main():
 
         right = source("right", "    if (i < n)\n        z[i] = a * x[i] + b * y[i];\n}\n")
         wrong = source("wrong", "    if (i < n)\n        z[i] = a * x[i] + (i == 40 ? 0 : b * y[i]);\n}\n")
-        words = {  # each candidate, and what is found
+        words = {  # the verdict, and the candidate that gets it
             "pass": right,
             "wrong": wrong,
             "unwritten": source("unwritten", "    if (i < n - 1)\n        z[i] = a * x[i] + b * y[i];\n}\n"),
@@ -576,7 +592,7 @@ def main():
         for word, path in words.items():
             made = verdict(ops / "axpby.yaml", path)
             need(made["verdict"] == word, f"{path.name}: {made['verdict']}, not {word}: {made['message']}")
-        # what is unsafe before the time limit decides, and not the limit
+        # An unsafe access before the time limit decides the verdict, and not the time limit.
         late = source("late", "    z[i] = a * x[i] + b * y[i];\n    for (volatile int k = 0; k == 0;)\n        ;\n}\n")
         need(verdict(ops / "axpby.yaml", late, "--launch-limit", "1")["verdict"] == "unsafe", "a time limit hides an unsafe access")
         endless = source("endless", "    if (i < n)\n        for (volatile int k = 0; k == 0;)\n            ;\n}\n")
@@ -598,7 +614,7 @@ def main():
         need(verdict(ops / "axpby.yaml", wrong, "--seed", "0")["case"] == verdict(ops / "axpby.yaml", wrong)["case"],
              "0 is the default seed")
 
-        # a verdict says which sizes it does not cover
+        # A verdict tells which sizes it does not cover.
         for name in ("axpby.cu", "references.cu"):
             (work / name).write_text((ops / name).read_text())
         (work / "wide.yaml").write_text((ops / "axpby.yaml").read_text().replace("N: {from: 0, to: 1000000}", "N: {from: 0, to: 100000000}"))
@@ -609,15 +625,15 @@ def main():
         page = run(ops / "axpby.yaml", wrong).stdout
         need(page.startswith("wrong: ") and "smallest case  N=" in page and "z[40] is " in page, f"a page:\n{page}")
 
-        # a finding has its line
+        # A finding has the line of the source.
         finding = verdict(ops / "axpby.yaml", words["unsafe"])["findings"][0]
         need(finding["line"] == 4 and finding["source"].strip().startswith("z[i] =") and finding["file"] == "unsafe.cu", finding)
 
-        # an estimate is called one
+        # An estimated time has the kind `estimated`.
         times = verdict(ops / "axpby.yaml", right, device="sim:h200")["times"]
         need(times["kind"] == "estimated" and times["seconds"] > 0 and times["against"] == times["seconds"], times)
 
-        # the contract: at multiples of 4 only, this kernel is right
+        # The contract decides: this kernel is right only for multiples of 4.
         quads = source("quads", "    if (4 * i + 3 < n)\n        for (int k = 4 * i; k < 4 * i + 4; k++)\n"
                        "            z[k] = a * x[k] + b * y[k];\n}\n")
         need(verdict(ops / "axpby.yaml", quads)["verdict"] == "unwritten", "a kernel for multiples of 4 passes")
@@ -627,7 +643,7 @@ def main():
         (work / "fours.yaml").write_text(text)
         need(verdict(work / "fours.yaml", quads)["verdict"] == "pass", "a kernel for multiples of 4 fails at them")
 
-        # the fill of the spec is a content, whatever the range of the contract is
+        # The fill of the spec is one of the tried contents, whatever the range of the contract is.
         text = (ops / "axpby.yaml").read_text().replace("x: {type: f32, shape: [N], fill: {uniform: [-1, 1]}}",
                                                         "x: {type: f32, shape: [N], fill: 0.375}")
         (work / "filled.yaml").write_text(text.replace("x: {align: 4}", "x: {from: -1, to: 1, align: 4}"))
@@ -638,7 +654,7 @@ def main():
         made = verdict(work / "filled.yaml", unknown)
         need(made["verdict"] == "wrong" and made["case"]["contents"] != "fill", made["case"])
 
-        # sizes as macros: the code of another size is compiled, and looked at, anew
+        # If sizes are macros, the judge compiles and examines the code again for another size.
         (work / "baked.yaml").write_text((ops / "axpby.yaml").read_text().replace("variants:\n", "bake: [N]\nvariants:\n")
                                          .replace("N: {from: 0, to: 1000000}", "N: {from: 1, to: 50}"))
         baked = source("baked", "    static __device__ int calls;\n    if (i < n)\n        z[i] = a * x[i] + b * y[i];\n"
@@ -648,7 +664,7 @@ def main():
             late = source(f"late_{word}", f"#if N == 33\n{line}\n#endif\n    if (i < n)\n        z[i] = a * x[i] + b * y[i];\n}}\n")
             need(verdict(work / "baked.yaml", late)["verdict"] == word, f"a kernel that is {word} at one size passes")
 
-        # a compile that does not end is late, also if another size begins it
+        # A compile that does not end gives `timeout`, also if another size starts it.
         endless = (FOLDER / "museum" / "compiles_for_ever.cu").read_text().split("#if CHEAT\n")[1].split("#endif")[0]
         slow = source("slow", "    if (i < n)\n        z[i] = a * x[i] + b * y[i];\n}\n", f"#if N == 33\n{endless}#endif\n{HEAD}")
         made = verdict(work / "baked.yaml", slow, "--sandbox", "off", "--compile-timeout", "3")
@@ -672,24 +688,24 @@ def main():
             check_timed(work)
             check_memory(FOLDER / "large")
 
-        # texts as they are, and one newline
+        # Texts are printed unchanged, with one newline at the end.
         named = source("k\u00e9\u6838", "    nonsense;\n}\n")
         done = run(ops / "axpby.yaml", named, "--json")
         need(json.loads(done.stdout)["candidate"] == named.name, f"a name in UTF-8: {done.stdout}")
         need(done.stdout.endswith("}\n") and not done.stdout.endswith("\n\n"), "an empty line behind the JSON")
 
-        # a sandbox is told only where there is one
+        # The verdict mentions a sandbox only if there is one.
         spec = (ops / "axpby.yaml").read_text().replace("{variant: reference}", "{command: ['false']}")
         (work / "commands.yaml").write_text(spec)
         made = verdict(work / "commands.yaml", right, "--allow-commands", "--budget", "0.000001")
         need(made["environment"]["sandbox"] is False, "a spec with commands is said to run in a sandbox")
 
-        # a file is judged as a whole
+        # The judge reads the whole file, also after a NUL.
         (work / "zero.cu").write_bytes(right.read_bytes() + b"\0\n#error the rest\n")
         zero = run(ops / "axpby.yaml", work / "zero.cu")
         need(zero.returncode == 2 and "zero byte" in zero.stderr, f"a zero byte: {zero.returncode} {zero.stderr}")
 
-        # errors are no verdicts
+        # Errors give no verdict.
         none = run(ops / "axpby.yaml", work / "none.cu", "--json")
         need(none.returncode == 5 and "error" in json.loads(none.stdout), f"no file: {none.stdout}")
         (work / "bare.yaml").write_text(text.replace("verify: {z: {against: {variant: reference}, rtol: 1e-6, atol: 1e-6}}", ""))
@@ -697,7 +713,7 @@ def main():
         need(bare.returncode == 3 and "no 'verify'" in bare.stderr, f"no references: {bare.returncode} {bare.stderr}")
         need(subprocess.run([KILN, "judge", str(ops / "axpby.yaml")], capture_output=True, check=False).returncode == 2, "no candidate")
 
-        # a whole judgement leaves nothing behind in the folder of the spec
+        # A complete judgement leaves no file in the folder of the spec.
         before = sorted(path.name for path in work.iterdir())
         verdict(work / "fours.yaml", right)
         need(before == sorted(path.name for path in work.iterdir()), "files are left behind")

@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 """judge.py KILN FOLDER PART [NAME...]: verdicts of `kiln judge` on the kernels of this folder.
 
-- `museum`: every file is a cheat and its honest twin, the parts behind `#if CHEAT` and behind `#else`. The cheat gets one of the verdicts that the
-  first line of the file names, and the twin passes. Twins of several files that are the same code are judged once.
-- `kernels`: every file is a right kernel, and its `// wrong NAME: OLD => NEW` lines make a wrong one of it each. The file
-  passes, and no wrong one does. Of the right kernels of a spec, the first, the third and so on are judged (see `outside`).
-- `ops`: the specs' own kernels pass.
-- `outside`: the kernels of somebody who had not read the judge. No right one is accused, and each wrong one is found, except those
-  in `outside/missed.txt`. If one of these is found, the test fails too, so that the list gets shorter. A right kernel passes all
-  trials, which takes most of the time. So without KILN_TEST_WHOLE=1 every second right kernel of a spec is judged, and not the
-  spec's own source, which each verdict runs beside the candidate.
-- `timed`: the files of the museum whose first line has `on: gpu`, whose tricks show only when kernels are timed on a GPU. Without a
-  GPU the driver of `kiln sim run` stands in for one: to the judge its device is a GPU, so the same code measures.
+- `museum`: every file has a cheat, after `#if CHEAT`, and its honest twin, after `#else`. The cheat must get one of the
+  verdicts that the first line of the file names, and the twin must pass. If twins of several files have the same code,
+  they are judged once.
+- `kernels`: every file is a right kernel. Each of its lines `// wrong NAME: OLD => NEW` turns it into a wrong kernel.
+  The right kernel must pass, and no wrong kernel may pass. Without KILN_TEST_WHOLE=1 only every second right kernel of
+  a spec is judged, as in the part `outside`.
+- `ops`: the kernels of the specs must pass.
+- `outside`: kernels by a person who had not read the code of the judge. No right kernel may be accused, and each wrong
+  kernel must be found, except the kernels in `outside/missed.txt`. If the judge finds a kernel of this list, the test
+  fails too, so that the list gets shorter. A right kernel passes all trials, which takes most of the time. So without
+  KILN_TEST_WHOLE=1 only every second right kernel of a spec is judged. The spec's own source is not judged then,
+  because each verdict runs it anyway.
+- `timed`: the files of the museum whose first line has `on: gpu`. Their tricks show only when kernels are timed on a
+  GPU. Without a GPU the driver of `kiln sim run` stands in for it. The judge treats its device as a GPU, so the same
+  code measures.
 - `state`: the files of the museum that keep state between calls, on the same stand-in for a GPU, which has no checks. It runs calls
   one after another, so the file that is wrong only if two calls run at the same time passes.
 - `large`: kernels that are wrong only past 2^31 elements. A GPU finds them. The simulated device passes them, and the verdict says
@@ -34,14 +38,14 @@ SEED = os.environ.get("KILN_TEST_SEED", "1")
 
 
 def has_compiler(kiln):
-    """Whether NVRTC can be used; without it nothing can be judged."""
+    """Tells whether NVRTC can be used. Without NVRTC nothing can be judged."""
     done = subprocess.run([kiln, "doctor", "--json"], capture_output=True, text=True, timeout=300, check=False)
     return any(item["topic"] == "nvrtc" and item["ok"] for item in json.loads(done.stdout)["findings"])
 
 
 def judge(kiln, spec, text, name, expected, kind):
-    """The verdict on a source, as the object of --json. What is expected to reach a limit reaches a shorter one, because it
-    computes until then."""
+    """Returns the verdict on a source, as the object of --json. If the expected verdict is `timeout`, the limits are
+    shorter, because the kernel computes until then."""
     on_gpu = kind.startswith(("timed", "gpu")) and DEVICE.startswith("sim")
     device, before = ("cuda:0", [kiln, "sim", "run", "--quiet"]) if on_gpu else (DEVICE, [])
     launch, compile_limit = ("2", "3") if "timeout" in (expected or []) else ("10", "30")
@@ -62,13 +66,13 @@ def judge(kiln, spec, text, name, expected, kind):
 
 
 def head(text):
-    """The spec, the expected verdicts, and whether only a GPU shows the trick."""
+    """Returns the spec, the expected verdicts, and whether only a GPU shows the trick."""
     found = re.match(r"// spec: (\w+)(?:   expect: ([\w,-]+))?(   on: gpu)?\n", text)
     return found.group(1), (found.group(2) or "").split(","), bool(found.group(3))
 
 
 def choose(text, cheat):
-    """The file with the one part or the other of each `#if CHEAT ... #else ... #endif`."""
+    """Returns the file with the first or the second part of each `#if CHEAT ... #else ... #endif`."""
     lines, state = [], None
     for line in text.split("\n"):
         if line == "#if CHEAT":
@@ -83,7 +87,7 @@ def choose(text, cheat):
 
 
 def code_of(text):
-    """A source without its comments and spaces."""
+    """Returns a source without its comments and spaces."""
     return " ".join(re.sub(r"//.*", "", text).split())
 
 

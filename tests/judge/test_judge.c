@@ -1,5 +1,6 @@
-/* The judge as a library, on the simulated device with code from NVRTC: verdicts repeat, the caller's spec stays as it is,
- * and no failed allocation leaks or gives a verdict. Skipped, visibly, where there is no NVRTC. */
+/* The judge as a library, on the simulated device with code from NVRTC: the suite tests that verdicts repeat, that the
+ * caller's spec does not change, and that no failed allocation leaks or gives a verdict. Without NVRTC the suite is
+ * skipped with a message. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@ static const char traps[] = KERNEL("n > 0 ? (__trap(), x[i]) : 2 * x[i]");
 static const char right[] = KERNEL("x[i] + x[i]"), wrong[] = KERNEL("i == 33 ? x[i] : 2 * x[i]");
 
 static char folder[] = "/tmp/kiln-judge-XXXXXX";
-static bool missing; /* NVRTC */
+static bool missing; /* true: there is no NVRTC */
 
 static kiln_engine *open_engine(const kiln_allocator *mem)
 {
@@ -97,7 +98,7 @@ static void test_verdicts(void)
     kiln_engine_close(engine);
 }
 
-/* A fault ends the context of the simulated device. The engine can judge afterwards nevertheless. */
+/* A fault ends the context of the simulated device. The engine must still be able to judge afterwards. */
 static void test_after_a_fault(void)
 {
     kiln_judgement *made[2] = {0};
@@ -189,7 +190,7 @@ static void test_digest(void)
     kiln_engine_close(engine);
 }
 
-/* Only a difference outside of the interval and above the usual noise makes one of them faster. */
+/* One of two kernels counts as faster only if the difference is outside of the interval and above the usual noise. */
 static void test_ratio(void)
 {
     static const struct {
@@ -217,7 +218,7 @@ static void test_ratio(void)
     }
 }
 
-/* Fails allocation k for k that grow by a fifth, until a judgement makes fewer allocations. */
+/* Lets allocation k fail, for numbers k that grow by a fifth, until a judgement makes fewer than k allocations. */
 static void exhaust(const char *text, int want)
 {
     int failed = 1;
@@ -231,7 +232,7 @@ static void exhaust(const char *text, int want)
         kiln_status status = judge(engine, text, 0, &verdict, &error);
         failed = oom.failed;
         oom.countdown = -1;
-        /* A verdict does not need every allocation. The cache and the source lines of findings can do without. */
+        /* A verdict does not need every allocation. The cache and the source lines of findings can be left out. */
         const bool fine = status == KILN_OK ? kiln_judgement_kind(verdict) == want : failed && !verdict;
         if (!fine)
             fprintf(stderr, "allocation %ld: %s: %s\n%s", k, kiln_status_name(status), kiln_error_message(error),

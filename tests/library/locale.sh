@@ -13,7 +13,7 @@ make)
     for locale in $locales; do
         [ -e "$folder/$locale/LC_CTYPE" ] && continue
         [ -e "/usr/share/i18n/locales/${locale%%.*}" ] || { echo "SKIP tool: no locale $locale: package locales"; exit 77; }
-        # No archive; a warning is no failure.
+        # Makes the locale without an archive. A warning of localedef is no failure.
         localedef --no-archive -c -i "${locale%%.*}" -f "${locale#*.}" "$folder/$locale.new" >/dev/null 2>&1
         [ -e "$folder/$locale.new/LC_CTYPE" ] || { echo "localedef makes no $locale"; exit 1; }
         mv "$folder/$locale.new" "$folder/$locale" || exit 1
@@ -29,7 +29,7 @@ host)
         mkdir "$work/$locale"
         LC_ALL=$locale "$3" "$4" "$work/$locale" >"$work/$locale.out" 2>"$work/$locale.err"
         code=$?
-        sort -o "$work/$locale.out" "$work/$locale.out" # which compile ends first is chance
+        sort -o "$work/$locale.out" "$work/$locale.out" # the order in which compiles end is random
         [ $code = 77 ] && { echo "SKIP tool: $(cat "$work/$locale.err")"; exit 77; }
         [ $code = 0 ] || { echo "$locale: exit code $code"; cat "$work/$locale.err"; failed=1; }
         diff -u "$work/C.out" "$work/$locale.out" || failed=1

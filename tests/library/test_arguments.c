@@ -19,7 +19,7 @@ static const char spec_text[] =
 static const char known_text[] = "kiln-best: 1\nknown: []\n";
 #define RECORDING KILN_SOURCE_DIR "/tests/fuzz/corpus/fuzz_recording/cache.json"
 
-/* ---- what the calls are made with ---- */
+/* ---- the arguments of the calls ---- */
 
 static struct world {
     kiln_engine *engine, *cached; /* `cached` has a disk cache */
@@ -224,7 +224,7 @@ static void tear_down(void)
 /* ---- every function ---- */
 
 /* X(the kind of answer, name, a letter for each pointer argument, a call). In it A(0, value) is the first pointer argument.
- *   r  required: KILN_ERROR_ARGUMENT, "NAME: ARGUMENT is NULL"     a  the same for an array, which has a count
+ *   r  required: KILN_ERROR_ARGUMENT, "NAME: ARGUMENT is NULL"     a  the same for an array with a count
  *   o  may be NULL     u  a callback's `user`: the same
  *   0  required: the neutral answer is 0 or NULL     e  ""     m  -1     v  no answer, and nothing happens */
 #define CALLS(X)                                                                                                       \
@@ -458,7 +458,7 @@ static const struct call {
 #undef X
 };
 
-/* ---- what the headers declare ---- */
+/* ---- the declarations of the headers ---- */
 
 typedef struct function {
     char name[64];
@@ -476,7 +476,7 @@ static const char *const headers[] = {
     KILN_SOURCE_DIR "/engine/include/kiln.h", KILN_SOURCE_DIR "/engine/include/kiln_tune.h",
     KILN_SOURCE_DIR "/engine/include/kiln_sim.h", KILN_SOURCE_DIR "/engine/include/kiln_judge.h"};
 
-/* Comments and lines of the preprocessor become spaces. */
+/* Returns the text of a header, with spaces in place of comments and lines of the preprocessor. */
 static char *read_header(const char *path)
 {
     char *text = NULL;
@@ -509,7 +509,8 @@ static const char *word_at(const char *at, char *word, size_t room)
     return at;
 }
 
-/* Adds an argument, such as "const kiln_spec *spec", "void (*visit)(void *user, ...)", "kiln_list_fn each". */
+/* Adds an argument of a function, such as "const kiln_spec *spec", "void (*visit)(void *user, ...)", "kiln_list_fn
+ * each". */
 static void add_argument(function *f, const char *text, size_t length)
 {
     char copy[256], type[64] = "", name[64] = "";
@@ -652,7 +653,7 @@ static void test_null(void)
     tear_down();
 }
 
-/* An index past the last one gives the neutral answer. */
+/* Tests that an index past the last element gives the neutral answer. */
 static void test_past_the_last(void)
 {
     set_up();
@@ -799,7 +800,7 @@ static void test_sizes(void)
     tear_down();
 }
 
-/* The rule also holds for a struct to which another struct refers. */
+/* Tests the rule for a struct to which another struct refers. */
 static void test_inner(void)
 {
     set_up();
@@ -823,7 +824,7 @@ static void test_inner(void)
     tear_down();
 }
 
-/* The library reads a member before the cut, and ignores a member after it. */
+/* Tests a shorter struct: the library reads the members that are there, and ignores a member beyond its size. */
 static void test_older(void)
 {
     set_up();

@@ -1,6 +1,6 @@
-/* test_embed.c - the library in the role of an application's part: the caller's context, device memory and stream,
- * and one engine and one spec under many threads. The test calls only the public header, and plays the application
- * with the driver table. */
+/* test_embed.c - the library as a part of an application: the caller's context, device memory and stream, and one
+ * engine and one spec in many threads. The test calls only public functions of Kiln, and plays the application with the
+ * driver table. */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -112,7 +112,8 @@ static void test_callers_own(void)
     CHECK_OK(kiln_plan_open(engine, spec, &choice, &plan, &error), error);
     if (!plan)
         return;
-    CHECK(kiln_plan_bind(plan, "A", a, sizeof host_a - 1, &error) == KILN_ERROR_ARGUMENT); /* too small */
+    /* The memory is one byte too small. */
+    CHECK(kiln_plan_bind(plan, "A", a, sizeof host_a - 1, &error) == KILN_ERROR_ARGUMENT);
     kiln_error_free(error);
     error = NULL;
     CHECK_OK(kiln_plan_bind(plan, "A", a, sizeof host_a, &error), error);
@@ -235,7 +236,7 @@ static void test_tune(void)
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++) {
         const kiln_sample *sample = kiln_tuning_sample(tuning, i);
         CHECK(sample->status == KILN_OK && sample->result->verified);
-        /* Leaves out functions that are never called, and functions that are measured on the simulator. */
+        /* A sample on the simulated device is not measured; a sample on a GPU is. */
         CHECK(sample->result->measured == (strcmp(device_name(), "sim") != 0));
     }
     kiln_tuning_free(tuning);

@@ -19,7 +19,7 @@ class Config(ctypes.Structure):
 
 
 def compile_kernels(source, options):
-    """PTX. Exit code 77 without NVRTC."""
+    """Returns the PTX of a source. Exits with 77 if there is no NVRTC."""
     try:
         nvrtc = ctypes.CDLL("libnvrtc.so.13")
         program = ctypes.c_void_p()
@@ -43,7 +43,7 @@ def compile_kernels(source, options):
 
 
 class Cuda:
-    """A context with the kernels of a source. Streams do not wait for the legacy stream, which is None."""
+    """Holds a context with the kernels of a source. Its streams do not wait for the legacy stream, which is None."""
 
     def __init__(self, text):
         self.library = ctypes.CDLL("libcuda.so.1")
@@ -100,7 +100,8 @@ class Cuda:
         self.call("cuMemsetD8Async", memory, ctypes.c_ubyte(0), ctypes.c_size_t(size), stream)
 
     def launch(self, name, blocks, threads, arguments, stream, dependent=False):
-        """Launches a kernel with pointers and numbers of 32 bits. `dependent`: it may begin before the kernel before it ends."""
+        """Launches a kernel with pointers and numbers of 32 bits. If `dependent`, it may begin before the previous
+        kernel ends."""
         function = self.make("cuModuleGetFunction", self.module, name.encode())
         values = [value if isinstance(value, ctypes.c_void_p) else ctypes.c_int(value) for value in arguments]
         params = (ctypes.c_void_p * len(values))(*[ctypes.addressof(value) for value in values])

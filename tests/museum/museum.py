@@ -32,7 +32,8 @@ A pair of a project's source has these keys instead of `spec`. Its description h
 Nothing of a project is kept: sources and programs lie in a temporary folder.
 
 The verdict is `found` if the state before has a finding of the kind `finds` at a marked line, and the state after has no
-finding. It is `missed` without the first, and `accused` without the second. Of notes only those count that `finds` expects.
+finding. If the first is missing, the verdict is `missed`. If the state after has a finding, it is `accused`. A note
+counts only if `finds` expects a note.
 """
 import argparse
 import json
@@ -56,7 +57,8 @@ def fail(text):
 
 
 def read_pair(path):
-    """The description of a pair: a dictionary of texts, with `path`, `name`, and the marked lines of the source."""
+    """Returns the description of a pair: a dictionary of texts, with `path`, `name`, and the marked lines of the
+    source."""
     text = path.read_text()
     sign = {".cu": "//!", ".py": "#:"}.get(path.suffix, "")
     head = [line.removeprefix(sign).removeprefix(" " if sign else "") for line in text.splitlines() if line.startswith(sign)]
@@ -89,7 +91,8 @@ def read_pair(path):
 
 
 def run(words, folder, seconds=LIMIT):
-    """The output of a command, and whether it ended in time. Later the command gets SIGTERM, with all its children."""
+    """Returns the output of a command, and whether it ended in time. After that time the command and all its children
+    get SIGTERM."""
     with subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           start_new_session=True) as process:
         try:
@@ -102,7 +105,7 @@ def run(words, folder, seconds=LIMIT):
 
 
 def read_findings(text, what):
-    """The findings of kiln's JSON, with notes."""
+    """Returns the findings of kiln's JSON, with notes."""
     try:
         answer = json.loads(text)
     except ValueError:
@@ -113,7 +116,8 @@ def read_findings(text, what):
 
 
 def places(finding):
-    """FILE:LINE of both accesses of a finding, and of the calls of inlined functions that have the accesses."""
+    """Returns FILE:LINE of both accesses of a finding, and of the calls of the inlined functions that have the
+    accesses."""
     found = set()
     for end in (finding["at"], finding["other"]):
         if end and end.get("file"):
@@ -123,7 +127,8 @@ def places(finding):
 
 
 def check_spec(kiln, pair, folder):
-    """The findings of a pair with its own source, before and after: two configurations of one spec.
+    """Returns the findings of a pair with its own source, before and after the fix. The two states are configurations
+    of one spec.
 
     The state after the fix is the first configuration. A finding names the first configuration that has it, so a finding of
     both states counts against the fix."""
@@ -140,7 +145,7 @@ def check_spec(kiln, pair, folder):
 
 
 def check_program(kiln, pair, folder):
-    """The findings of a pair that is a program, before and after the fix."""
+    """Returns the findings of a pair that is a program, before and after the fix."""
     for path in (pair["path"], HERE / "driver.py"):
         shutil.copyfile(path, folder / path.name)
     found = []
@@ -157,7 +162,7 @@ def check_program(kiln, pair, folder):
 
 
 def check_project(kiln, pair, folder, repository):
-    """The findings of a pair of a project's source, before and after the fix."""
+    """Returns the findings of a pair of a project's source, before and after the fix."""
     found = []
     for state, commit in (("before", pair.get("before", pair["fix"] + "^")), ("after", pair["fix"])):
         place = folder / state
@@ -188,7 +193,7 @@ def check_project(kiln, pair, folder, repository):
 
 
 def judge(kiln, pair, repository):
-    """The verdict on a pair, and lines that explain it."""
+    """Returns the verdict on a pair, and lines that explain it."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         if "spec" in pair:
@@ -214,7 +219,7 @@ def judge(kiln, pair, repository):
 
 
 def make_row(pair):
-    """The row of a pair in the page."""
+    """Returns the row of a pair in the page."""
     lines = ", ".join(sorted((mark.rpartition(":")[2] for mark in pair["marked"]), key=int))
     link = f"[{pair['number']}](../../../../{pair['path'].resolve().relative_to(HERE.parents[1])})"
     found = pair["finds"] if pair["finds"] != "nothing" else f"nothing: {pair['why']}"
@@ -222,7 +227,7 @@ def make_row(pair):
 
 
 def count_kinds(pairs):
-    """The rows with the number of pairs of each kind, of those that are found, and of those that are found as a note."""
+    """Returns a row for each kind: the number of pairs, of found pairs, and of pairs that are found as a note."""
     rows = []
     for kind in (*KINDS, "all"):
         some = [pair for pair in pairs if kind in (pair["kind"], "all")]
@@ -265,7 +270,7 @@ extern "C" __global__ void turn(const int *x, int *y)
 
 
 def check_planted(kiln):
-    """The test of the verdicts. Returns 1 if a planted pair gets another verdict than the one beside it."""
+    """Tests the verdicts. Returns 1 if a planted pair does not get its expected verdict."""
     status = 0
     for verdict, finds, barrier, mark in (("found", "race", "FIXED", "BUG"), ("missed", "race", "1", "BUG"),
                                           ("missed", "out of bounds", "FIXED", "BUG"), ("missed", "race (note)", "FIXED", "BUG"),

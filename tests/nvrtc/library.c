@@ -47,7 +47,8 @@ typedef struct entry {
 
 /* The file. It begins as zeros. */
 typedef struct memory {
-    _Atomic uint64_t used, count; /* bytes behind this head, which may be more than there are; entries */
+    // `used`: bytes after this head, which may exceed the size of the file; `count`: number of entries
+    _Atomic uint64_t used, count;
     _Atomic uint64_t buckets[BUCKETS];
 } memory;
 
@@ -59,7 +60,7 @@ EXPORT nvrtcResult nvrtcGetPCHCreateStatus(nvrtcProgram program);
 struct _nvrtcProgram {
     nvrtcProgram real; /* NULL before the first compile that NVIDIA's library makes */
     char *source, *name;
-    char **headers, **names; /* headers: a text and its name in turn */
+    char **headers, **names; /* `headers` has a text, its name, the next text, and so on */
     int header_count, name_count;
     flow_fn *flow;
     void *flow_user;
@@ -67,7 +68,7 @@ struct _nvrtcProgram {
 };
 
 static struct {
-    void *library; /* NVIDIA's */
+    void *library; /* NVIDIA's library */
     memory *memory;
     size_t size;
 } with;

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""stand_ins.py BUILD SOURCE [--build]: checks that a broken optional dependency only leaves a part out, and never breaks the
-command.
+"""stand_ins.py BUILD SOURCE [--build]: checks that a broken optional dependency only removes its part of Kiln, and
+never breaks the command.
 
-For each optional dependency of the build there is a broken stand-in in front of PATH, PKG_CONFIG_PATH and
-CMAKE_PREFIX_PATH: a compiler wrapper that fails, one that prints rubbish, one of an MPI without headers, a package file
-that names missing files, one with an error, a header without its library, a library without its header, programs that
-crash. Each configuration must succeed, say in one line for each part what is left out and why, and compile and link the
-command with the same lines as BUILD. With --build the command is built and run too."""
+For each optional dependency of the build there is a broken stand-in at the front of PATH, PKG_CONFIG_PATH and
+CMAKE_PREFIX_PATH. These are compiler wrappers that fail, print rubbish or belong to an MPI without headers, package
+files that name missing files or have an error, a header without its library, a library without its header, and programs
+that crash. Each configuration must succeed. It must print one line for each part that is left out, with the reason, and
+compile and link the command with the same lines as BUILD. With --build the program also builds and runs the command."""
 import os
 import pathlib
 import re
@@ -16,7 +16,7 @@ import tempfile
 
 CRASH = "#!/bin/sh\nkill -SEGV $$\n"
 RUBBISH = "#!/bin/sh\necho '-I -L \"rubbish ;;) $(' ; exit 0\n"
-# What Debian's openmpi-bin has without libopenmpi-dev: a wrapper that answers, and no header.
+# Imitates Debian's openmpi-bin without libopenmpi-dev: the wrapper answers, and there is no header.
 NO_HEADERS = """#!/bin/sh
 case "$*" in
 *-showme:incdirs*) echo "HERE/absent/include" ;;
@@ -36,7 +36,7 @@ def package_file(name: str) -> str:
 
 
 FATAL = 'message(FATAL_ERROR "this package file is broken")\n'
-COMMON = { # in every configuration
+COMMON = { # every configuration has these stand-ins
     "bin/node": CRASH, "bin/rsvg-convert": CRASH, "bin/chromium": CRASH, "bin/chromium-headless-shell": CRASH,
     "bin/ptxas": CRASH, "bin/nvcc": CRASH, "bin/llvm-config": CRASH, "bin/ld.lld": CRASH, "bin/mpiexec": CRASH,
     "bin/python3": CRASH, "bin/abidiff": CRASH,
@@ -46,7 +46,7 @@ COMMON = { # in every configuration
     "lib/libcupti.so": "rubbish",
 } | {f"lib/cmake/{name}/{name}Config.cmake": FATAL
      for name in ("MPI", "LLVM", "Python", "Python3", "CUDAToolkit", "CUDA", "zstd", "lz4", "CUnit", "Threads", "PkgConfig")}
-# Name, further stand-ins, options of CMake, parts that are left out.
+# Each case has a name, further stand-ins, options of CMake, and the parts that are left out.
 CASES = [
     ("an mpicc that fails; a header of MPI without its library",
      {"bin/mpicc": FAILS, "include/mpi.h": "int MPI_Init(int *, char ***);\n"}, [], [MPI]),
@@ -62,7 +62,7 @@ CASES = [
 
 
 def settings(build: pathlib.Path) -> list[str]:
-    """The options that BUILD was configured with, so that its lines can be compared."""
+    """Returns the options with which BUILD was configured, so that the lines can be compared."""
     wanted = re.compile(r"^(CMAKE_BUILD_TYPE|CMAKE_C_COMPILER|CMAKE_C_FLAGS\w*|CMAKE_\w+_LINKER_FLAGS|CMAKE_INSTALL_PREFIX|"
                         r"CMAKE_C_COMPILER_LAUNCHER|KILN_(?!PYTHON\b)[A-Z_]+):(BOOL|STRING|PATH|FILEPATH|UNINITIALIZED)=(.*)$")
     found = [wanted.match(line) for line in (build / "CMakeCache.txt").read_text().splitlines()]
@@ -78,7 +78,7 @@ def commands(build: pathlib.Path) -> list[str]:
 
 
 def takes_another_mpi(made: pathlib.Path, environment: dict[str, str]) -> bool:
-    """Whether the plug-in is built with an MPI of the system, which FindMPI goes on to when a wrapper fails."""
+    """Tells whether the plug-in is built with an MPI of the system, which FindMPI tries after a wrapper has failed."""
     return subprocess.run(["cmake", "--build", made, "--target", "kiln_mpi"], env=environment, capture_output=True).returncode == 0
 
 
@@ -88,7 +88,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as work:
         here = pathlib.Path(work).resolve()
         made = here / "build"
-        usual = tuple((build / "left_out.txt").read_text().splitlines()) # on this machine, without any stand-in
+        # the parts that are left out on this machine without stand-ins
+        usual = tuple((build / "left_out.txt").read_text().splitlines())
         for name, files, options, left_out in CASES:
             stand_ins = here / "broken"
             subprocess.run(["rm", "-rf", stand_ins, made], check=True)

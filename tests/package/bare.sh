@@ -1,4 +1,4 @@
-# bare.sh - a bare Debian 12 in a new folder, for the scripts of this folder that try a package there (sourced by sh).
+# bare.sh - makes a bare Debian 12 in a new folder. The scripts of this folder source it, and try a package there.
 # shellcheck shell=sh
 #
 #   . "$(dirname "$0")/bare.sh"
@@ -20,7 +20,7 @@ trap end EXIT
 trap 'exit 1' HUP INT TERM
 say() { echo "== $*"; }
 fail() { echo "FAIL: $*" >&2; exit 1; }
-# Nothing of this machine's settings goes in, but what its network may need (of pip, of proxies).
+# Drops the settings of this machine. Only settings that its network may need are kept: those of pip and of proxies.
 for name in $(env | sed -n 's/^\(\(KILN\|CMAKE\|CUDA\)_[A-Za-z_]*\)=.*/\1/p') CC CFLAGS LDFLAGS LD_LIBRARY_PATH PYTHONPATH TMPDIR; do
     unset "$name"
 done
@@ -28,7 +28,7 @@ export HOME=/root DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 PATH=/usr/sbin:/
 inside() { chroot "$root" "$@"; }
 quietly() { inside "$@" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "$*"; }; }
 
-make_bare() { # BARE_ROOT is copied; without it debootstrap makes one
+make_bare() { # make_bare [BARE_ROOT]: copies BARE_ROOT; without BARE_ROOT debootstrap makes a system
     if [ $# -ge 1 ]; then
         cp -a "$1/." "$root"
     else
@@ -42,11 +42,13 @@ make_bare() { # BARE_ROOT is copied; without it debootstrap makes one
     quietly apt-get -q update
 }
 
-add_python() { # with pip's certificates, and without the libraries that a wheel must bring
+# installs Python and the certificates that pip needs, and checks that the libraries of a wheel are missing
+add_python() {
     quietly apt-get -q install -y --no-install-recommends python3 python3-venv ca-certificates
-    cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/" # this machine may be behind a proxy with a certificate of its own
+    # this machine may be behind a proxy that has its own certificate
+    cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
     for library in libyaml-0 libsqlite3 libjansson libelf libnvrtc libcuda; do
-        # Python itself needs SQLite in Debian's package, so that one does not show that the wheel has its own.
+        # Debian's Python needs SQLite itself, so the test cannot show that the wheel has its own SQLite.
         [ "$library" = libsqlite3 ] || ! inside ldconfig -p | grep "$library" || fail "the bare system has $library"
     done
 }

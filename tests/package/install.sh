@@ -31,7 +31,8 @@ get=$(inside kiln doctor --json | grep -o 'python3 -m pip install --target [^,(]
 [ -n "$get" ] || fail "kiln doctor does not say how to install the wheels"
 echo "$get"
 install python3-pip ca-certificates
-cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/" # this machine may be behind a proxy with a certificate of its own
+# this machine may be behind a proxy that has its own certificate
+cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 inside sh -c "$get" >"$root/log" 2>&1 || { cat "$root/log"; fail "what kiln doctor says does not work"; }
 inside kiln doctor
 

@@ -10,8 +10,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "FAIL: $*" >&2; exit 1; }
 
-export DEBFULLNAME='The tests' DEBEMAIL=tests@users.noreply.github.com # lintian knows hosts that cannot be
-# gzip: xz, by which packages are compressed otherwise, took a third of the test's time.
+# lintian refuses addresses at hosts that cannot exist.
+export DEBFULLNAME='The tests' DEBEMAIL=tests@users.noreply.github.com
+# With xz, the default, compression took a third of the test's time.
 cpack --config "$build/CPackConfig.cmake" -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip -G DEB -B "$work" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 cd "$work"
 soname=$(objdump -p "$build/engine/libkiln.so" | sed -n 's/^ *SONAME *//p')
@@ -20,7 +21,8 @@ set -- ./*.deb
 [ $# = 4 ] || fail "not four packages: $*"
 
 field() { dpkg-deb --field "$1"_*.deb "$2"; }
-has() { # PACKAGE PATTERN...: a file whose path matches; usr/lib may have the architecture's folder
+# PACKAGE PATTERN...: requires a file in the package whose path matches; usr/lib may have the architecture's folder
+has() {
     package=$1 && shift
     dpkg-deb --contents "$package"_*.deb | awk '{print $6}' >"$package.list"
     for pattern; do
@@ -38,14 +40,15 @@ has kiln usr/bin/kiln usr/libexec/kiln/kiln-worker usr/share/man/man1/kiln.1.gz 
     usr/share/zsh/vendor-completions/_kiln usr/share/fish/vendor_completions.d/kiln.fish usr/share/doc/kiln/copyright \
     usr/share/doc/kiln/README.md usr/share/doc/kiln/engine/spec/README.md usr/share/doc/kiln/engine/spec/KEYS.md
 has kiln-sim "$lib/kiln/libcuda\.so\.1" "$lib/kiln/libnvJitLink\.so\.13" "$lib/kiln/bin/nvcc" usr/share/doc/kiln-sim/copyright
-# Each link of the pages leads to a file of the same package, where Debian's names differ from the tree's.
+# Checks that each link of the pages leads to a file of the same package, because Debian's names differ from the names
+# in the tree.
 dpkg-deb -x kiln_*.deb tree
 python3 "$here/../book/links.py" pages tree/usr/share || fail "the pages have links that lead nowhere"
-# One file is in one package.
+# Checks that no file is in two packages.
 cat ./*.list | grep -v '/$' | sort | uniq -d >twice
 [ ! -s twice ] || fail "in two packages: $(cat twice)"
 
-# What they need is computed from the programs; what is not in Debian's main is not required.
+# The needed packages are computed from the programs. A package outside of Debian's main archive must not be required.
 for package in libkiln0 kiln; do
     for library in libyaml-0-2 libjansson4 libsqlite3-0 libxxhash0 libzstd1; do
         field "$package" Depends | grep -q "$library" || fail "$package does not depend on $library"
@@ -58,7 +61,8 @@ dpkg-deb --control libkiln0_*.deb control
 grep -qx 'libkiln 0 libkiln0 (>= .*)' control/shlibs && grep -qx 'libkiln-catalogue 0 libkiln0 (>= .*)' control/shlibs ||
     fail "libkiln0's shlibs: $(cat control/shlibs)"
 
-# A build folder for /usr/local has no folder of the architecture in its paths, as `cmake --preset package` has.
+# A build folder for /usr/local has no folder of the architecture in its paths. `cmake --preset package` makes paths
+# with this folder.
 without=
 grep -q "usr/lib/libkiln" libkiln0.list &&
     without=--suppress-tags=maintscript-calls-ldconfig,pkg-config-unavailable-for-cross-compilation

@@ -1,6 +1,6 @@
 #!/bin/sh
 # wheel.sh WHEEL [BARE_ROOT]: installs a wheel of tools/packaging/wheel.sh on a bare Debian 12 that has Python, and tunes a
-# kernel there. It prints the seconds of both; a reader judges them, as the network's share is large.
+# kernel there. It prints the seconds of both. A person judges them, because the network takes a large part.
 #
 # A maintainer runs the script by hand. It needs root, a Debian mirror and PyPI, and without BARE_ROOT also debootstrap.
 # BARE_ROOT and the mirror are those of install.sh.

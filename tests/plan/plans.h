@@ -1,4 +1,4 @@
-/* plans.h - what the suites of plans on a fake driver share: an engine, a spec with host functions, a plan. */
+/* plans.h - helpers that the suites of plans on a fake driver share: an engine, a spec with host functions, a plan. */
 #ifndef TEST_PLANS_H
 #define TEST_PLANS_H
 
@@ -41,7 +41,7 @@ static inline kiln_status host_input(void *user, kiln_call *call)
         ((float *)array->data)[i] = (float)i;
     return KILN_OK;
 }
-/* Takes what an input exported, and exports its double. */
+/* Reads the number of rows that an input exported, and exports twice this number. */
 static inline kiln_status host_derived(void *user, kiln_call *call)
 {
     (void)user;

@@ -17,7 +17,7 @@ static kiln_engine *engine;
 static kiln_spec *spec;
 static kiln_plan *plan;
 
-/* ---- what the tests share ---- */
+/* ---- shared helpers ---- */
 
 static void keep_log(void *user, kiln_log_level level, const char *message)
 {
@@ -26,7 +26,7 @@ static void keep_log(void *user, kiln_log_level level, const char *message)
         snprintf(logged, sizeof logged, "%s", message);
 }
 
-/* `rows` and an array of as many elements, 0, 1, 2, ... */
+/* Exports the number `rows`, and an array with this number of elements: 0, 1, 2, ... */
 static kiln_status host_matrix(void *user, kiln_call *call)
 {
     (void)user;
@@ -183,8 +183,8 @@ static const kiln__param *param(const char *variant, const char *name)
                    "    params: {BLOCK: {from: 2, to: 8, times: 2, default: 4}}\n    " LAUNCH(                            \
                        "add_one") "  wrong:\n    params: {BLOCK: 2}\n    " LAUNCH("add_two")
 
-/* Headers outside the source's folder. The capture puts all headers beside the source, and its spec names no
- * folders. */
+/* Tests headers that lie outside the source's folder. The capture puts all headers beside the source, and its spec
+ * names no folders. */
 static void test_headers(void)
 {
     kiln_error *error = NULL;
@@ -242,7 +242,7 @@ static void test_plain(void)
     kiln_error_free(error);
     error = NULL;
 
-    /* An expected value that is wrong is found. */
+    /* The test spoils one expected value in the capture. A run must report this element. */
     kiln_array want = read_file("fake-000/y.want.npy");
     ((float *)want.data)[2] = 32;
     CHECK_OK(kiln__npy_write(NULL, in(out, "fake-000/y.want.npy"), &want, &error), error);
@@ -315,7 +315,7 @@ static void test_in_place(void)
     empty_out();
 }
 
-/* An output that the kernel writes in part, and an output that already has the answer. */
+/* Tests an output of which the kernel writes only a part, and an output that already has the answer. */
 static void test_outputs_without_content(void)
 {
     kiln_error *error = NULL;
@@ -367,7 +367,7 @@ static void test_swap(void)
     empty_out();
 }
 
-/* Shapes that follow from params, and buffers that belong to a variant. */
+/* Tests shapes that depend on params, and buffers that belong to a variant. */
 static void test_shapes(void)
 {
     kiln_error *error = NULL;
@@ -437,8 +437,8 @@ static void test_inputs(void)
     close_all();
     empty_out();
 
-    /* The captured variant's own input, which only the application can make. The capture keeps its content for this
-     * BLOCK. */
+    /* Only the application can make the input of the captured variant. The capture keeps the content of this input for
+     * this BLOCK. */
     open_text("kiln: 1\nname: fake\nsource: fake.cu\nsizes: {default: {N: 4}}\n"
               "buffers:\n  x: {type: f32, shape: [N], fill: 1}\n  y: {type: f32, shape: [N], out: true}\n"
               "variants:\n  v:\n    params: {BLOCK: [2, 4], OTHER: [1, 2]}\n    let: {half: BLOCK * 2}\n"
@@ -607,7 +607,7 @@ static void test_environment(void)
     CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
     CHECK(count_out() == 2);
     CHECK_OK(kiln_capture(engine, &(kiln_capture_options){.size = sizeof(kiln_capture_options)}, &error), error);
-    CHECK_OK(kiln_capture(engine, NULL, &error), error); /* taken back */
+    CHECK_OK(kiln_capture(engine, NULL, &error), error); /* this call takes the request back */
     CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
     CHECK(count_out() == 2);
     CHECK(kiln_capture(engine, &(kiln_capture_options){.what = "x"}, NULL) == KILN_ERROR_ARGUMENT);

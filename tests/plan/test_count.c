@@ -236,7 +236,7 @@ static void numbers_are_those_of_the_host(void)
     teardown(&f);
 }
 
-/* Types that the kernel does not know are left to the host. */
+/* The kernel does not know these types, so the host compares them. */
 static void other_types_are_left(void)
 {
     static const kiln_type types[] = {KILN_f8e4m3, KILN_f8e5m2, KILN_complex64, KILN_complex128,

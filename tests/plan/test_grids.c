@@ -1,6 +1,6 @@
-/* The catalogue's stencils and convolutions on the simulated device. The grids lie at any address that a float may
- * have, in memory of the caller. A kernel neither reads nor writes anything beside them. The results are the same
- * bits at every address. All variants give the same bits, except separable. Skipped with a message if there is no
+/* The catalogue's stencils and convolutions on the simulated device. The grids lie in memory of the caller, at every
+ * address that a float may have. A kernel may not read or write memory beside the grids. The results must have the same
+ * bits at every address, and the same bits in all variants except `separable`. Skipped with a message if there is no
  * NVRTC. */
 #include <math.h>
 #include <string.h>

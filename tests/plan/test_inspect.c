@@ -95,7 +95,7 @@ static void what_is_not_known(void)
     const kiln_inspected_kernel *until = find(made, "until");
     CHECK(until->block[0] == 0 && until->blocks_per_sm == 0 && until->local_bytes >= 256);
     CHECK_TEXT(until->limited_by, "");
-    CHECK(strncmp(kiln_inspection_arch(made), "sm_", 3) == 0); /* the device's */
+    CHECK(strncmp(kiln_inspection_arch(made), "sm_", 3) == 0); /* the architecture of the device */
     kiln_inspection_free(made);
     made = NULL;
     CHECK(kiln_inspect(engine, spec, &(kiln_choice){.variant = "missing"}, "90", &made, &error) != KILN_OK && !made);

@@ -216,7 +216,7 @@ static void wrong_kernel_or_driver(void)
 
     error = NULL;
     open_maps(MAPS MAPPED("a, box: [2, 8]"));
-    engine->driver.cuTensorMapEncodeTiled_ = NULL; /* CUDA 11 */
+    engine->driver.cuTensorMapEncodeTiled_ = NULL; /* a driver of CUDA 11 lacks this function */
     CHECK(kiln_plan_launch(plan, NULL, &error) == KILN_ERROR_UNSUPPORTED);
     CHECK(strstr(kiln_error_message(error), "fake, or its driver, has no such tensor maps"));
     kiln_error_free(error);
@@ -381,7 +381,7 @@ static void refused_attributes(void)
     }
 }
 
-/* The driver's result has no numbers. The message has numbers, and says what to change. */
+/* The driver returns only an error code. Kiln's message must have numbers, and must say what to change. */
 static void refused_launches(void)
 {
     static const struct {

@@ -47,7 +47,8 @@ typedef struct task {
     uint32_t (*want)(unsigned from, unsigned i);
 } task;
 
-/* Runs from element `from` of one buffer to element `to` of the other, which held the same as the first. */
+/* Runs the plan with a source that begins at element `from` of x, and a target that begins at element `to` of y. Before
+ * the run, x and y have the same content. */
 static void move(kiln_plan *plan, const task *t, unsigned from, unsigned to)
 {
     kiln_error *error = NULL;

@@ -71,7 +71,8 @@ static void test_config(void)
     n.value.as.i = -3;
     config_fails(&(kiln_choice){.sizes = &n, .size_count = 1}, KILN_ERROR_ARGUMENT, "size N = -3 must not be negative");
     n.value = (kiln_value){KILN_FLOAT, {.f = 2.5}};
-    config_fails(&(kiln_choice){.sizes = &n, .size_count = 1}, KILN_ERROR_ARGUMENT, "size N = 2.5 is not an integer");
+    config_fails(&(kiln_choice){.sizes = &n, .size_count = 1}, KILN_ERROR_ARGUMENT,
+                 "size N = 2.5 is not an integer such as 4096");
     n.value = (kiln_value){KILN_INT, {.i = 1}};
     kiln__config *none;
     CHECK(kiln__config_make(engine, spec, &(kiln_choice){.sizes = &n, .size_count = 1}, &none, &error) ==
@@ -185,8 +186,8 @@ static void test_give_up(void)
         {6000, 0.0001, 1, 1},     /* the time exceeds twice the bound, and the clocks have had time to rise */
         {2000, 0.0001, 1, 3},     /* the same after the clocks have risen; on a busy host a nap may be longer */
         {2000, 0.0002, 3, 3},     /* the time exceeds the bound each time */
-        {2000, 0.00026, 7, 1000}, /* a contender: the time is within a few percent */
-        {2000, 0, 7, 1000},       /* no bound */
+        {2000, 0.00026, 7, 1000}, /* the time is within a few percent of the bound, so it is measured completely */
+        {2000, 0, 7, 1000},       /* 0 means that there is no bound */
     };
     kiln_error *error = NULL;
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {
@@ -258,7 +259,7 @@ static void test_clocks_and_energy(void)
     kiln_error *error = NULL;
     const kiln_result *result = NULL;
     kiln_run_options options = {.size = sizeof options, .flags = KILN_RUN_ENERGY};
-    for (int there = 0; there < 3; there++) { /* 0: no library, 1: one without a counter of energy, 2: all of it */
+    for (int there = 0; there < 3; there++) { /* 0: no NVML, 1: NVML without a counter of energy, 2: complete NVML */
         for (size_t i = 0; there && i < KILN__COUNT(names) - (there == 1); i++)
             setenv(names[i], values[i], 1);
         open_engine(NULL, false);
@@ -274,7 +275,7 @@ static void test_clocks_and_energy(void)
         CHECK(result->throttle == (there ? KILN_THROTTLE_POWER : 0) && result->temperature == (there ? 50 : 0));
         if (there < 2) {
             CHECK(result->power_watts == (there ? 300 : 0) && result->energy_joules == 0);
-        } else { /* 40 J a tenth of a second, for one launch of the hundreds: a busy host makes some of them longer */
+        } else { /* the fake NVML counts 40 J in each tenth of a second; a busy host makes some launches longer */
             CHECK(result->power_watts > 300 && result->power_watts < 500);
             CHECK(result->energy_joules > 40 * each && result->energy_joules < 4000 * each);
         }
@@ -436,7 +437,7 @@ static void test_inputs(void)
     close_all();
 }
 
-/* Errors of inputs: a host function that fails, and exports that do not exist. */
+/* Tests errors of inputs: a host function that fails, and exports that do not exist. */
 static void test_input_errors(void)
 {
     static const struct {
@@ -581,7 +582,7 @@ static void test_sampled(void)
 
 /* ---- sharing ---- */
 
-/* Does the same as add_one_host. First it looks at an export of the variant's own input, or at an export that does
+/* Does the same as add_one_host. First it reads an export of the variant's own input, or asks for an export that does
  * not exist. */
 static kiln_status host_curious(void *user, kiln_call *call)
 {

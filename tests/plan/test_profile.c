@@ -8,7 +8,7 @@
 
 #define SPEC KILN_SOURCE_DIR "/tests/cli/specs/add.yaml"
 static char cache[] = "/tmp/kiln-profile-XXXXXX";
-/* 300 elements, blocks of 32 threads: ten warps, of which the last has 12 elements to add. */
+/* 300 elements in blocks of 32 threads need ten warps. The last warp adds only 12 elements. */
 static const kiln_setting block = {"BLOCK", {KILN_INT, {32}}};
 static const kiln_choice choice = {.variant = "plain", .params = &block, .param_count = 1, .size_set = "tiny"};
 

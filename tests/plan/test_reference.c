@@ -113,9 +113,9 @@ static void test_found_again(void)
     enter();
     CU_ASSERT_EQUAL(count_calls(OF("{host: slow}"), "v", 8), 1);
     CU_ASSERT_EQUAL(count_calls(OF("{host: slow}"), "v", 8), 0);
-    CU_ASSERT_EQUAL(count_calls(OF("{host: slow}"), "v", 9), 1); /* another size */
+    CU_ASSERT_EQUAL(count_calls(OF("{host: slow}"), "v", 9), 1); /* the size differs */
     CU_ASSERT_EQUAL(count_calls(OF("{host: slow}"), "v", 9), 0);
-    /* another argument, and therefore another spec */
+    /* The argument `more` is part of the spec, so a change of it makes another spec. */
     CU_ASSERT_EQUAL(count_calls(OF("{host: slow, more: 2.5}"), "v", 8), 1);
     CU_ASSERT_EQUAL(count_calls(OF("{host: slow}") "about: other\n", "v", 8), 1);
     CU_ASSERT_EQUAL(count_calls(OF("{host: slow}"), "v", 8), 0);
@@ -160,7 +160,7 @@ static void test_not_kept(void)
         /* the reference may depend on the application's state */
         CU_ASSERT_EQUAL(count_calls(OF("{host: of_mine}"), "v", 8), 1);
         CU_ASSERT_EQUAL(count_calls(OF("{host: opens}"), "v", 8), 1); /* the reference may depend on the file */
-        /* data of the caller */
+        /* Kiln keeps no reference for data that the caller has written. */
         const float x[8] = {5, 6, 7};
         const int before = calls;
         kiln_error *error = NULL;
@@ -493,7 +493,7 @@ static void test_commands(void)
     write_file("reference.sh", script);
     CHECK(runs_command("sh, reference.sh"));
     CHECK(!runs_command("sh, reference.sh"));
-    CHECK(runs_command("sh, -e, reference.sh")); /* other words */
+    CHECK(runs_command("sh, -e, reference.sh")); /* the words of the command differ */
     CHECK(!runs_command("sh, -e, reference.sh"));
     strcat(script, "# changed\n");
     write_file("reference.sh", script);

@@ -57,7 +57,7 @@ static const char source[] =
     "    launch: {kernel: add_one, grid: [ceil_div(N, BLOCK)], block: [BLOCK], args: [x, y, N]}\n"
 
 static kiln_engine *engine;
-static bool missing; /* NVRTC */
+static bool missing; /* true: there is no NVRTC */
 
 static kiln_spec *parse(const char *text)
 {
@@ -69,7 +69,7 @@ static kiln_spec *parse(const char *text)
     return spec;
 }
 
-/* Runs the spec's variant; the status is `want` and the message holds `message`. */
+/* Runs the spec's variant. The status must be `want`, and the message must contain `message`. */
 static void run(const char *text, const char *variant, kiln_status want, const char *message, float *y, size_t count)
 {
     kiln_error *error = NULL;
@@ -136,7 +136,7 @@ static void test_relocatable(void)
     unsigned char object[64] = {0x7f, 'E', 'L', 'F', [16] = 1};
     CHECK(kiln__is_relocatable(object, sizeof object));
     CHECK(!kiln__is_relocatable(object, sizeof object - 1));
-    object[16] = 2; /* ET_EXEC: whole */
+    object[16] = 2; /* ET_EXEC: the file is linked completely */
     CHECK(!kiln__is_relocatable(object, sizeof object));
     CHECK(!kiln__is_relocatable(NULL, 0));
 }
@@ -336,7 +336,7 @@ static void test_threads(void)
     kiln_spec_free(spec);
 }
 
-/* The size is baked into the source, so another size is another program. */
+/* The size is a macro of the source, so a plan with another size needs another compile. */
 static void test_resize_baked(void)
 {
     kiln_spec *spec = missing ? NULL

@@ -13,7 +13,8 @@ static void test_steps(void)
                    "args: [y, i + 1, 2.0]}}]}\n",
               NULL);
     check_run(KILN_OK, NULL);
-    check_floats("y", (float[]){4, 2, 4, 3}, 4); /* .5 .5 2 3, then the first 1, 2, 3 doubled */
+    // before the repetition y is .5 .5 2 3; round i doubles the first i + 1 elements
+    check_floats("y", (float[]){4, 2, 4, 3}, 4);
     double z[4];
     uint16_t h[4];
     kiln_error *error = NULL;
@@ -45,7 +46,8 @@ static void test_swap(void)
     "      - launch: {kernel: gather, grid: [2], block: [1], args: [{struct: {list: {pointers: " list                  \
     "}, count: [i16, 3], add: [f32, 0.5]}}, y + 1]}\n"
 
-/* Structures, places in buffers, and lists of pointers. Launches that need the same list share it. */
+/* Tests structures, places in buffers, and lists of pointers as arguments. Launches that need the same list share
+ * it. */
 static void test_structures(void)
 {
     open_plan(

@@ -62,7 +62,7 @@ static void expect(kiln_plan *plan, const char *variant, int64_t op, size_t coun
     CHECK(bits == w.bits && at == w.at);
 }
 
-/* Returns the maximum() of IEEE 754-2019, and the place of the first element that has it. */
+/* Tests that a reduction gives the maximum() of IEEE 754-2019, and the place of the first element with this value. */
 static void test_order(void)
 {
     for (size_t v = 0; v < kiln_spec_variant_count(reduction); v++)
@@ -81,7 +81,7 @@ static void test_order(void)
         }
 }
 
-/* The least and the greatest element at each place, in warps, blocks and words that are not whole. */
+/* Puts the maximum at the first, the middle and the last place. The last warp, block and word are only partly full. */
 static void test_places(void)
 {
     static float x[3001];
@@ -151,7 +151,7 @@ static void open_memory(void)
         memory.host[i] = (int32_t)((i * 2654435761u) & 0x7fffffff) - 1000;
 }
 
-/* Vectors of 16 bytes where x begins at any element of a vector, and sums that exceed 2^32 many times. */
+/* Tests vectors of 16 bytes where x begins at any element of a vector, and sums that wrap around at 2^32 many times. */
 static void test_places_of_sums(void)
 {
     kiln_error *error = NULL;
@@ -278,9 +278,9 @@ static kiln_engine *open_small(char *path)
     return small;
 }
 
-/* The state that a launch leaves for the next launch: more than two waves, over arrays that become shorter and
- * longer. If blocks run in the order of their tickets, a look-back that takes an old note for a new one may not meet
- * an old note. So the test reads the count of launches too. */
+/* Tests the state that a launch leaves for the next launch. The launches have more than two waves, and their arrays
+ * become shorter and longer. A faulty look-back could take a note of an earlier launch for a new note. If blocks run in
+ * the order of their tickets, this fault may stay hidden. So the test reads the count of launches too. */
 static void test_launches(void)
 {
     static const struct {
@@ -322,7 +322,7 @@ static void test_launches(void)
     kiln_engine_close(engine);
 }
 
-/* The last block has more partial results than threads, over stretches of x. A launch leaves the count of blocks at
+/* Tests a last block that joins more partial results than it has threads. After each launch the count of blocks is
  * 0. */
 static void test_many(void)
 {
@@ -342,8 +342,8 @@ static void test_many(void)
     kiln_plan_close(plan);
 }
 
-/* Opens a plan whose spec launches only one kernel. In its variant the kernel follows others, and only arrays that are
- * too long for this test give it so much work. */
+/* Opens a plan whose spec launches only one kernel of a variant. In the variant itself, other kernels run before this
+ * kernel. Only arrays that are too long for this test would give it as much work there. */
 static kiln_plan *open_text(const char *text, kiln_spec **spec)
 {
     kiln_error *error = NULL;
@@ -352,7 +352,7 @@ static kiln_plan *open_text(const char *text, kiln_spec **spec)
     return *spec ? open_plan(*spec, NULL, NULL, 0) : NULL;
 }
 
-/* There are more results to join than threads. */
+/* Tests a join of more partial results than there are threads. */
 static void test_finish(void)
 {
     kiln_spec *spec;
@@ -379,7 +379,8 @@ static void test_finish(void)
     kiln_spec_free(spec);
 }
 
-/* Three whole tiles of sums and a partial one, once aligned to words of 16 bytes and once aligned to elements. */
+/* Tests three whole tiles of sums and a partial tile. The arrays are aligned once to words of 16 bytes, and once to
+ * elements. */
 static void test_sums_of_sections(void)
 {
     enum { SECTIONS = 50001 };

@@ -241,7 +241,7 @@ static void refused(void)
     end();
 }
 
-/* A texture for a kernel that wants a pointer, and a driver that refuses textures. */
+/* Tests a texture for a kernel that takes a pointer, and a driver that refuses textures. */
 static void wrong_kernel_or_driver(void)
 {
     kiln_error *error = NULL;

@@ -1,5 +1,5 @@
-"""gpu.py: the Python module on a GPU, with the memory and streams of CuPy and PyTorch. Without either, or without a
-GPU, it is skipped (exit 77). PYTHONPATH=BUILD/python python3 gpu.py"""
+"""gpu.py: tests the Python module on a GPU, with the memory and streams of CuPy and PyTorch. If both are missing, or
+without a GPU, the test is skipped (exit code 77). PYTHONPATH=BUILD/python python3 gpu.py"""
 import importlib
 import pathlib
 import sys
@@ -31,7 +31,8 @@ def torch_arrays(torch):
 
 
 def check(engine, library, make):
-    """A product on the other library's memory and stream, and its arrays over the plan's memory."""
+    """Tests a product on the memory and the stream of another library, and the arrays of that library over the plan's
+    memory."""
     spec = engine.load("matmul")
     stream, (a, b, p), to_host, transposed, over = make(library)
     stream.synchronize()  # to_host() copies on another one

@@ -29,7 +29,7 @@ except ImportError as missing:
     sys.exit(77)
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what it runs in the background with it ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background processes with SIGINT ignored
 SCALE = """
 kiln: 1
 name: scale
@@ -51,7 +51,8 @@ def by_numpy(call):
 
 @contextlib.contextmanager
 def stand_in(name, members):
-    """Within the block `import name` gives a module with these members; None: there is no such module."""
+    """Replaces a module within the block: `import name` gives a module with these members. If `members` is None, there
+    is no such module."""
     before = sys.modules.get(name)
     sys.modules[name] = members if members is None else types.SimpleNamespace(**members)
     try:
@@ -423,7 +424,8 @@ class Lifetimes(Case):
                 use()
 
     def test_nothing_is_left(self):
-        """With an allocator that counts: closed, collected one by one, and collected as one cycle."""
+        """Tests with a counting allocator that objects are freed when they are closed, collected one by one, or
+        collected as a cycle."""
         libc = ctypes.CDLL(None)
         libc.realloc.restype, libc.realloc.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t]
         libc.free.argtypes = [ctypes.c_void_p]
@@ -515,7 +517,7 @@ class Lifetimes(Case):
         self.assertEqual((results, self.engine._pointer), ([1], None))
 
     def test_collected_in_a_callback(self):
-        """Freed when the library has returned."""
+        """Tests that an object is freed only after the library has returned."""
         plans, seen = [self.spec.plan()], []
 
         def callback(progress, sample):
@@ -528,7 +530,7 @@ class Lifetimes(Case):
         self.assertEqual((seen, _objects._waiting), ([1] * 6, []))
 
     def test_fork(self):
-        """The child frees nothing that is its parent's."""
+        """Tests that a forked child frees no object of its parent."""
         code = """if True:
             import kiln, os, sys
             engine = kiln.Engine("sim")
@@ -570,7 +572,8 @@ class Tunes(Case):
             self.assertEqual(frame, rows)
 
     def test_flags_are_bools(self):
-        """The header says of an int that it is 0 or 1 in a comment that begins with "1 means", or by the kind FLAG."""
+        """Tests the list of ints that are 0 or 1. The header marks such an int by a comment that begins with "1 means",
+        or by the kind FLAG."""
         from kiln._objects import FLAGS
         text = "".join((SOURCE / "engine/include" / name).read_text() for name in ("kiln.h", "kiln_tune.h"))
         text = re.sub(r"-1 means only records[^\n]*", "", text)  # of a filter, which has three values
@@ -588,7 +591,7 @@ class Tunes(Case):
         self.assertNotIsInstance(tuning.totals.verified, bool)  # a count
 
     def unnamed(self):
-        """An engine that took the device for machines without a GPU, on any machine."""
+        """Returns an engine with the default device of machines without a GPU, on any machine."""
         engine = kiln.Engine("sim:h200")
         self.addCleanup(engine.close)
         engine._named = ""
@@ -596,7 +599,8 @@ class Tunes(Case):
         return engine
 
     def test_ranks_as_the_command(self):
-        """Without a device by name: answers at `tiny`, estimates at the first sizes, and a minute as the limit."""
+        """Tests a sweep without a named device: it checks answers at `tiny`, estimates times at the first sizes, and
+        ends after a minute."""
         asked, sweep = [], kiln.Spec.tune.__globals__["tune"]
 
         def kept(*arguments, **members):
@@ -619,7 +623,8 @@ class Tunes(Case):
         self.assertEqual({sample.variant for sample in spec.tune().samples}, {"small"})
 
     def test_a_sweep_whose_work_depends_on_data(self):
-        """It cannot be estimated from a few blocks, so it is swept at the small sizes, as the command does."""
+        """Tests a spec whose times cannot be estimated from a few blocks. The sweep uses the small sizes, as the
+        command does."""
         engine = self.unnamed()
         engine.register_host("three", lambda call: call.export("n", 3), "input")
         text = SCALE.replace("buffers:", "inputs: {made: {host: three}}\nbuffers:").replace("flops: N", "flops: made.n")
@@ -663,7 +668,7 @@ class Tunes(Case):
             self.spec.tune(strategy="guessing")
 
     def test_examples(self):
-        """Every example of the page, in its order, in one program."""
+        """Runs all examples of the page, in their order, in one program."""
         text = (SOURCE / "tools/python/README.md").read_text()
         examples = re.findall(r"```python\n(.*?)```", text, re.S)
         self.assertGreaterEqual(len(examples), 3)
@@ -689,7 +694,7 @@ class Tunes(Case):
         self.assertTrue(shown.getvalue().endswith("\n"))
 
     def test_interrupt(self):
-        """In a kernel that does not end: only `stop` can end it."""
+        """Tests a kernel that does not end. Only `stop` can end it."""
         spin = self.engine.load(SOURCE / "tests/cli/specs/endless/spin.yaml")
         plan = spin.plan()
         before = signal.getsignal(signal.SIGINT)
@@ -795,7 +800,7 @@ class References(Case):
             return factor * x
         self.assertTrue(self.run_with().verified)
         self.assertEqual(seen, {"shape": (50,), "N": 50, "factor": 3.0, "word": "none"})
-        self.assertEqual(by_decorator(np.ones(2), 2).tolist(), [3, 3])  # it is still the function
+        self.assertEqual(by_decorator(np.ones(2), 2).tolist(), [3, 3])  # the decorated name is still the function
 
         @self.engine.reference(name="other")
         def in_a_dict(x):
@@ -816,7 +821,7 @@ class References(Case):
             self.engine.reference("y")(lambda *arrays: arrays)
 
     def test_arrays_of_cupy(self):
-        """With a stand-in for CuPy: its arrays are no NumPy arrays, and get() copies one to the host."""
+        """Tests with a stand-in for CuPy. Its arrays are no NumPy arrays, and get() copies an array to the host."""
         class Device:
             def __init__(self, array):
                 self.array = np.array(array)
@@ -1018,7 +1023,7 @@ class Problems(Case):
                          '{a: [x, "1", "a: b", f(A, B * 2), "a, b", "true", true, null, 1.5, 2.0]}')
 
     def values_in_spec(self, values, **changed):
-        """The values of the param T, written to a spec and read from it."""
+        """Writes values of the param T to a spec, and returns the values that are read from it."""
         params = {"BLOCK": [32], "ITEMS": [1], "T": values}
         with kiln.Problem(**self.described(params=params, **changed)).open("sim") as spec:
             return spec.params()["T"]
@@ -1119,7 +1124,8 @@ class Types(unittest.TestCase):
         if not importlib.util.find_spec("mypy"):
             print("SKIP extra: test_mypy: there is no mypy")
             return
-        kept = pathlib.Path(kiln.__file__).parents[1] / ".mypy"  # in the build tree: NumPy's stubs take long to read
+        # the cache is in the build tree, because NumPy's stubs take long to read
+        kept = pathlib.Path(kiln.__file__).parents[1] / ".mypy"
         done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(kept),
                                str(SOURCE / "tools/python/kiln")], text=True, capture_output=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -1131,13 +1137,13 @@ class Installed(Case):
             return next(line.split(None, 5)[5].strip() for line in maps if f"/{name}" in line)
 
     def test_nvrtc_of_a_wheel(self):
-        """In site-packages NVIDIA's wheels lie beside the package, and NVRTC is taken from there."""
+        """Tests an installation in site-packages. NVIDIA's wheels lie beside the package, and Kiln uses their NVRTC."""
         with kiln.Engine("sim", cache=False, workers=False) as engine: # it compiles in this process
             engine.parse(SCALE.replace("against: {host: by_numpy}", "against: {variant: default}"),
                          str(SOURCE / "tests/python/scale.yaml")).plan().close()
         nvrtc, library = pathlib.Path(self.mapped("libnvrtc.so")), self.mapped("libkiln.so")
         soname = ".".join(nvrtc.name.split(".")[:3]) # libnvrtc.so.12 of libnvrtc.so.12.8.93
-        # A build looks first where tools/setup.sh unpacks wheels. This copy is of a machine that has no such folder.
+        # A build looks first where tools/setup.sh unpacks wheels. This copy imitates a machine without this folder.
         settings = pathlib.Path(kiln.__path__[0]).parents[1].joinpath("CMakeCache.txt").read_text()
         root = re.search(r"^KILN_CUDA_ROOT:\w+=(.*)$", settings, re.M)[1].encode()
         elsewhere = pathlib.Path(library).read_bytes().replace(root + b"/", b"/absent".ljust(len(root), b"-") + b"/")

@@ -21,7 +21,7 @@ from kiln import reference  # noqa: E402  (behind the stand-ins)
 
 
 class Float64(float):
-    """Like a number of NumPy 2."""
+    """Imitates a number of NumPy 2."""
 
     def __repr__(self):
         return f"np.float64({float(self)!r})"

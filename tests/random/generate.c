@@ -19,11 +19,11 @@ typedef struct generator {
     size_t length, capacity;
     unsigned labels, depth;
     unsigned mask;  /* the %m register with the mask of the active lanes */
-    unsigned masks; /* used */
+    unsigned masks; /* the number of %m registers in use */
     bool uniform;   /* true: all live threads of the block come here together */
     /* true: in a function, which uses registers only, and neither memory of the kernel nor warp operations */
     bool in_function;
-    int breaks, skips; /* the labels that leave the innermost loop, and that continue it; -1: none */
+    int breaks, skips; /* the labels that leave the innermost loop and that continue it; -1: there is no such label */
 } generator;
 
 uint64_t random_next(uint64_t *state)
@@ -175,7 +175,7 @@ static void arithmetic(generator *g)
 /* ---- memory ---- */
 
 static const char *const memory[] = {
-    /* the inputs, by an index that depends on data: a word, vectors, a byte */
+    /* reads the inputs at an index that depends on data: a word, vectors, a byte */
     "and.b32 %a, $r, 1023;mad.wide.u32 %b, %a, 4, %in;ld.global<||.nc>.<u32|s32|b32> $r, [%b]",
     "and.b32 %a, $r, 1022;mad.wide.u32 %b, %a, 4, %in;ld.global.v2.u32 {<%r0|%r1|%r2|%r3>, %r9}, [%b]",
     "and.b32 %a, $r, 1020;mad.wide.u32 %b, %a, 4, %in;ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%b]",
@@ -207,7 +207,7 @@ static const char *const atomics[] = {
     "atom.shared.<add.u32|min.s32|max.u32|and.b32|xor.b32> $r, [%slot+12], $r",
 };
 
-/* ---- lanes together: %mask is the lanes that are here ---- */
+/* ---- operations between lanes; %mask has the lanes that execute them ---- */
 
 static const char *const together[] = {
     "vote.sync.ballot.b32 $r, <|!>$p, %mask",
@@ -216,8 +216,8 @@ static const char *const together[] = {
     "and.b32 %a, $r, 3;match.any.sync.b32 $r, %a, %mask",
     "match.all.sync.b32 $r|$p, $r, %mask",
 };
-/* A shuffle: %a is the value that came, and %c the lane that sent it. The kernel ignores a value from a lane that
- * does not take part. */
+/* Shuffles. %a is the received value, and %c is the lane that sent it. The kernel ignores a value from a lane that does
+ * not take part. */
 static const char *const shuffles[] = {
     "mov.b32 %c, <0|1|5|17|31|32>;mov.b32 %x, $r;shfl.sync.idx.b32 %a|%q, %x, %c, 31, %mask",
     "mov.b32 %c, <1|2|3|8|16|31>;mov.b32 %x, $r;shfl.sync.bfly.b32 %a|%q, %x, %c, 31, %mask;xor.b32 %c, %c, %lane",
@@ -336,7 +336,7 @@ static void loop(generator *g)
         g->masks -= 2;
 }
 
-/* Writes a switch: several ways, chosen by an index, without warp operations inside. */
+/* Writes a switch: an index chooses one of several ways. The ways have no warp operations. */
 static void many(generator *g)
 {
     unsigned first = g->labels, ways = 2 + below(g, 4), end = first + ways;
@@ -399,7 +399,7 @@ static void statements(generator *g, unsigned count)
         statement(g);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole kernel ---- */
 
 static void registers(generator *g)
 {

@@ -96,7 +96,7 @@ static uint64_t mix(uint64_t hash, const void *data, size_t bytes)
     return hash;
 }
 
-/* Returns words of all kinds: random bits, small numbers, edges, floats near one. */
+/* Makes inputs of all kinds: random bits, small numbers, edge values, floats near one. */
 static void make_inputs(uint64_t seed, uint32_t in[RANDOM_INPUTS])
 {
     static const uint32_t edges[] = {0,           1,           2,           UINT32_MAX,  0x80000000u,
@@ -161,7 +161,7 @@ static bool run(device *d, uint64_t seed, unsigned cut, unsigned level, outcome 
     const char *name = "?";
     d->driver.cuGetErrorName_(r, &name);
     snprintf(o->error, sizeof o->error, "%s: %s %s", what, name, log);
-    return !module || d->driver.simulator; /* a fault */
+    return !module || d->driver.simulator; /* false after a fault on a GPU, which loses the device */
 }
 
 /* ---- commands ---- */
@@ -292,7 +292,7 @@ static int compare(const options *o, device *d, device *gpu, outcome *got, outco
             continue;
         bad++;
         unsigned cut = 0;
-        for (; whole; cut++) { /* seldom more than thirty rounds; in the last round the kernel is whole */
+        for (; whole; cut++) { /* this seldom takes more than thirty rounds; in the last round the kernel is complete */
             run(d, seed, cut, 4, got);
             whole = run(gpu, seed, cut, 4, want);
             if (!agree(got, want) || cut >= got->kernel.statements)

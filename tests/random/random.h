@@ -19,8 +19,8 @@ typedef struct random_kernel {
     unsigned statements; /* number of statements at the top level of the kernel's body */
 } random_kernel;
 
-/* The kernel of a seed, cut after `most` top-level statements of its body: for making a failing one smaller. Exits with
- * a message where memory ends: a test program may. */
+/* Makes the kernel of a seed. Leaves out all top-level statements of its body after the first `most` ones, which helps
+ * to make a failing kernel smaller. If memory runs out, exits with a message, because only test programs call it. */
 void random_kernel_make(uint64_t seed, unsigned most, random_kernel *kernel);
 
 /* xorshift64*, S. Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled" (2016). */

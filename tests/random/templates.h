@@ -1,5 +1,5 @@
-/* templates.h - registers of random kernels, and instructions over them as templates: generate.c says how they are
- * written. tests/fuzz/fuzz_jit.c has them, too. */
+/* templates.h - the registers of random kernels, and templates of instructions with these registers. generate.c
+ * explains the notation. tests/fuzz/fuzz_jit.c uses the templates too. */
 #ifndef RANDOM_TEMPLATES_H
 #define RANDOM_TEMPLATES_H
 
@@ -16,7 +16,7 @@ static const struct kind {
 } kinds[] = {
     {'r', "r", R32, NULL},
     {'s', "r", R32, "0|1|-1|2|31|32|33|255|65535|65536|2147483647|-2147483648|16777216|1431655765"},
-    {'n', "r", R32, "0|1|7|8|15|16|17|31|32|33|63"}, /* how far to shift */
+    {'n', "r", R32, "0|1|7|8|15|16|17|31|32|33|63"}, /* shift counts */
     {'d', "d", R64, NULL},
     {'l', "d", R64, "0|1|-1|63|64|65|4294967295|4294967296|9223372036854775807|-9223372036854775808"},
     {'f', "f", F32, NULL},
@@ -89,7 +89,7 @@ static const char *const integer16[] = {
     "mad.lo.<u16|s16> $h, $h, $h, $h",
 };
 static const char *const single[] = {
-    /* the destination is chosen second: rounding and the other modifiers are chosen before it */
+    /* rounding and the other modifiers are chosen first, and the destination second */
     "mov.f32 $f, $e;<add|sub|mul>.<rn|rz|rm|rp><|.ftz><|||.sat>.f32 $1, $e, $e",
     "mov.f32 $f, $e;fma.<rn|rz|rm|rp><|.ftz><|||.sat>.f32 $1, $e, $e, $e",
     "mov.f32 $f, $e;div.<rn|rz|rm|rp><|.ftz>.f32 $1, $e, $e",

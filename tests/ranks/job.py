@@ -3,7 +3,7 @@
 
     job.py BUILD SOURCE                  the test: a few rounds of each kind
     job.py BUILD SOURCE --rounds N [--seed S] [--size N]   N rounds in which ranks are killed, stopped and delayed
-    job.py BUILD SOURCE --pace RANKS... [--ms 500]   how near to linear RANKS ranks are, where each sample takes --ms of sleep
+    job.py BUILD SOURCE --pace RANKS... [--ms 500]   the speedup by RANKS ranks, if each sample sleeps for --ms
 
 Each round checks that the answer and the store contain the samples that a single process makes, each once, whatever
 happened to the ranks. If the leader was killed, the same command must continue from the store."""
@@ -44,13 +44,13 @@ CONFIGURATIONS = {(0, 0)} | {(a, b) for a in range(1, 7) for b in range(1, 4)}
 
 
 def slow(build, ms):
-    """The environment in which each sample takes so much longer."""
+    """Returns an environment in which each sample takes this much longer."""
     return {"KILN_WORKER": str(build / "tests/planted_worker"), "KILN_PLANTED_WORKER": str(build / "tools/kiln-worker"),
             "KILN_PLANTED_MS": str(ms)}
 
 
 class Job:
-    """The processes of one sweep, in a folder of its own."""
+    """Holds the processes of one sweep, in a separate folder."""
 
     def __init__(self, build, folder, size, options=(), lease=20, environment=None, ranks_environment=None,
                  device=("-d", "sim"), leader_last=False):
@@ -74,13 +74,13 @@ class Job:
                                                     start_new_session=True)
 
     def wait_for_sockets(self, ranks):
-        """Until they have joined, and some time more, in which they may try to end."""
+        """Waits until the ranks have joined, and for some more time, in which they may try to end."""
         while not all((self.folder / str(rank)).exists() for rank in ranks):
             time.sleep(0.01)
         time.sleep(0.5)
 
     def wait(self):
-        """The leader's exit code; all others have ended too, or are killed."""
+        """Returns the leader's exit code. All other ranks have ended then, or are killed."""
         code = self.processes[0].wait()
         for process in self.processes[1:]:
             if code != 0:
@@ -94,7 +94,8 @@ class Job:
 
     def errors(self, rank=0):
         lines = (self.folder / f"err{rank}").read_text().splitlines(True)
-        said = ("compile workers are not confined", "kernels run without a sandbox")  # of the machine or the build
+        # these warnings depend on the machine or the build
+        said = ("compile workers are not confined", "kernels run without a sandbox")
         return "".join(line for line in lines if not any(text in line for text in said))
 
 
@@ -124,7 +125,7 @@ def params_of(sample):
 
 
 def check_samples(build, folder, job):
-    """Every configuration once, and right, in the answer and in the store."""
+    """Checks that every configuration is once in the answer and once in the store, with the right result."""
     samples = job.answer()["samples"]
     got = collections.Counter(params_of(s) for s in samples)
     check(set(got) == CONFIGURATIONS and max(got.values()) == 1, f"samples: {sorted(got.items())}", job)
@@ -151,7 +152,7 @@ def forget_samples(folder):
 # ---- rounds ----
 
 def plain(build, folder):
-    """Nothing happens; all ranks measure, and nothing is said."""
+    """Tests a sweep without trouble: all ranks measure, and there is no message."""
     job = Job(build, folder, 3)
     check(job.wait() == 0, "the sweep failed", job)
     check_samples(build, folder, job)
@@ -160,7 +161,7 @@ def plain(build, folder):
 
 
 def wrong_world(build, folder):
-    """Each process is alone in the MPI's world, though the launcher started two."""
+    """Tests a wrong launch: each process is alone in the MPI's world, although the launcher started two."""
     job = Job(build, folder, 2, environment={"KILN_TEST_WORLD": "1"})
     check(job.wait() != 0, "a mis-launch was not noticed", job)
     check("MPICH's mpiexec started 2 tasks, but a test's sockets sees 1" in job.answer()["error"]["message"],
@@ -168,7 +169,7 @@ def wrong_world(build, folder):
 
 
 def no_worker(build, folder, leader_last):
-    """Ranks that cannot work say so, also before their leader listens, and nobody waits for them."""
+    """Tests ranks that cannot work. They report this, also before their leader listens, and nobody waits for them."""
     forget_samples(folder)
     job = Job(build, folder, 3, ranks_environment=lambda rank: {"KILN_DEVICE": "sim:nothing"} if rank else {}, device=(),
               leader_last=leader_last)
@@ -178,7 +179,7 @@ def no_worker(build, folder, leader_last):
 
 
 def unlike(build, folder):
-    """Two models of devices: two sweeps, and one store."""
+    """Tests two models of devices, which give two sweeps and one store."""
     forget_samples(folder)
     job = Job(build, folder, 5, ranks_environment=lambda rank: {"KILN_DEVICE": "sim:ampere"} if rank in (2, 4) else {},
               device=(), options=["--log-level", "info"])
@@ -198,7 +199,8 @@ def unlike(build, folder):
 
 
 def unlike_failed(build, folder):
-    """One of two sweeps cannot begin, or its leader is lost: the other's answer is there, and what is missing is said."""
+    """Tests two sweeps, of which one cannot begin or loses its leader. The answer of the other sweep is there, and a
+    message names the missing one."""
     forget_samples(folder)
     of_rank = lambda rank: {"KILN_DEVICE": "sim:ampere", "KILN_STORE": "/dev/null/samples.db"} if rank == 1 else {}
     job = Job(build, folder, 2, ranks_environment=of_rank, device=())
@@ -220,7 +222,7 @@ def unlike_failed(build, folder):
 
 
 def below(process):
-    """A process and all that it started, by their numbers."""
+    """Returns the ids of a process and of all its descendants."""
     parents = {}
     for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -234,7 +236,8 @@ def below(process):
 
 
 def cores_of(process):
-    """The cores that a process that measures may run on; None: it is no such process, or has ended."""
+    """Returns the cores on which a measuring process may run. Returns None if the process does not measure, or has
+    ended."""
     try:
         status = pathlib.Path(f"/proc/{process}/status").read_text()
         if b"--run" not in pathlib.Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0"):
@@ -245,7 +248,8 @@ def cores_of(process):
 
 
 def near(build, folder):
-    """Of several ranks each measures on the cores that are near its device; ranks themselves stay on all, for compiles."""
+    """Tests that each of several ranks measures on the cores near its device. The ranks themselves may use all cores,
+    for compiles."""
     mine = sorted(os.sched_getaffinity(0))
     if len(mine) < 2:
         print("SKIP cores: near: there is one core")
@@ -268,7 +272,7 @@ def near(build, folder):
 
 
 def lead_only(build, folder):
-    """Rank 0 measures nothing; without another rank that can, it says so."""
+    """Tests a rank 0 that measures nothing. If no other rank can measure, rank 0 reports this."""
     forget_samples(folder)
     job = Job(build, folder, 3, options=["--lead-only"])
     check(job.wait() == 0, "the sweep failed", job)
@@ -281,16 +285,17 @@ def lead_only(build, folder):
 
 
 def disturbed(build, folder, seed, size):
-    """Ranks are killed, and stopped for a while or for longer than their lease; now and then the leader is killed and the
-    command is given again. What is done, and when, comes from the seed; what it hits does not matter for what is held."""
+    """Kills ranks, and suspends them for a while or for longer than their lease. Now and then it kills the leader and
+    runs the command again. The seed decides the actions and their times. The checks hold whatever an action
+    interrupts."""
     dice = random.Random(seed)
     forget_samples(folder)
     if dice.random() < 0.3:
         shutil.rmtree(folder / "cache", ignore_errors=True)
     lease = dice.choice([1, 4])
     environment = slow(build, dice.choice([0, 10, 40]))
-    # LeakSanitizer traces its own process as it ends, and waits for ever where SIGSTOP comes in between. The other jobs look
-    # for leaks.
+    # LeakSanitizer traces its own process when the process ends. If SIGSTOP comes then, it waits for ever. The other
+    # jobs look for leaks.
     environment["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
     done = collections.Counter()
     for attempt in range(20):
@@ -308,7 +313,7 @@ def disturbed(build, folder, seed, size):
         if leader:
             done["leader"] += job.processes[0].poll() is None
             signal_to(job.processes[0], signal.SIGKILL)
-        if lease > 1: # one that is stopped would hold the sweep for so long
+        if lease > 1: # a suspended rank would hold up the sweep for the whole lease
             time.sleep(0.2)
             for process in job.processes:
                 signal_to(process, signal.SIGCONT)
@@ -322,12 +327,12 @@ def disturbed(build, folder, seed, size):
 
 
 def pace(build, folder, counts, ms):
-    """How near so many ranks come to a device's own pace, where it takes so long for each sample; the code is in the cache.
-    Linear: as if nothing but the device took time."""
+    """Measures the speedup by several ranks, if a device takes a fixed time for each sample and the code is in the
+    cache. The speedup is linear if only the devices take time."""
     for count in counts:
         spec = SPEC.replace("A: [1, 2, 3, 4, 5, 6]", f"A: [{', '.join(map(str, range(1, count * 10 + 1)))}]")
         (folder / "job.yaml").write_text(spec)
-        for slowly in (0, ms): # the first compiles
+        for slowly in (0, ms): # the first round compiles
             forget_samples(folder)
             job = Job(build, folder, count if slowly else 2, options=["--no-verify", "-v", "plain", "--isolate"],
                       environment=slow(build, ms) if slowly else None)
@@ -348,7 +353,7 @@ def main():
     parser.add_argument("--ms", type=int, default=500)
     given = parser.parse_args()
     build = given.build.resolve()
-    # sockets have short names
+    # the path of a socket must be short
     with tempfile.TemporaryDirectory(prefix="kiln-job-", dir="/tmp") as name:
         folder = pathlib.Path(name)
         prepare(folder)

@@ -1,5 +1,5 @@
-/* socket_plugin.c - a transport of Kiln's jobs for tests, without an MPI: a datagram socket of each rank in the folder
- * $KILN_TEST_RANKS. A rank may be killed, and the others live. job.py starts the ranks. */
+/* socket_plugin.c - a transport of messages between ranks for tests, without an MPI. Each rank has a datagram socket in
+ * the folder $KILN_TEST_RANKS. If a rank is killed, the other ranks go on. job.py starts the ranks. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -17,7 +17,8 @@ typedef struct letter {
     /* a piece that is not sent yet, because the receiver's queue is full or the receiver does not listen yet */
     struct letter *next;
     int to;
-    size_t length; /* the length of the piece: a byte that is 1 at the end of a message, then bytes of the message */
+    // the length of the piece; its first byte is 1 in the last piece of a message, and the bytes of the message follow
+    size_t length;
     char bytes[PIECE + 1];
 } letter;
 
@@ -71,7 +72,7 @@ static bool send_one(void *self, int to, const void *bytes, size_t length)
     for (size_t at = 0; at < length; at += PIECE, last = &(*last)->next) {
         letter *made = malloc(sizeof *made);
         if (!made)
-            abort(); /* half of a message would arrive */
+            abort(); /* otherwise only a part of a message would arrive */
         const size_t left = length - at, part = left < PIECE ? left : PIECE;
         made->next = NULL;
         made->to = to;

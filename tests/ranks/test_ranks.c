@@ -1,5 +1,6 @@
-/* The leader of a job against ranks that are a list of messages: programs on other machines, leases, ranks that are late or
- * gone; all by the order of messages and a clock that the test sets. And how a launcher is recognised. */
+/* The leader of a job. A list of messages plays the ranks: programs on other machines, leases, ranks that are late or
+ * lost. The test decides the order of the messages, and sets the clock. The suite also tests how a launcher is
+ * recognised. */
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -220,7 +221,7 @@ static void test_ended_here(void)
     uint64_t first = message.channel;
     CHECK(next(&j, &to, &message) && message.kind == KILN__RELAY_END && message.channel == first);
     CHECK(next(&j, &to, &message) && message.kind == KILN__RELAY_START && message.channel != first);
-    say_data(&j, 1, first, "late"); /* an answer to an abandoned request, which does not belong to the next request */
+    say_data(&j, 1, first, "late"); /* an answer to an abandoned request; the next request must not get it */
     step(&j, SECOND);
     CHECK(kiln__child_is_gone(&other) == false);
     CHECK(j.ranks->late == 1);
@@ -247,7 +248,7 @@ static void test_lost(void)
     step(&j, 6 * SECOND);
     beat(&j, 2);
     step(&j, 10 * SECOND);
-    CHECK(!kiln__child_place_gone(&lost)); /* 9 of the 10 seconds of the lease */
+    CHECK(!kiln__child_place_gone(&lost)); /* 9 of the 10 seconds of the lease have passed */
     CHECK_TEXT(j.log, "");
     step(&j, 12 * SECOND);
     CHECK(kiln__child_place_gone(&lost) && !kiln__child_place_gone(&kept));
@@ -260,7 +261,7 @@ static void test_lost(void)
     CHECK(kiln__child_start(&(kiln__child){.socket = -1, .place = lost.place}, program) == EHOSTDOWN);
     CHECK(!next(&j, &to, &message));
 
-    /* the rank was only stopped for a while. It gets QUIT, and its answer is dropped */
+    /* The rank was only suspended for a while. It gets QUIT, and its answer is dropped. */
     say_data(&j, 1, channel, "late");
     step(&j, 13 * SECOND);
     CHECK(next(&j, &to, &message) && to == 1 && message.kind == KILN__RELAY_QUIT);
@@ -356,7 +357,7 @@ static void test_answers(void)
     say(&j, 1, &text);
     beat(&j, 2);
     step(&j, 10 * SECOND);
-    step(&j, 19 * SECOND); /* rank 1 has nothing more to say, and rank 2 was heard */
+    step(&j, 19 * SECOND); /* rank 1 has given its answer, and rank 2 has sent a heartbeat */
     CHECK_TEXT(j.log, "");
     step(&j, 21 * SECOND);
     CHECK_TEXT(j.log, "rank 2 (node2, cuda:2) has sent no message for 10 s: the results of its sweep are not shown\n");
@@ -517,7 +518,7 @@ static void test_no_plugin(void)
     kiln_error *error = NULL;
     forget_launchers();
     kiln_ranks_options options = {.size = sizeof options, .plugin = "/nowhere/libkiln-mpi.so"};
-    CHECK(kiln_ranks_open(&options, &ranks, &error) == KILN_OK && !ranks); /* nobody started several */
+    CHECK(kiln_ranks_open(&options, &ranks, &error) == KILN_OK && !ranks); /* no launcher started several processes */
     options.required = 1;
     CHECK(kiln_ranks_open(&options, &ranks, &error) == KILN_ERROR_NOT_FOUND && !ranks);
     CHECK(strstr(kiln_error_message(error), "/nowhere/libkiln-mpi.so") != NULL);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# release.sh SOURCE_FOLDER: what tools/release.sh --quick accepts, and that it refuses each fault that is planted, in a
-# repository that this test makes.
+# release.sh SOURCE_FOLDER: tests in a new repository that tools/release.sh --quick accepts a good state, and that it
+# refuses each planted fault.
 set -eu
 source=$1
 command -v git >/dev/null || { echo "SKIP tool: there is no git"; exit 77; }
@@ -10,7 +10,7 @@ export HOME="$work" GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=T GIT_AUTHOR_EMAIL=t@e
     GIT_COMMITTER_EMAIL=t@example.org
 mkdir -p "$work/good/tools" "$work/good/engine/include"
 cp "$source/tools/release.sh" "$work/good/tools"
-# The build and the header are the real ones, so that a change of their form is noticed.
+# The test uses the real build file and the real header, so that it notices a change of their form.
 cp "$source/CMakeLists.txt" "$work/good"
 cp "$source/engine/include/kiln.h" "$work/good/engine/include"
 version=$(sed -n 's/^project(kiln VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")
@@ -23,7 +23,7 @@ accepted=$("$work/good/tools/release.sh" "$version" --quick)
 [ "$accepted" = "release.sh: $version: the tree, the version and the changelog are ready" ] || { echo "FAIL: $accepted"; exit 1; }
 
 count=0
-refuses() { # MESSAGE COMMAND [ARGUMENT...]: after COMMAND, in a copy, the script refuses with MESSAGE
+refuses() { # MESSAGE COMMAND [ARGUMENT...]: runs COMMAND in a copy; then the script must refuse with MESSAGE
     want=$1 fault=$2
     shift 2
     rm -rf "$work/bad"

@@ -6,26 +6,28 @@ symbols that it needs, its size, and that ARCHITECTURE.md (tools/kiln/README.md)
     rooms.py SOURCE_FOLDER BUILD_FOLDER          the test: exit 1 with a line for each thing that is wrong
     rooms.py SOURCE_FOLDER BUILD_FOLDER --table  prints the graph as it is
     rooms.py SOURCE_FOLDER BUILD_FOLDER --inside ROOM...
-                                                 prints the circles inside these rooms (none named: all), and the arrows
-                                                 without which there would be none
+                                                 prints the cycles inside these rooms, or inside all rooms if none is
+                                                 named, and the arrows whose removal would leave no cycle
 
 kernel_src/ is no room: no room may include its headers, and its own files may use helpers of HELPERS alone.
 
-A room is a folder of engine/ or tools/kiln/ that such a table names. It may include headers of the rooms that its USES names, and may
-need symbols of those alone; a header NAME_internal.h is for its own room. Every name in USES must be needed, and there
-is no cycle. --table shows how many lines each has.
+A room is a folder of engine/ or tools/kiln/ that such a table names. It may include headers and need symbols only of
+the rooms that its USES names. Only files of the same room may include a header NAME_internal.h. Every name in USES must
+be needed, and there must be no cycle. --table shows the number of lines of each room.
 
-The files inside a room form layers too: an arrow goes from a file to a file whose function or table it needs. The arrows
-that run upward are the fewest arrows that one has to remove so that no circle is left. UPWARD has the rooms that have
-such arrows, and how many. A room that has fewer than its figure fails the test too, so a figure can only shrink."""
+The files inside a room form layers too: an arrow goes from a file to a file whose function or table it needs. The
+upward arrows of a room are the smallest set of arrows whose removal leaves no cycle. UPWARD has the rooms with such
+arrows, and their number. If a room has fewer than this number, the test fails too, so that the number can only
+shrink."""
 import collections
 import pathlib
 import re
 import subprocess
 import sys
 
-# What kernel_src/ may include of the engine: arrays, random numbers, lines of text, matrices. Not call.h, which has the
-# members of a call, so that a host function of the catalogue sees what an application's sees.
+# What kernel_src/ may include of the engine: arrays, random numbers, lines of text, matrices. call.h is not in the
+# list, because it has the members of a call. A host function of the catalogue must see no more than a host function of
+# an application.
 HELPERS = {"chars.h", "random.h", "data.h", "sparse.h", "lines.h", "kiln.h"}
 
 # Shared names of the simulated device begin with their room's name. These rooms also have names of an interface.
@@ -48,7 +50,7 @@ UPWARD = {
 
 
 def read_table(text, function, base):
-    """{room: [rooms it uses]} in order, {room: [folders]}."""
+    """Returns {room: [rooms it uses]} in order, and {room: [folders]}."""
     uses, folders = {}, {}
     for arguments in re.findall(rf"^ *{function}\(([^)]*)\)", re.sub(r"#.*", "", text), re.M):
         words = arguments.split()
@@ -65,14 +67,14 @@ def read_table(text, function, base):
 
 
 def read_files(folders):
-    """{file: room} of all C text in the rooms."""
+    """Returns {file: room} for all C files in the rooms."""
     return {path: room for room, list_ in folders.items() for folder in list_ for path in sorted(folder.iterdir())
             if path.suffix in (".c", ".h", ".inc", ".def")}
 
 
 def includes(files, bad):
-    """{(room, other room): why} from includes by name (headers have one name each); and {room: rooms whose headers its
-    files come to see, also through other headers}."""
+    """Returns {(room, other room): why} from includes by name, because names of headers are unique. Also returns {room:
+    rooms whose headers its files include, directly or through other headers}."""
     by_name, direct = {}, collections.defaultdict(set)
     for path, room in files.items():
         if path.suffix != ".c":
@@ -109,7 +111,8 @@ def includes(files, bad):
 
 
 def read_archive(archive):
-    """{symbol: object}, {object: {symbols that it needs}} of a static library; objects without their ending `.o`."""
+    """Returns {symbol: object} and {object: {symbols that it needs}} of a static library. The names of objects have no
+    `.o`."""
     own, needs = {}, collections.defaultdict(set)
     output = subprocess.run(["nm", "-A", archive], capture_output=True, text=True, check=True).stdout
     for line in output.splitlines():
@@ -123,7 +126,7 @@ def read_archive(archive):
 
 
 def find_arrows(own, needs):
-    """{(object, other object): [names]} inside a static library."""
+    """Returns {(object, other object): [names]} inside a static library."""
     arrows = collections.defaultdict(list)
     for file in sorted(needs):
         for name in sorted(needs[file]):
@@ -133,11 +136,12 @@ def find_arrows(own, needs):
 
 
 def symbols(folders, build, uses, prefix, bad):
-    """{(room, other room): why}, from the objects of each room's archive, and {room: arrows} inside the rooms."""
+    """Returns {(room, other room): why}, from the objects of each room's archive, and {room: arrows inside the
+    room}."""
     defined, wanted, inside = {}, collections.defaultdict(dict), {}
     for room in uses:
         if not any(path.suffix == ".c" for folder in folders[room] for path in folder.iterdir()):
-            continue  # headers alone
+            continue # the room has only headers
         archive = next(build.glob(f"**/lib{prefix}{room.replace('/', '_')}.a"), None)
         if not archive:
             sys.exit(f"rooms.py: no archive of room {room} below {build}")
@@ -160,7 +164,7 @@ def symbols(folders, build, uses, prefix, bad):
 
 
 def circles(arrows):
-    """The strongly connected components of more than one file, by Tarjan's algorithm."""
+    """Returns the strongly connected components of more than one file, by Tarjan's algorithm."""
     adjacent = collections.defaultdict(list)
     for from_, to in arrows:
         adjacent[from_].append(to)
@@ -187,8 +191,8 @@ def circles(arrows):
 
 
 def upward(circle, arrows):
-    """The fewest arrows between the files of a circle that run upward, over all orders of the files: exactly, by dynamic
-    programming over the sets of files that are below."""
+    """Returns the smallest number of upward arrows between the files of a cycle, over all orders of the files. The
+    number is exact: dynamic programming runs over the sets of files that are below."""
     number = {file: i for i, file in enumerate(circle)}
     needs = [0] * len(circle)
     for from_, to in arrows:
@@ -214,7 +218,8 @@ def upward(circle, arrows):
 
 
 def check_inside(inside, bad, show):
-    """Compares the upward arrows inside each room with UPWARD. With `show`, prints the circles of the rooms in it."""
+    """Compares the upward arrows inside each room with UPWARD. With `show`, prints the cycles of the rooms in
+    `show`."""
     for room, arrows in inside.items():
         found = circles(arrows)
         if show is not None and (not show or room in show):
@@ -264,7 +269,7 @@ def count_lines(files):
 
 
 def check_page(page, uses, bad):
-    """The rows `room/` | ... | uses of the page."""
+    """Returns the rows `room/` | ... | uses of the page."""
     shown = {}
     for line in page.read_text().splitlines():
         match = re.match(r"\| `([\w/]+)/` \|.*\|([^|]*)\|$", line)
@@ -315,7 +320,8 @@ def check(base, tables, function, prefix, page, build, show, show_inside):
 
 
 def check_catalogue(folder, build, show, show_inside):
-    """What the files of kernel_src/ include, and which of them need each other. True: nothing is wrong."""
+    """Checks the includes of the files of kernel_src/, and which of these files need each other. Returns True if
+    nothing is wrong."""
     files = [path for path in sorted(folder.rglob("*.[ch]"))]
     own = {path.name for path in files}
     bad, used = [], set()

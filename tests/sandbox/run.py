@@ -17,7 +17,7 @@ import time
 
 kiln, shim = sys.argv[1:3]
 TRIES = "open /etc/passwd|write the spec|make a file|socket|unix socket|fork|exec|kill the parent|ptrace the parent".split("|")
-MUST = [name for name in TRIES if not name.startswith("ptrace")]  # the system may refuse it to anybody
+MUST = [name for name in TRIES if not name.startswith("ptrace")]  # the system may forbid ptrace to every process
 BACKSTOP = 120
 failed = 0
 
@@ -79,7 +79,7 @@ COMMANDS = {"run": ["run", spec, "-v", "wide"], "run, variants": ["run", spec, "
 def environment(acts, jit="", **more):
     with open(report, "wb") as file:
         file.write(bytes(12))
-    store = tempfile.mktemp(suffix=".db", dir=folder)  # a new one: nothing is known
+    store = tempfile.mktemp(suffix=".db", dir=folder)  # a new store, so that no sample is reused
     made = dict(base, LD_PRELOAD=shim, KILN_STORE=store, SHIM_REPORT=report, SHIM_FOLDER=specs, SHIM_ACTS=acts, **more)
     if jit:
         made["KILN_SIM_JIT"] = jit
@@ -154,7 +154,7 @@ def wait_until(what, condition):
 
 
 def ends():
-    """A hung process of kernels dies with the command, and by the user's second signal."""
+    """Tests a hung process of kernels. It must end with the command, and at the user's second signal."""
     for name in ("run", "profile", "check", "tune"):
         for how in ("kill", "signals"):
             process = subprocess.Popen([kiln, *COMMANDS[name]], env=environment("hang"), stdout=subprocess.DEVNULL,
@@ -166,7 +166,7 @@ def ends():
                 process.kill()
             else:
                 process.send_signal(signal.SIGTERM)
-                time.sleep(1.2)  # a signal right behind the first counts as the same
+                time.sleep(1.2)  # a signal soon after the first one counts as the same signal
                 if process.poll() is None:
                     process.send_signal(signal.SIGTERM)
             process.wait(timeout=BACKSTOP)
@@ -175,7 +175,8 @@ def ends():
 
 
 def absent():
-    """Where the system has no sandbox: a warning and the result, or an error where it is required."""
+    """Tests a system without a sandbox. The command must warn and give the result. If a sandbox is required, it must
+    fail."""
     for name in ("run", "check", "tune", "profile"):
         for env in (environment("deny"), dict(base, KILN_CONFINE="none")):
             done = call(COMMANDS[name], env)

@@ -3,8 +3,8 @@
  * attempts what such a kernel would attempt. It records each success in a file that it mapped before the process entered the
  * sandbox.
  *
- * SHIM_REPORT: the file (struct report). SHIM_FOLDER: the spec's. SHIM_ACTS: "try", "crash", "hang" (in a launch), or
- * "deny" (the system has no seccomp and no Landlock). */
+ * SHIM_REPORT: the file (struct report). SHIM_FOLDER: the folder of the spec. SHIM_ACTS: "try", "crash", "hang" (in a
+ * launch), or "deny" (the system has no seccomp and no Landlock). */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

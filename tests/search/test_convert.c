@@ -1,5 +1,5 @@
-/* Recorded spaces are written, and converted from one format into the other and back. Nothing may be lost: all fields
- * are compared. */
+/* Tests that recorded spaces are written, and converted from one format into the other and back, without loss. All
+ * fields are compared. */
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -113,7 +113,7 @@ static void check_file(const char *path, bool natural)
         kiln__document again = load(file);
         CHECK(again.format == first.format && !again.cut_off && json_equal(again.root, first.root));
         kiln__document_free(&again);
-        if (i > 0) /* what it holds is converted alike */
+        if (i > 0) /* the conversion of its content was compared in the first round */
             continue;
         CHECK_OK(kiln__document_save(NULL, file, &turned, &error), error);
         kiln__document read = load(file), back = convert(&read, first.format);

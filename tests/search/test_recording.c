@@ -64,8 +64,8 @@ static void test_cache(void)
     kiln_recording_free(r);
 }
 
-/* Files that are cut off anywhere, plain or gzipped. The result is the beginning of the whole recording, or an error
- * with a reason. */
+/* Tests files that end at any place, plain or gzipped. The result must be the beginning of the whole recording, or an
+ * error with a reason. */
 static void test_cut(void)
 {
     static const char *const files[] = {CORPUS "cache.json", CORPUS "cache.json.gz", CORPUS "t4.json"};
@@ -91,8 +91,8 @@ static void test_cut(void)
     }
 }
 
-/* T4 files whose metadata follow the results. Their end is missing at several places. Without the unit the times would be taken
- * for milliseconds. */
+/* Tests T4 files whose metadata follow the results. Several places are tried as the end of the file. Without the unit
+ * the times would be read as milliseconds. */
 static void test_cut_metadata(void)
 {
 #define ROWS                                                                                                               \
@@ -214,11 +214,12 @@ static void test_baseline(void)
         return;
     const kiln__baseline *b = &r->baseline;
     CHECK(near(b->optimum, 1e-3) && near(b->median, 2.5e-3) && near(b->worst, 11e-3) && near(b->mean_cost, 1));
-    /* of two draws out of four: 3 of 6 pairs have the 1, 2 the 2, 1 the 3; of three: 3 of 4, 1 of 4 */
+    /* two draws out of four: 3 of 6 pairs have the best time 1, 2 pairs have 2, and 1 pair has 3; three draws: 3 of 4
+     * have 1, and 1 has 2 */
     static const double want[] = {11e-3, 17e-3 / 4, (3 * 1 + 2 * 2 + 3) * 1e-3 / 6, (3 * 1 + 2) * 1e-3 / 4, 1e-3, 1e-3};
     for (size_t n = 0; n < 6; n++)
         CHECK(near(kiln__baseline_best(b, n), want[n]));
-    /* 1 + 0.05 x 1.5 = 1.075 ms is reached by all four only */
+    /* only all four draws together reach 1 + 0.05 x 1.5 = 1.075 ms */
     CHECK(b->draws == 4 && near(b->budget, 4));
     kiln_recording_free(r);
 }
@@ -288,8 +289,8 @@ static void test_collection(void)
         CHECK(sum / (double)read > 0.5); /* over 100 seeds: README.md */
 }
 
-/* The size to which a small file may grow is limited before its memory is allocated: its text, the objects of
- * jansson, and the tables of rows and params. */
+/* Reads a generated file. The size of its text, of the objects of jansson, and of the tables of rows and params has a
+ * limit, which is tested before memory is allocated. */
 static kiln_status read_made(const kiln__text *text, bool packed, kiln_error **error)
 {
     struct kiln_recording *r = NULL;
@@ -316,7 +317,8 @@ static void expect_refused(kiln__text *text, bool packed, kiln_status want, cons
     *text = (kiln__text){0};
 }
 
-/* Small gzipped files that would unpack to a large text, or to a large tree, are refused before the memory is used. */
+/* Tests that small gzipped files are refused before memory is used, if they would unpack to a large text or a large
+ * tree. */
 static void test_bombs(void)
 {
     kiln__text text = {0};
@@ -350,8 +352,8 @@ static void test_bombs(void)
     expect_refused(&text, true, KILN_ERROR_SPEC, "maximum parsing depth reached");
 }
 
-/* Files of Kernel Tuner from 1.1 on. They have an entry with the kind of its failure and without a time, numbers that JSON
- * does not have, and true beside 1. */
+/* Tests files of Kernel Tuner from version 1.1 on. They have an entry with the kind of its failure and without a time,
+ * numbers that JSON does not have, and both true and 1. */
 static void test_today(void)
 {
     struct kiln_recording *r = parse("{\"tune_params_keys\": [\"x\", \"NaN\"], \"cache\": {"

@@ -5,7 +5,7 @@
 #include "check.h"
 #include "recording.h"
 
-/* Four configurations of x at 3, 11, 1 and 2 ms and one that failed; each cost a second. */
+/* Four configurations of x with times of 3, 11, 1 and 2 ms, and one that failed. Each cost a second. */
 static const char five[] =
     "{\"device_name\": \"A\", \"kernel_name\": \"k\", \"tune_params_keys\": [\"x\"], \"cache\": {"
     "\"1\": {\"x\": 1, \"time\": 3, \"compile_time\": 1000},"
@@ -102,7 +102,7 @@ static void replayed(void)
     if (!setup(&f))
         return;
     static const struct {
-        size_t most; /* of the callback */
+        size_t most; /* the callback ends the replay after this many steps; 0: never */
         uint64_t configurations;
         double seconds;
         size_t count;
@@ -132,7 +132,7 @@ static void replayed(void)
     teardown(&f);
 }
 
-/* The same space with other times. The prior expects x = 3 to be the slowest. */
+/* Tests a prior: the same space with other times. The prior expects x = 3 to be the slowest. */
 static void expected(void)
 {
     static const char others[] = "{\"tune_params_keys\": [\"x\"], \"cache\": {"

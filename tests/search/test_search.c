@@ -5,7 +5,7 @@
 #include "check.h"
 #include "search.h"
 
-/* ---- spaces of two variants, one part of it by constraints ---- */
+/* ---- spaces of two variants, of which one has constraints ---- */
 
 static const char text[] = "kiln: 1\nname: t\nsource: t.cu\nsizes: {default: {N: 100}}\n"
                            "variants:\n"
@@ -113,7 +113,8 @@ static size_t apart(const kiln__points *points, const uint32_t *a, const uint32_
     return count;
 }
 
-/* The neighbours of each point are the points that a test of all pairs finds, in both kinds of neighbourhood. */
+/* Tests that the neighbours of each point are the points that a comparison of all pairs finds, for both kinds of
+ * neighbourhood. */
 static void test_neighbours(void)
 {
     world w;
@@ -378,7 +379,8 @@ static size_t run_hinted(const world *w, hint_kind kind, uint64_t seed, uint64_t
         CHECK(kiln__search_tell(search, point, value, 0, NULL) == KILN_OK);
         tried++;
     }
-    CHECK(kiln__search_hint(search, point, 1, NULL) == KILN_ERROR_ARGUMENT); /* too late */
+    /* Hints are refused after the search has begun. */
+    CHECK(kiln__search_hint(search, point, 1, NULL) == KILN_ERROR_ARGUMENT);
     kiln__search_free(search);
     return tried;
 }
@@ -540,9 +542,12 @@ static void test_which_are_powers(void)
         {{{KILN_INT, {.i = 16}}, {KILN_INT, {.i = 32}}, {KILN_INT, {.i = 48}}, {KILN_INT, {.i = 64}}}, 4, 0xb},
         {{{KILN_INT, {.i = 1}}, {KILN_INT, {.i = 2}}, {KILN_INT, {.i = 3}}}, 3, 0x3},
         {{{KILN_FLOAT, {.f = 8}}, {KILN_INT, {.i = 12}}, {KILN_FLOAT, {.f = 2}}}, 3, 0x5},
-        {{{KILN_INT, {.i = 16}}, {KILN_INT, {.i = 32}}, {KILN_INT, {.i = 64}}}, 3, 0},                    /* all are */
-        {{{KILN_INT, {.i = 8}}, {KILN_INT, {.i = 12}}, {KILN_INT, {.i = 24}}}, 3, 0},                     /* one is */
-        {{{KILN_INT, {.i = 0}}, {KILN_INT, {.i = 1}}, {KILN_INT, {.i = 2}}, {KILN_INT, {.i = 3}}}, 4, 0}, /* numbers */
+        /* all values are powers of two */
+        {{{KILN_INT, {.i = 16}}, {KILN_INT, {.i = 32}}, {KILN_INT, {.i = 64}}}, 3, 0},
+        /* only one value is a power of two */
+        {{{KILN_INT, {.i = 8}}, {KILN_INT, {.i = 12}}, {KILN_INT, {.i = 24}}}, 3, 0},
+        /* consecutive numbers */
+        {{{KILN_INT, {.i = 0}}, {KILN_INT, {.i = 1}}, {KILN_INT, {.i = 2}}, {KILN_INT, {.i = 3}}}, 4, 0},
         {{{KILN_INT, {.i = 2}}, {KILN_INT, {.i = -4}}, {KILN_INT, {.i = 4}}}, 3, 0},
         {{{KILN_FLOAT, {.f = 0.5}}, {KILN_INT, {.i = 2}}, {KILN_INT, {.i = 4}}}, 3, 0},
         {{{KILN_TEXT, {.text = "2"}}, {KILN_TEXT, {.text = "4"}}, {KILN_TEXT, {.text = "6"}}}, 3, 0},
@@ -744,12 +749,12 @@ static void test_together(void)
     size_t near = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++)
         near += ask_together(seed);
-    if (near >= 350) /* 433 where nothing is known of those that wait */
+    if (near >= 350) /* 433 if the search does not know the pending points */
         fprintf(stderr, "asked together: %zu pairs of neighbours\n", near);
     CHECK(near < 350);
 }
 
-/* Every strategy gives the same points for the same seed and answers, and others for another seed. */
+/* Tests that every strategy gives the same points for the same seed and answers, and other points for another seed. */
 static void test_repeatable(void)
 {
     world w;
@@ -882,7 +887,7 @@ static void test_memory(void)
     close_world(&w);
 }
 
-/* ---- where points are not to be had by number ---- */
+/* ---- spaces whose points have no numbers ---- */
 
 static bool never(void *user)
 {
@@ -944,8 +949,8 @@ static void test_drawn(void)
     kiln_spec_free(w.spec);
 }
 
-/* Two variants of 128^9 configurations each, more than 64 bits can number: each value of each param is drawn about as
- * often as any other. */
+/* Tests two variants of 128^9 configurations each, which 64 bits cannot number. Each value of each param must be drawn
+ * about equally often. */
 static void test_wide(void)
 {
     enum { PARAMS = 9, VALUES = 128, DRAWS = 4096, QUARTERS = 4 };
@@ -983,8 +988,8 @@ static void test_wide(void)
 }
 
 /* A space in which finding a point by its number is slow: random candidates are drawn points with other values on some
- * axes. All proposals are valid and new, the same seed gives the same proposals, and the search still finds what is
- * good. */
+ * axes. All proposals are valid and new, the same seed gives the same proposals, and the search still finds good
+ * points. */
 static void test_slow(void)
 {
     static const char spec[] =
@@ -1026,8 +1031,8 @@ static void test_slow(void)
     close_world(&w);
 }
 
-/* Spaces that cannot be counted. A configuration is found within a number of units of work, each of which takes some
- * nanoseconds. */
+/* Tests spaces that are too large to count. A configuration must be found within a number of units of work; a unit
+ * takes some nanoseconds. */
 static void test_hard(void)
 {
     static const struct {
@@ -1091,8 +1096,8 @@ static void test_hard(void)
     }
 }
 
-/* No configuration is valid, and the space is too large to walk. Nothing is drawn, and the message names the
- * constraint that rejected most. */
+/* Tests a space without a valid configuration that is too large to walk. Nothing is drawn, and the message names the
+ * constraint that rejected the most configurations. */
 static void test_none_drawn(void)
 {
     static const char hopeless[] = "kiln: 1\nname: t\nsource: t.cu\nsizes: {default: {N: 100}}\n"

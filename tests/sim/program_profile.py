@@ -98,7 +98,7 @@ done, report = profile("exit", "2", options=("--device", "generic", "--counters"
 check(f"generic: {process}", not process["estimates"] and process["kernel_seconds"] is None and
       kernel["seconds"] is None and kernel["calls"] == 2 and kernel["counters"]["global_load_bytes"] == 2 * BYTES)
 
-# A program's own --json is none of kiln's.
+# If --json is an argument of the program, it is no option of kiln.
 done = run("exit", "1", "--json", options=("--profile",))
 check(f"--json: {done}", done.stdout == "the answer is right\n" and "kernels" in done.stderr)
 

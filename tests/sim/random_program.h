@@ -1,8 +1,9 @@
-/* random_program.h - shared by random_program.c and random_calls.c: the objects that all threads use. */
+/* random_program.h - shared by random_program.c, random_calls.c and random_team.c: the objects that all threads use. */
 #include <cuda.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-enum { SLOTS = 8, THREADS = 4, PAGE = 4096, RANGE_BYTES = 4 << 20, PIECE = 2 << 20, CALLS = 60000 };
+enum { SLOTS = 8, THREADS = 4, DEVICES = 4, PAGE = 4096, RANGE_BYTES = 4 << 20, PIECE = 2 << 20, CALLS = 60000 };
 enum kind {
     CONTEXT,
     STREAM,
@@ -37,6 +38,10 @@ enum kind {
     TEXTURE,
     SURFACE,
     LINK,
+    TEAM,         /* a multicast object */
+    TEAM_ADDRESS, /* where a multicast object is mapped */
+    TEAM_FUNCTION,
+    FOREIGN, /* memory of another process */
     KINDS
 };
 /* Returns a random number below the limit, from the thread's own sequence. */
@@ -58,6 +63,8 @@ void keep(enum kind kind, uint64_t handle);
 
 CUstream any_stream(void);
 CUdevice any_device(void);
+unsigned device_count(void);
+CUdevice device_at(unsigned k); /* k may be too large by a few */
 CUdeviceptr any_address(void);
 CUdeviceptr kernel_address(void); /* for a kernel: rarely an address that ends the context by a fault */
 /* A host function or a destructor of a user object. It destroys other objects while its stream or graph is in the middle of its
@@ -65,4 +72,9 @@ CUdeviceptr kernel_address(void); /* for a kernel: rarely an address that ends t
 void CUDA_CB destroy_any(void *none);
 /* Makes one random call of the functions that random_program.c does not call. */
 void call_any(void);
+/* random_team.c. share_team() prepares the memory and the sockets of two processes. After the process has forked, each of them
+ * calls join_team(). call_team() makes one random call. */
+bool share_team(void);
+void join_team(bool first);
+void call_team(void);
 extern const char random_text[]; /* a module */

@@ -155,8 +155,9 @@ static void changed_image(void)
         OK(call_cuDevicePrimaryCtxRelease(i));
 }
 
-/* Two libraries of one device have the same image. A library of another device has it too, and uses the variables of
- * one of them. A variable must stay as long as a library has it, whatever the order in which the libraries end. */
+/* Two libraries of one device have the same image. A library of another device has this image too, and uses the
+ * variables of one of the first two. A variable must exist while any library that uses it is loaded, in whatever order
+ * the libraries are unloaded. */
 static void image_twice(void)
 {
     enum { LIBRARIES = 4, ORDERS = 24 };

@@ -300,6 +300,20 @@ static const char brief[] =
               "mad.lo.u32 %r8, %r8, 3, %r7;\nadd.u32 %r8, %r8, %r9;\nadd.u32 %r9, %r8, 1;\nxor.b32 %r8, %r8, %r9;\n"
               "st.global.u32 [%rd5], %r8;\nEND:\nret;\n}\n";
 
+/* A short kernel that reads shared memory before it writes it. In block S one lane of the third warp ends early. The
+ * warps before it end in a series of compiled code, and the warps after it run in ordinary turns. */
+static const char series_stops[] =
+    HEAD("k") "setp.eq.u32 %p1, %r4, %r2;\nsetp.eq.and.u32 %p2, %r3, 70, %p1;\n@%p2 bra END;\n"
+              "mov.u32 %r6, box;\nshl.b32 %r7, %r3, 2;\nadd.u32 %r6, %r6, %r7;\nld.shared.u32 %r8, [%r6];\n"
+              "ld.global.u32 %r9, [%rd4];\nadd.u32 %r8, %r8, %r9;\nadd.u32 %r8, %r8, %r10;\nadd.u32 %r10, %r8, %r5;\n"
+              "st.shared.u32 [%r6], %r8;\nst.global.u32 [%rd5], %r8;\nEND:\nret;\n}\n";
+
+/* A kernel whose loop has S iterations of four instructions. A turn of a warp has 32768. */
+static const char series_loops[] =
+    HEAD("k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4];\nadd.u32 %r8, %r2, %r4;\n"
+              "LOOP:\nmad.lo.u32 %r7, %r7, 5, %r6;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, %r8;\n"
+              "@%p1 bra LOOP;\nst.global.u32 [%rd5], %r7;\nret;\n}\n";
+
 typedef struct side {
     vm_bench b;
     uint64_t x, y;
@@ -413,7 +427,47 @@ static void short_kernels(void)
     CU_ASSERT(SAME(brief, limits, 8 * 128, 1, 1, 1) >= 1);
 }
 
-/* Loads of several words of each lane, by all lanes and by paths. With N words more, some lanes read beyond x. */
+/* Returns how many steps a launch takes. */
+static uint64_t count_steps(side *s, uint32_t n, uint32_t step)
+{
+    const struct {
+        uint64_t x, y;
+        uint32_t n, step;
+    } params = {s->x, s->y, n, step};
+    uint64_t left = (uint64_t)1 << 32;
+    const vm_launch launch = {.module = s->b.module,
+                              .kernel = vm_module_kernel(s->b.module, "k"),
+                              .grid = {8, 1, 1},
+                              .block = {128, 1, 1},
+                              .params = &params,
+                              .steps_left = &left};
+    CU_ASSERT_EQUAL(vm_run(s->b.device, &launch, &s->b.counters, &s->b.fault), VM_OK);
+    return ((uint64_t)1 << 32) - left;
+}
+
+/* Blocks whose warps run in a series have the results, counts and steps of the interpreter. */
+static void series(void)
+{
+    const uint32_t lengths[] = {3000, 3000, 3000, 9000, 2500, 20};
+    const vm_limits four = {.threads = 4};
+    CU_ASSERT(SAME(series_stops, ONE_THREAD, 0, 8, 8, 8, 3, 0, 7, 8, 5, 1) >= 1);
+    CU_ASSERT(SAME(series_stops, four, 0, 8, 8, 8, 3, 0, 7, 8, 5, 1) >= 1);
+    CU_ASSERT(SAME(series_loops, ONE_THREAD, 0, 3000, 3000, 3000, 9000, 2500, 20) >= 1);
+    CU_ASSERT(SAME(brief, four, 8 * 128, 1, 1, 1, 1) >= 1);
+    side a = side_new(series_stops, false, ONE_THREAD), b = side_new(series_stops, true, ONE_THREAD);
+    for (uint32_t k = 0; k < 12; k++)
+        CU_ASSERT_EQUAL(count_steps(&b, 0, k), count_steps(&a, 0, k));
+    vm_bench_end(&a.b);
+    vm_bench_end(&b.b);
+    a = side_new(series_loops, false, ONE_THREAD), b = side_new(series_loops, true, ONE_THREAD);
+    for (size_t k = 0; k < KILN__COUNT(lengths); k++)
+        CU_ASSERT_EQUAL(count_steps(&b, 0, lengths[k]), count_steps(&a, 0, lengths[k]));
+    vm_bench_end(&a.b);
+    vm_bench_end(&b.b);
+}
+
+/* Each lane loads several words of its own part, in the whole warp and in the divergent parts of a warp. With N more
+ * words, some lanes read beyond x. */
 static void each_part(void)
 {
     CU_ASSERT(SAME(own_parts, ONE_THREAD, 0, 0, 1, 3, 1001, 1024, 1026, 2, 5, 0, 1) >= 2);
@@ -607,6 +661,7 @@ static const check_case cases[] = {{"memory and barriers", memory},
                                    {"guards, divergence, atomics", control},
                                    {"paths of diverged warps", diverged},
                                    {"blocks that end in one region", short_kernels},
+                                   {"series of warps", series},
                                    {"several words of each lane", each_part},
                                    {"short turns between barriers", barriers},
                                    {"blocks in reverse order", reverse, CHECK_ONE_THREAD},

@@ -166,7 +166,8 @@ static void shared_low(void)
     }
 }
 
-/* Fails the n-th allocation between the device and the end of a launch. */
+/* Makes a device, loads a module and launches a kernel, with an allocator whose n-th allocation fails. Returns true if
+ * everything succeeded. */
 static bool once(kiln_allocator *mem)
 {
     static const char text[] = HEAD

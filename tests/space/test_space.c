@@ -343,7 +343,7 @@ static void test_failing(void)
     kiln_error_free(error);
     error = NULL;
     kiln__space_free(space);
-    /* A name that the expression's surroundings do not define. */
+    /* The expression uses a name that nothing defines. */
     CHECK(kiln__space_open(NULL, spec->variants, NULL, (kiln__settings){0}, &space, &error) == KILN_ERROR_SPEC);
     CHECK_TEXT(kiln_error_message(error), "t.yaml:6:13: 'N' has no value here\n  let: {part: N // A}\n              ^");
     kiln_error_free(error);
@@ -389,7 +389,7 @@ static void test_community(void)
     }
 }
 
-/* 10^9 configurations, of which 10^6 are valid, by constraints that each tie a param to a sum of others. */
+/* Tests 10^9 configurations, of which 10^6 are valid. Each constraint ties a param to a sum of other params. */
 static void test_large(void)
 {
     kiln__text text = {0};
@@ -418,14 +418,15 @@ static void test_large(void)
         CHECK_OK(kiln__index_at(index, pick(1000000), settings, &error), error);
         CHECK(kiln__space_check(space, settings, NULL) == KILN_OK);
     }
-    CHECK(kiln__now_ns() - start < 20 * (uint64_t)500000000); /* half a second, and room for a sanitizer */
+    // half a second would be enough; a sanitizer may take 20 times as long
+    CHECK(kiln__now_ns() - start < 20 * (uint64_t)500000000);
     kiln__index_free(index);
     kiln__space_free(space);
     kiln_spec_free(spec);
 }
 
-/* A configuration for which one constraint cannot be computed may be excluded by another constraint. The index does
- * not compute fractions, floats and texts. */
+/* Tests a configuration for which one constraint cannot be computed, although another constraint excludes it. The index
+ * does not compute fractions, floats and texts. */
 static void test_index_edges(void)
 {
     static const char *const bodies[] = {
@@ -491,7 +492,7 @@ static void test_oom(void)
 
 /* ---- spaces that are too large to count ---- */
 
-/* 3^40 configurations with one constraint over all of them. */
+/* Makes a spec with 3^40 configurations and one constraint over all params. */
 static kiln_spec *hard_spec(void)
 {
     kiln__text text = {0};
@@ -516,9 +517,9 @@ static kiln__space *space_of(const kiln_spec *spec, kiln__scope *outer)
     return space;
 }
 
-/* The test whether finding by number is fast has a limited effort, which may end anywhere. It may end before a group
- * of params that depends on an earlier one was counted. Numbers are later divided by that count, so the count must
- * not be 0. */
+/* Finding out whether an index by number is fast has a limited effort, which may end at any point. It may end before a
+ * group of params that depends on an earlier group was counted. Numbers are later divided by this count, so the count
+ * must not be 0. */
 static void test_quick(void)
 {
     kiln_spec *spec = parse(HEAD "params: {a: [1, 2, 3, 4], b: [1, 2, 3, 4], c: [1, 2, 3, 4], d: [1, 2, 3, 4]}\n"
@@ -550,7 +551,7 @@ static void test_quick(void)
     kiln_spec_free(spec);
 }
 
-/* `count` params of two values each, the last of them free of constraints. */
+/* Makes a spec with `count` params of two values each. No constraint names the last param. */
 static kiln_spec *binary_spec(int count, const char *where)
 {
     kiln__text text = {0};
@@ -563,8 +564,9 @@ static kiln_spec *binary_spec(int count, const char *where)
     return spec;
 }
 
-/* A space that 64 bits cannot count is not counted, and says that there are at least UINT64_MAX. One configuration less
- * than 2^64 - 1 is counted, and a group of 2^64 that a constraint multiplies by 0 does not disturb. */
+/* Tests spaces near 2^64 configurations. A space that 64 bits cannot count is not counted, and reports at least
+ * UINT64_MAX. A space with one configuration fewer than 2^64 - 1 is counted. A group of 2^64 that a constraint
+ * multiplies by 0 does no harm. */
 static void test_wide(void)
 {
     static const struct {
@@ -614,8 +616,8 @@ static uint64_t below(void *user, uint64_t bound)
     return pick((unsigned)bound);
 }
 
-/* Counting and walking end when the effort ends, or when the caller requests it: at the next step, not after the
- * walk. */
+/* Tests that counting and walking end when the effort ends, or when the caller requests it. They must end at the next
+ * step, not after the walk. */
 static void test_effort(void)
 {
     kiln_spec *spec = hard_spec();
@@ -633,7 +635,7 @@ static void test_effort(void)
     bool counted = true;
     CHECK_OK(kiln__space_count_within(space, &effort, &counted, &found, &error), error);
     CHECK(!counted && effort.over);
-    effort = (kiln__effort){.deadline = 1}; /* long over */
+    effort = (kiln__effort){.deadline = 1}; /* the deadline has passed long ago */
     CHECK_OK(kiln__space_count_within(space, &effort, &counted, &found, &error), error);
     CHECK(!counted && effort.over);
     patience user = {.most = 5};
@@ -655,8 +657,8 @@ static void test_effort(void)
     kiln_spec_free(spec);
 }
 
-/* A walk that was halted continues at the same place with the same configurations: none is missing, and none comes
- * twice. */
+/* Tests that a halted walk continues at the same place with the same configurations. None may be missing, and none may
+ * come twice. */
 static void test_halted(void)
 {
     kiln_spec *spec = parse(HEAD "params: {A: {from: 1, to: 30}, B: {from: 1, to: 30}, C: [0, 1]}\n"
@@ -703,7 +705,8 @@ static void test_halted(void)
     kiln_spec_free(spec);
 }
 
-/* Every drawn configuration is valid, and after some time all configurations of a small space are drawn. */
+/* Tests that every drawn configuration is valid, and that after some time all configurations of a small space are
+ * drawn. */
 static void test_sampler(void)
 {
     kiln_spec *spec = parse(HEAD "params: {A: [1, 2, 3, 4], B: [1, 2, 3, 4], C: [1, 2, 3, 4], D: [x, y, z]}\n"
@@ -735,8 +738,8 @@ static void test_sampler(void)
     kiln_spec_free(spec);
 }
 
-/* No configuration is valid. A small space is walked completely. For a large space the message says how far the walk
- * came, and why. */
+/* Tests spaces without a valid configuration. A small space is walked completely. For a large space the message tells
+ * how far the walk came, and why it ended. */
 static void test_none(void)
 {
     static const char *const bodies[] = {"params: {A: [1, 2, 3], B: [1, 2]}\nwhere:\n  - A > 0\n  - A + B == 9\n",
@@ -775,7 +778,7 @@ static void test_none(void)
     }
 }
 
-/* A range of a million values is opened and counted without making a configuration. */
+/* Tests that a range of a million values is opened and counted without making a configuration. */
 static void test_long_range(void)
 {
     kiln_spec *spec =

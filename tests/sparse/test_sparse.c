@@ -107,7 +107,7 @@ static void test_build_limits(void)
     }
 }
 
-/* Gives one entry, which differs at each walk. */
+/* Passes one entry to the sink. The entry differs from walk to walk. */
 static void walk_twice(const void *source, size_t chunk, kiln__entry_sink sink, void *to)
 {
     int *times = (int *)(uintptr_t)source;
@@ -179,7 +179,7 @@ static void test_generators(void)
     CHECK(!kiln__matrix_kind_find("stencil28", &kind) && !kiln__matrix_kind_find("", &kind));
 }
 
-/* Facts about each kind of matrix that are known in closed form, or by their mean. */
+/* Tests facts about each kind of matrix. Each fact is known in closed form, or by its mean. */
 static void test_shapes(void)
 {
     kiln__row_statistics s;
@@ -229,7 +229,7 @@ static void test_shapes(void)
     kiln__csr_free(NULL, &m);
 }
 
-/* The bytes must be the same on every machine, so the test compares recorded sums. */
+/* Compares recorded sums, because the bytes must be the same on every machine. */
 static void test_same_bytes(void)
 {
     static const struct {
@@ -295,7 +295,7 @@ static void test_market(void)
     reads("", true, "");
 }
 
-/* Files that are not valid Matrix Market files: the message has the line, the column and the reason. */
+/* Tests files that are not valid Matrix Market files. The message must have the line, the column and the reason. */
 static void test_market_refused(void)
 {
     refuses("%%MatrixMarket vector\n", "m:1:15: a Matrix Market file must begin with '%%MatrixMarket matrix'");
@@ -330,7 +330,7 @@ static void test_market_refused(void)
             "m:1:3: a line of an edge must have the numbers of two vertices; vertices are numbered from 0");
 }
 
-/* Lines that cross the borders of parts, from a file, from memory and gzipped. */
+/* Tests lines that cross the borders of parts, from a file, from memory and gzipped. */
 static void test_large_file(void)
 {
     char path[] = "/tmp/kiln-test-sparse-XXXXXX";
@@ -419,7 +419,7 @@ static atomic_uint walks;
 static void walk_and_stop(const void *source, size_t chunk, kiln__entry_sink sink, void *to)
 {
     (void)source;
-    if (atomic_fetch_add(&walks, 1) == 5) /* of eight walks: four for the counts and four for the entries */
+    if (atomic_fetch_add(&walks, 1) == 5) /* there are eight walks: four for the counts and four for the entries */
         stop = 1;
     sink(to, (uint32_t)chunk, 0, 1);
 }
@@ -458,7 +458,7 @@ static void test_progress(void)
     kiln__log log = {.fn = keep_line, .user = line};
     uint64_t now = kiln__now_ns(), done = 0, told = now;
     kiln__say_progress((kiln__patience){.log = &log}, "web.mtx", now, &done, &told, 500, 4000);
-    /* the function is not called more often than that */
+    /* the function is called at most five times a second */
     CHECK(done == 500 && (*line == '\0' || kiln__now_ns() - now > 200000000));
     told = 0;
     kiln__say_progress((kiln__patience){.log = &log}, "web.mtx", now, &done, &told, 1500, 4000);
@@ -685,7 +685,7 @@ static void from_popular(dense *d, const kiln_call *call, const kiln__csr *m)
         CU_ASSERT_TRUE(counts[c] < counts[c - 1] || (counts[c] == counts[c - 1] && order[c] > order[c - 1]));
 }
 
-/* Returns the row of a line. A line is a row or a piece of a row. */
+/* Returns the row to which a line belongs. A line is a row or a piece of a row. */
 static uint32_t row_of_line(const kiln_call *call, const kiln__csr *m, uint32_t line)
 {
     const uint32_t *cut_rows = data(call, "cut.rows"), *cut_starts = data(call, "cut.starts");
@@ -697,7 +697,7 @@ static uint32_t row_of_line(const kiln_call *call, const kiln__csr *m, uint32_t 
     return MOST_ROWS;
 }
 
-/* Among the 32 entries that a warp adds at a time, the entries without bit 15 belong to different lines. */
+/* Checks the 32 entries that a warp adds at a time: the entries without bit 15 must belong to different lines. */
 static void check_steps(const uint16_t *slots, uint32_t chunks)
 {
     for (uint32_t step = 0; step < 4 * chunks; step++) {

@@ -2,8 +2,9 @@
 """schema.py KILN SOURCE_FOLDER: checks specs with the JSON schema that `kiln spec --schema` prints, as an editor does.
 
 Every good spec of the tree must match the schema. A broken spec of tests/spec/broken must not match it, unless UNSEEN names the
-spec: a schema cannot see errors in names, expressions and numbers, or in the YAML itself. The specs of the catalogue name the
-schema in their folder, which must equal what the command prints. Exit 77: skipped, and why."""
+spec: a schema cannot find errors in names, expressions and numbers, or in the YAML itself. The specs of the catalogue
+name the schema file in their folder, which must equal the output of the command. If the test is skipped, it prints the
+reason and exits with 77."""
 import json
 import pathlib
 import subprocess
@@ -38,7 +39,8 @@ UNSEEN = set("""
 
 
 def load(path):
-    """The spec as YAML has it, None where it is no YAML. Tags and aliases to themselves are the reader's matter."""
+    """Returns the content of the spec, or None if it is no YAML. Only Kiln's reader tests tags, and aliases that
+    contain themselves."""
     try:
         return yaml.safe_load(path.read_bytes())
     except (yaml.YAMLError, ValueError):

@@ -1,5 +1,5 @@
-/* Files of best-known configurations. A written file reads back with any texts, and an error message has the place
- * of the error. */
+/* Tests files of best-known configurations. A written file can be read again, whatever texts it has, and an error
+ * message has the place of the error. */
 #include <math.h>
 
 #include "check.h"
@@ -85,7 +85,8 @@ static void what_is_written_reads_back(void)
     kiln__known_free(&again);
 }
 
-/* A file with features has version 2. A file without features keeps version 1, which earlier builds read. */
+/* Tests that a file with features has version 2, and that a file without features keeps version 1, which earlier builds
+ * read. */
 static void features_are_written(void)
 {
     static const kiln_setting features[] = {{"rows", {KILN_INT, {.i = 300}}}, {"mean", {KILN_FLOAT, {.f = 2.5}}}};
@@ -143,6 +144,24 @@ static void the_latest_counts_and_the_best_stays(void)
     kiln__known_free(&list);
 }
 
+/* Among equal times the smallest params win, and params are compared as numbers. */
+static void equal_times(void)
+{
+    static const int64_t numbers[] = {512, 1024, 64};
+    kiln__known_list list = {0};
+    for (size_t i = 0; i < 3; i++) {
+        const kiln_setting param[] = {{"BLOCK", {KILN_INT, {.i = numbers[i]}}}};
+        kiln__known known = make("s", "v", 1, 1);
+        known.params = (kiln__settings){1, param};
+        CHECK(kiln__known_add(&list, &known));
+    }
+    kiln__known_deduplicate(&list);
+    CHECK(list.count == 3 && list.items[2].params.items[0].value.as.i == 1024);
+    kiln__known_keep_best(&list);
+    CHECK(list.count == 1 && list.items[0].params.items[0].value.as.i == 64);
+    kiln__known_free(&list);
+}
+
 static void sizes_are_sorted_as_numbers(void)
 {
     kiln__known_list list = {0};
@@ -160,7 +179,7 @@ static void sizes_are_sorted_as_numbers(void)
 }
 
 #define ENTRY "- spec: s\n  device: d\n  cc: '9.0'\n  sizes: {N: 1}\n  variant: v\n  params: {}\n"
-/* Broken files of known configurations. Each error has the line, the column and a reason. */
+/* Tests broken files of known configurations. Each error must have the line, the column and a reason. */
 static void errors_have_their_place(void)
 {
     static const struct {
@@ -230,6 +249,7 @@ static const check_case cases[] = {
     {"what is written reads back", what_is_written_reads_back},
     {"the latest counts, and the best stays", the_latest_counts_and_the_best_stays},
     {"sizes are sorted as numbers", sizes_are_sorted_as_numbers},
+    {"the first of equal times", equal_times},
     {"features are written", features_are_written},
     {"errors have their place", errors_have_their_place},
     {"memory may be out", memory_may_be_out},

@@ -31,7 +31,7 @@ static size_t names(void *user, const char **out, size_t room)
     return KILN__COUNT(all);
 }
 
-/* Only one function is described, because other tests call functions whose arguments their specs do not have. */
+/* Describes the arguments of only one function, because other tests call functions without giving all arguments. */
 static const char *takes(void *user, const char *name)
 {
     (void)user;
@@ -54,7 +54,7 @@ static kiln_status load(const kiln_allocator *mem, const char *folder, const cha
     return status;
 }
 
-/* broken/NAME.yaml must give exactly the message in broken/NAME.err. KILN_TEST_WRITE=1 writes missing ones. */
+/* Checks that broken/NAME.yaml gives exactly the message in broken/NAME.err. KILN_TEST_WRITE=1 writes missing files. */
 static void check_broken(const char *folder, const char *file)
 {
     char path[512], base[256];
@@ -304,7 +304,8 @@ static void test_ranges(void)
     kiln_spec_free(spec);
 }
 
-/* A range in a T1 file may be long. A list that is written out or computed one by one may not. */
+/* Tests that a range in a T1 file may be long. A list that is written out, or computed element by element, may not be
+ * long. */
 static void test_long_t1(void)
 {
     static const struct {
@@ -339,7 +340,7 @@ static void test_long_t1(void)
     }
 }
 
-/* Every prefix of a valid spec gives a spec or an error. */
+/* Tests that every prefix of a valid spec gives a spec or an error. */
 static void test_prefixes(void)
 {
     static const char *const files[] = {"matmul.yaml", "scan.yaml",  "spmv.yaml",

@@ -59,7 +59,7 @@ static void test_space(void)
     kiln_spec_free(spec);
 }
 
-/* The blocks of the grid along x and y with 64 threads, for a problem of 1000 x 30. */
+/* Tests the numbers of blocks along x and y with 64 threads, for a problem of 1000 x 30. */
 static void test_grids(void)
 {
     static const struct {
@@ -140,7 +140,7 @@ static void test_arguments(void)
     kiln_spec_free(spec);
 }
 
-/* T1 files that are wrong, each with a part of its message. */
+/* Tests wrong T1 files. Each has a part of its message. */
 static void test_wrong(void)
 {
     static const struct {

@@ -8,7 +8,8 @@ trap 'rm -rf "$work"' EXIT
 export KILN_CACHE_DIR="$work/cache" KILN_STORE="$work/samples.db" KILN_NFS=type
 
 fail() { echo "FAIL: $1"; cat "$work/err"; exit 1; }
-# The two bytes of the header that say how it is written: 1 a rollback journal, 2 a write-ahead log.
+# Prints the two bytes of the header that tell how the store is written: 1 means a rollback journal, and 2 a write-ahead
+# log.
 versions() { od -An -tu1 -j18 -N2 "$KILN_STORE" | tr -d ' '; }
 sweep() { "$kiln" tune "$spec" -d sim -v "$1" --log-level info >"$work/out" 2>"$work/err" || fail "the sweep of $1"; }
 stored() { "$kiln" results add 2>"$work/err" | grep -c "BLOCK="; }

@@ -15,7 +15,7 @@
 #include "expr.h"
 #include "fixture.h"
 
-/* ---- what goes in comes out ---- */
+/* ---- a written row is read again unchanged ---- */
 
 static void a_row_comes_back_whole(void)
 {
@@ -180,7 +180,7 @@ static void csv_that_is_damaged(void)
     teardown(&f);
 }
 
-/* ---- files that are not as they should be ---- */
+/* ---- damaged files ---- */
 
 static void damage_is_moved_aside(void)
 {
@@ -227,7 +227,7 @@ static void damage_that_comes_later(void)
     teardown(&f);
 }
 
-/* A database and a file as the first version wrote them. */
+/* A database and a file in the form of the first version. */
 static const char version_1[] =
     "CREATE TABLE sample (id INTEGER PRIMARY KEY,key TEXT NOT NULL,spec TEXT NOT NULL,variant TEXT NOT NULL,"
     "params TEXT NOT NULL,sizes TEXT NOT NULL,inputs TEXT NOT NULL,run TEXT NOT NULL,device TEXT NOT NULL,"

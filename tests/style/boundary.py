@@ -25,19 +25,19 @@ LISTED = ("device/vm", "device/ops", "device/decode", "device/jit", "device/ptx"
           "observe/check", "driver/objects", "driver/work", "programs", "programs/runtime",
           "programs/library")
 ROOMS = ("device/vm", "device/ops", "device/decode", "device/jit", "observe/count", "observe/check", "driver", "programs")
-# `shared` and `host` of these are no host addresses: numbers of a box, of a result, of a report.
+# Members of these variables are no host addresses: they are numbers of a box, of a result or of a report.
 OTHERS = re.compile(r"\b(?:box|x|e|map|to|result|row|total|made)(?:->|\.)(?:shared|host|local)\s*\+")
 
 
 def strip(text):
-    """Without comments and texts, line for line."""
+    """Returns the text without comments and string literals. The lines stay at their places."""
     def blank(match):
         return re.sub(r"[^\n]", " ", match[0]) if match[0][0] == "/" else '""'
     return re.sub(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', blank, text, flags=re.S)
 
 
 def arguments(text, start):
-    """The arguments of the call whose parenthesis opens before `start`."""
+    """Returns the arguments of the call whose parenthesis opens before `start`."""
     depth, begin, found = 1, start, []
     for at in range(start, len(text)):
         if text[at] in "([{":
@@ -53,7 +53,7 @@ def arguments(text, start):
 
 
 def functions(text):
-    """(name, line of its beginning, body) of each function and function-like macro."""
+    """Yields (name, first line, body) of each function and function-like macro."""
     for match in re.finditer(r"^(?!else|return|if|for|while|switch)[A-Za-z_][^;{}#=]*?\b(\w+)\([^;{}]*\)\s*\{", text, re.M):
         end = text.find("\n}", match.end())
         one = text.find("\n", match.end())
@@ -65,7 +65,7 @@ def functions(text):
 
 
 def find_ends(name, text):
-    """Tests of the two ends of a range."""
+    """Returns the tests of only the two ends of a range."""
     bad = []
     for match in CALL.finditer(text):
         line = text.count("\n", 0, match.start()) + 1
@@ -87,7 +87,7 @@ def find_ends(name, text):
 
 
 def find_sums(name, text, named):
-    """Sums with a host address in functions that the page does not name."""
+    """Returns the sums with a host address in functions that the page does not name."""
     bad = []
     for function, at, body in functions(text):
         for match in HOST.finditer(body):
@@ -102,12 +102,12 @@ def find_sums(name, text, named):
 
 
 def find_missing(page, named):
-    """Rooms without a row."""
+    """Returns the rooms without a row."""
     return [f"{page}: the room {room} has no row" for room in LISTED if not any(file.startswith(room + "/") for file in named)]
 
 
 def read_page(source, bad):
-    """{file: functions that rows of the page name}, where each is defined."""
+    """Returns {file: the functions that rows of the page name}, and the rows whose functions are not defined."""
     page, rows, named = "engine/sim/BOUNDARY.md", 0, {}
     for number, line in enumerate((source / page).read_text().splitlines(), 1):
         match = re.match(r"\| `([\w/]+\.(?:c|h|inc))`: ((?:`\w+\(\)`(?:, )?)+) \|", line)
@@ -130,7 +130,7 @@ def read_page(source, bad):
 
 
 def check_itself():
-    """Each planted violation is found, and what is right is not."""
+    """Tests that each planted violation is found, and that nothing is found in right code."""
     planted = [
         "static bool f(vm_warp *w)\n{\n    p = vm_reach(w, i, lane, space, to + bytes - 16, 16, true);\n}\n",
         "static bool f(vm_warp *w)\n{\n    p = vm_reach_span(w, i, lane, space,\n        at + VM_BYTES -\n PIECE, 16, 16, k);\n}\n",

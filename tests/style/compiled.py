@@ -17,7 +17,7 @@ PTX = re.compile(rb"^\s*\.version\s+\d+\.\d+\s*\n\s*\.target\s+sm_", re.M)
 
 
 def find_long(source):
-    """The path and the number of lines of each file with more than LIMIT lines of PTX."""
+    """Returns the path and the number of lines of each file with more than LIMIT lines of PTX."""
     found = []
     for folder, folders, files in os.walk(source):
         folders[:] = sorted(name for name in folders if not name.startswith((".", "build")))

@@ -1,8 +1,10 @@
 #!/bin/sh
-# format.sh [--write]: lists the C files that clang-format would write otherwise (exit 1), or writes them.
+# format.sh [--write]: lists the C files that clang-format would change, and exits with 1 if there are any. With --write
+# it changes them.
 #
-# Versions of clang-format differ in what they write: it is version 14's (the package clang-format-14 of Debian 12 and Ubuntu 24.04).
-# Exit 77: it is missing. tests/abi/oldest holds copies of published headers, which stay as they are.
+# Versions of clang-format write different formats. The script uses version 14 (the package clang-format-14 of Debian 12
+# and Ubuntu 24.04). It exits with 77 if this version is missing. tests/abi/oldest has copies of published headers,
+# which must not change.
 set -eu
 cd "$(dirname "$0")/../.."
 format=

@@ -14,7 +14,7 @@ import tempfile
 
 OWN = "engine/base/locale.c"
 PROGRAMS = {"tools/kiln/": "tools/kiln/main.c", "tools/worker/": "tools/worker/main.c"}
-# Programs without the library, which never set a locale.
+# These programs do not contain the library, and never set a locale.
 ALONE = ("engine/sim/device/ptx/tables/", "engine/sim/programs/library/nvidia_smi.c")
 SUFFIXES = (".c", ".h", ".inc", ".def")
 
@@ -25,7 +25,8 @@ FORBIDDEN = set((LETTERS + " strtod strtof strtold atof strcasecmp strncasecmp s
                  "vscanf vsscanf vfscanf strerror strerror_r strerror_l strsignal psignal perror").split())
 ALWAYS = {"setlocale"}
 PRINTS = {"printf", "fprintf", "dprintf", "snprintf", "sprintf", "asprintf", "sscanf", "fscanf", "scanf"}
-# Reads and writes numbers of JSON by strtod() and snprintf(): between kiln__locale_enter() and kiln__locale_leave().
+# These functions read and write numbers of JSON by strtod() and snprintf(). So calls must be between
+# kiln__locale_enter() and kiln__locale_leave().
 JSON = re.compile(r"json_(load|dump)(s|b|f|fd|_file|_callback)$")
 NUMBER = re.compile(r"%[-+ #0-9.*']*(?:hh|h|ll|l|L|j|z|t)?[aAeEfFgG]|%[-+ #0-9.*']*'")
 
@@ -35,13 +36,13 @@ def blank(match):
 
 
 def code_of(text):
-    """The text without comments; strings stay."""
+    """Returns the text without comments, but with strings."""
     return re.sub(r'("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')|/\*.*?\*/|//[^\n]*',
                   lambda match: match[0] if match[1] else blank(match), text, flags=re.S)
 
 
 def arguments_of(code, at):
-    """The text between the parenthesis at `at` and the one that closes it."""
+    """Returns the text between the parenthesis at `at` and the parenthesis that closes it."""
     depth = 0
     for match in re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|[()]').finditer(code, at):
         depth += {"(": 1, ")": -1}.get(match[0], 0)
@@ -51,7 +52,8 @@ def arguments_of(code, at):
 
 
 def why_forbidden(name, code, at, where):
-    """Why the call of `name`, whose parenthesis is at `at`, depends on the locale; None: it does not."""
+    """Returns the reason why the call of `name`, whose parenthesis is at `at`, depends on the locale. Returns None if
+    it does not depend on it."""
     if name in ALWAYS:
         return "changes the locale of the whole process"
     if where.startswith(tuple(PROGRAMS)) or where.startswith(ALONE):
@@ -69,7 +71,7 @@ def why_forbidden(name, code, at, where):
 
 
 def find(source):
-    """Lines "FILE:LINE: what" for the files of a tree."""
+    """Returns lines "FILE:LINE: problem" for the files of a tree."""
     bad = []
     for folder in ("engine", "kernel_src", "tools"):
         for path in sorted((source / folder).rglob("*")):
@@ -105,7 +107,7 @@ INNOCENT = [
 
 
 def check_planted():
-    """Each planted call must be found alone, and nothing in what is innocent."""
+    """Tests that each planted call is found, and that nothing is found in harmless code."""
     failures = 0
     for texts, wanted in ((PLANTED, 1), (INNOCENT, 0)):
         for text in texts:

@@ -24,7 +24,7 @@ LONG_PAGES = {"engine/sim/device/ptx/COVERAGE.md", "engine/spec/KEYS.md"}  # gen
 SOURCES = {".c", ".h", ".inc", ".def", ".cu", ".cuh", ".py", ".sh", ".in", ".cmake", ".txt", ".yaml", ".json", ""}
 COMMENTED = {".c", ".h", ".inc", ".def", ".cu", ".cuh"}
 FILES = r"c|h|inc|def|cu|cuh|py|sh|md|yaml|yml|txt|cmake|tsv|svg|profile|cmd|ptx|css|js|json"
-EXAMPLES = {  # files of the reader, not of the tree
+EXAMPLES = {  # files of a reader, which are not in the tree
     "affine.cu", "affine.yaml", "known.yaml", "want.npy", "cuda_fp16.h", "cuda.h", "cooperative_groups.h",
     "cuda_occupancy.h", "kernel.cu", "launch.json", "matmul.html", "gemm.t4.json", "matmul.t4.json", "estimated.json",
     "blur.cu", "blur.yaml", "blur.py", "blur.c",
@@ -39,7 +39,7 @@ def find_pages(source):
 
 
 def read_names(source):
-    """Every word of the sources that could be a name of the code."""
+    """Returns every word of the sources that could be a name of the code."""
     words = set()
     for folder in ("engine", "tools", "tests", "kernel_src", "specs"):
         for path in (source / folder).rglob("*"):
@@ -50,10 +50,10 @@ def read_names(source):
 
 
 def exists(source, page, name):
-    """Whether the tree has `name`, seen from `page`."""
+    """Tells whether the tree has `name`, as seen from `page`."""
     folders = [page.parent, source / "engine", source / "engine" / "sim"]
     folders += [folder for folder in page.parent.parents if folder == source or source in folder.parents]
-    if "/" not in name:  # a plain name: of the page's folder, of one inside it, or of the root
+    if "/" not in name:  # a name without a folder is in the page's folder, in a folder inside it, or in the root
         if page.parent == source:
             return (source / name).exists() or (name.endswith(".h") and any((source / "engine").rglob(name)))
         return (any(page.parent.rglob(name)) or any(page.parent.parent.glob(name)) or
@@ -75,7 +75,7 @@ def check_names(source, page, line, text, names, bad):
         for word in re.split(r"[\s,;=|]+", code):
             word = word.strip("()\"'")
             if re.fullmatch(rf"[\w.*/-]*[\w*]\.({FILES})", word) or re.fullmatch(r"[a-z_]\w*(/[\w.-]+)*/", word):
-                # Names that a command makes, and files of other programs, are no files of the tree.
+                # Files that a command writes, and files of other programs, are not in the tree.
                 if word in EXAMPLES or re.search(r"(^|/)[A-Z]+[./_]", word) and not (
                         exists(source, page, word) or word.endswith(".md")) or word.startswith(("/", "~", "$", "-")) or pathlib.Path(word).name in EXAMPLES:
                     continue
@@ -123,7 +123,7 @@ def check_rooms(source, bad):
 
 
 def check_functions(source, bad):
-    """The rows | `kiln_NAME`, `kiln_PART_*` ... | `FILE` | of WHERE.md; a name counts before a pattern."""
+    """Reads the rows | `kiln_NAME`, `kiln_PART_*` ... | `FILE` | of WHERE.md. A name has precedence over a pattern."""
     engine, named, patterns = source / "engine", {}, {}
     for line in (engine / "WHERE.md").read_text().splitlines():
         match = re.match(r"\| (`kiln_[^|]*)\| `([\w/.]+)` \|$", line)

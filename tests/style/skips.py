@@ -3,7 +3,7 @@
 the program lists skips, and its exit code is 1 if a machine could have run a skipped test after tools/setup.sh --test."""
 import sys
 
-sys.path.pop(0)  # this folder: its locale.py would stand in for Python's module, which subprocess imports
+sys.path.pop(0)  # removes this folder from the path: its locale.py would hide Python's module, which subprocess imports
 import pathlib  # noqa: E402
 import re  # noqa: E402
 import subprocess  # noqa: E402

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Finds words and phrases that are not used, and counts sentences that readers have to read twice. words.txt beside this file
-has the phrases with their replacements, the patterns of such sentences, and a budget for each group of files.
+"""Finds words and phrases that the project does not use, and counts sentences that readers have to read twice.
+words.txt beside this file has the phrases with their replacements, the patterns of such sentences, and a budget for
+each group of files.
 
     words.py SOURCE_FOLDER            the test: exit 1 with a line for each phrase, or if a group exceeds its budget
     words.py SOURCE_FOLDER FILE...    the same for these files, and a line for each such sentence; budgets do not count
@@ -9,9 +10,9 @@ has the phrases with their replacements, the patterns of such sentences, and a b
 
 A budget may only shrink. If a change needs fewer such sentences than the budget allows, lower the budget in words.txt.
 
-Of Markdown files everything but code is read (fenced blocks, indented blocks, what stands in backticks); of C and CUDA
-files comments and string literals (messages and help texts), but not the names after #include; of other files
-everything."""
+In Markdown files the program reads everything except code: fenced blocks, indented blocks and text in backticks. In C
+and CUDA files it reads comments and string literals (messages and help texts), but not the names after #include. In
+other files it reads everything."""
 import bisect
 import pathlib
 import re
@@ -23,8 +24,8 @@ TOKENS = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\
 
 
 def read_list(path):
-    """Globs, globs that are left out, [(pattern, its first word, instead)], {group: (budget, kind, globs)} and
-    [(reason, pattern of sentences)]."""
+    """Returns globs, globs that are left out, [(pattern, its first word, replacement)], {group: (budget, kind, globs)}
+    and [(reason, pattern of sentences)]."""
     files, left_out, phrases, budgets, patterns = [], [], [], {}, []
     for number, line in enumerate(path.read_text().splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -45,20 +46,20 @@ def read_list(path):
             if not separator:
                 sys.exit(f"{path}:{number}: neither `files GLOB` nor `except GLOB` nor `phrase = what to write`")
             source = phrase[1:] if phrase.startswith("~") else r"\b" + re.escape(phrase) + r"\b"
-            source = re.sub(r"(\\)? ", r"[\\s*]+", source)  # also across the ends of lines of a comment
-            # What a text must have for the pattern to be worth a look.
+            source = re.sub(r"(\\)? ", r"[\\s*]+", source)  # a phrase may go on in the next line of a comment
+            # A text that does not contain this word cannot match, so it need not be searched.
             begins = "" if phrase.startswith("~") else phrase.split()[0].lower()
             phrases.append((re.compile(source, re.I), begins, instead.strip()))
     return files, left_out, phrases, budgets, patterns
 
 
 def blank(text):
-    """As many lines as the text has, and nothing else."""
+    """Returns a text with the same number of lines, and nothing else."""
     return " " + "\n" * text.count("\n")
 
 
 def text_of(path):
-    """What is read of a file, line by line where it was."""
+    """Returns the part of a file that the program reads, with each line at its place."""
     text = path.read_text(errors="replace")
     if path.suffix == ".md":
         text = re.sub(r"^```.*?^```", lambda match: blank(match[0]), text, flags=re.M | re.S)
@@ -89,7 +90,7 @@ def find(path, phrases):
 
 
 def paragraphs(text):
-    """The paragraphs, list items and table cells of a Markdown text, each with its line."""
+    """Yields the paragraphs, list items and table cells of a Markdown text, each with its line."""
     text = re.sub(r"^```.*?^```|<!--.*?-->", lambda match: blank(match[0]), text, flags=re.M | re.S)
     begun, collected = 0, []
     for line, words in enumerate(text.split("\n") + [""], 1):
@@ -109,7 +110,7 @@ CODE = re.compile(r"%[a-z]+\d|\.[bfsu](16|32|64)\b|::|template <|typedef |struct
 
 
 def blocks(path, kind):
-    """(line, text) of each paragraph, comment or message of a file."""
+    """Yields (line, text) for each paragraph, comment or message of a file."""
     text = path.read_text(errors="replace")
     if kind == "pages":
         yield from paragraphs(text)
@@ -118,13 +119,13 @@ def blocks(path, kind):
         line = text.count("\n", 0, match.start()) + 1
         if match[0][0] == "/" and kind == "comments":
             words = re.sub(r"^/\*+|\*+/$|(?m:^[ \t]*(//|\*)[/!<]*)", "", match[0])
-            yield line, re.sub(r"(?m)^ {3,}.*$|^ *[-*] ", "", words)  # without rows of tables
+            yield line, re.sub(r"(?m)^ {3,}.*$|^ *[-*] ", "", words)  # drops rows of tables
         elif match[0][0] == '"' and kind == "messages" and not CODE.search(match[0]):
             yield line, re.sub(r"\\n", " ", match[0][1:-1])
 
 
 def examine(path, kind, patterns):
-    """(line, sentence, reasons) of each sentence that readers have to read twice."""
+    """Yields (line, sentence, reasons) for each sentence that readers have to read twice."""
     for line, text in blocks(path, kind):
         text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
         text = " ".join(re.sub(r"`[^`]*`", "X", re.sub(r"[*_]{2}", "", text)).split())
@@ -153,7 +154,7 @@ PLANTED = (
 
 
 def planted(patterns):
-    """Whether each planted sentence has its reason, and the plain ones have none."""
+    """Tells whether each planted sentence has its reason, and each plain sentence has none."""
     bad = 0
     for text, want in PLANTED:
         for sentence in re.split(r"(?<=[.])\s+", text):

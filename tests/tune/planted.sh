@@ -20,7 +20,7 @@ cat "$work/out" "$work/err"
 failed=0
 [ "$code" = 0 ] || { echo "FAIL: the sweep ended with $code"; failed=1; }
 
-# expect CONFIGURATION STATUS COUNT: so many of the samples that match have that status.
+# expect CONFIGURATION STATUS COUNT: checks that COUNT of the samples whose line matches CONFIGURATION have this status.
 expect() {
     found=$(grep -E -- "$1" "$work/samples.csv" | grep -c -- ",$2,")
     if [ "$found" = "$3" ]; then
@@ -49,8 +49,9 @@ expect '^[0-9]*,planted,.*runner_killed_once' KILN_OK 1
 [ -e "$work/marks/not-alone" ] && { echo "FAIL: a configuration that killed its runner was not measured again alone"; failed=1; }
 cat "$work/samples.csv"
 
-# The store has them all. With a worker that lives, a second sweep makes anew what died or ran out of time, and takes what
-# says something of the kernel.
+# The store has all samples. A second sweep uses a worker that does not die. This sweep measures again the
+# configurations whose worker died or ran out of time. It takes the other samples from the store, because their failures
+# are faults of the kernel.
 again() {
     KILN_WORKER=$real "$kiln" tune "$here/planted.yaml" -d "$device" --isolate -v planted -p "KIND=$1" \
         --cache-dir "$work" --store "$work/samples.db" --jobs 1 --csv "$work/samples.csv" >"$work/out" 2>&1

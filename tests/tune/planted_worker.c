@@ -4,11 +4,11 @@
  *
  * An action that must happen only once makes a file with its name in $KILN_PLANTED_MARKS, and does not happen if
  * this file exists. Each process holds a share of the file `busy` there while it works. A runner that measures a
- * configuration again, after the configuration killed a runner, asks for an exclusive lock of `busy`. If other processes
- * still hold shares, it makes the file `not-alone`. $KILN_PLANTED_MS makes each sample that much longer, as on a slow
- * device. The worker writes the time limit of each sample, in seconds, to the file `limits` in the same folder. With
- * $KILN_PLANTED_KEEP a runner sends a planted reference: `good` before its first launch, `late` after it, and
- * `other` of another spec. */
+ * configuration again, after the configuration killed a runner, asks for an exclusive lock of `busy`. If other
+ * processes still hold shares, it makes the file `not-alone`. $KILN_PLANTED_MS is the time in milliseconds by which
+ * each sample takes longer, as on a slow device. The worker writes the time limit of each sample, in seconds, to the
+ * file `limits` in the same folder. With $KILN_PLANTED_KEEP a runner sends a planted reference: `good` before its first
+ * launch, `late` after it, and `other` of another spec. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -125,7 +125,8 @@ static void act(const kiln__message_header *header, const char *body, int busy)
             pause();
 }
 
-/* Passes one answer on. Sets *more if another answer to the request follows. The receiver may rely on `busy`. */
+/* Passes one answer of the real worker on. Sets *more if another answer to the request follows. Releases `busy` before
+ * it sends the last answer, because the receiver may rely on this. */
 static bool hand_back(const kiln__child *real, int busy, bool *more)
 {
     uint32_t kind = 0;

@@ -24,7 +24,7 @@ entry() { ls "$work/cache/references/v1"; }
 
 sweep
 first=$(entry)
-# A reference that is computed in a moment is not kept, so a fast machine gets more work.
+# Kiln does not keep a reference that takes only a moment to compute. So a fast machine gets more work.
 while [ -z "$first" ] && [ "$atoms" -lt 1000000 ]; do
     atoms=$((atoms * 4))
     sweep

@@ -124,7 +124,8 @@ static void the_ladder(void)
         KNOWN("Other, cc: \"8.0\"", 200, PLAIN(32, 2), 0.1, "measured", "01")
         KNOWN("Alike, cc: \"9.0\"", 100, PLAIN(32, 1), 0.2, "measured", "01");
     // clang-format on
-    ask(&f, text, 100, NULL, "EXACT plain BLOCK=64 ITEMS=2 FAR=near", 0); /* measured before estimated, then by time */
+    // measured times come before estimated times, and shorter times before longer ones
+    ask(&f, text, 100, NULL, "EXACT plain BLOCK=64 ITEMS=2 FAR=near", 0);
     ask(&f, text, 400, NULL, "EXACT plain BLOCK=128 ITEMS=1 FAR=near", 0);
     /* the other device has these exact sizes, but does not come first */
     ask(&f, text, 200, NULL, "NEAREST plain BLOCK=64 ITEMS=2 FAR=near", 1);
@@ -266,13 +267,14 @@ static void tuned_on_demand_and_remembered(void)
     kiln_plan_close(plan);
     kiln_best_free(best);
 
-    /* The same with a file. */
+    /* The test repeats this with a file in place of the store. */
     kiln_knowledge *collected = NULL, *loaded = NULL;
     char path[96];
     uint64_t written = 0;
     snprintf(path, sizeof path, "%s/known.yaml", f.folder);
     CHECK_OK(kiln_knowledge_collect(f.engine, f.store, NULL, &collected, &error), error);
-    CHECK(kiln_knowledge_count(collected) == 7); /* 5 and 2 samples; the others failed */
+    // 5 samples of one variant and 2 of the other; the other samples failed
+    CHECK(kiln_knowledge_count(collected) == 7);
     CHECK_OK(kiln_knowledge_save(collected, path, &written, &error), error);
     CHECK_OK(kiln_knowledge_load(f.engine, path, &loaded, &error), error);
     CHECK(written == 2 && kiln_knowledge_count(loaded) == 2);
@@ -349,7 +351,7 @@ static void of_store_and_file_the_later_counts(void)
     teardown(&f);
 }
 
-/* Fails the first, second, ... allocation of the functions for the best known configuration. */
+/* Lets the first allocation of the functions for the best known configuration fail, then the second, and so on. */
 static void memory_may_be_out(void)
 {
     static const char text[] = "kiln-best: 1\nbest:\n" KNOWN(HERE, 150, PLAIN(64, 2), 0.2, "measured", "01");

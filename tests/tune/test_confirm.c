@@ -1,4 +1,5 @@
-/* The best configuration of a sweep is run again: wrong answers that a first check does not see do not win. */
+/* Tests that a sweep runs its best configuration again. A configuration whose wrong answers pass the first check must
+ * not win. */
 #include <unistd.h>
 
 #include "check.h"
@@ -6,7 +7,7 @@
 #include "trial_internal.h"
 #include "tuning_internal.h"
 
-/* ---- with a device that is made up ---- */
+/* ---- on an invented device ---- */
 
 /* The planted failures, by the numbers of the configurations. */
 typedef struct device {
@@ -144,8 +145,8 @@ static void the_next_best_wins(void)
     }
 }
 
-/* Samples that are not run again: samples without a check or a time, and a best configuration that an earlier sweep
- * confirmed. */
+/* Tests the samples that a sweep does not run again. These are samples without a check or a time, and a best
+ * configuration that an earlier sweep confirmed. */
 static void not_every_best_is_run_again(void)
 {
     const struct {
@@ -171,7 +172,8 @@ static void not_every_best_is_run_again(void)
     }
 }
 
-/* All configurations are refuted, so no best is left. If the device is lost or the caller stops, the sweep ends. */
+/* Tests a sweep in which all configurations are refuted, so that no configuration is the best. It also tests that the
+ * sweep ends if the device is lost or the caller stops it. */
 static void an_end(void)
 {
     device d = nothing;

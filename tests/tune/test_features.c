@@ -190,7 +190,8 @@ static void of_graphs(void)
     kiln_spec *spec = parse(&f, MADE("graphs", "{M: path, N: 20, S: -1}",
                                      "{host: sparse_graph, matrix: M, rows: N, degree: 3, source: S}",
                                      "{levels: I.levels, diameter: I.diameter, reached: I.reached}"));
-    /* the search begins at the second vertex; the diameter is from end to end */
+    /* The graph is a path of 20 vertices. The search begins at the second vertex. The diameter is the distance between
+     * the two ends. */
     check_features(&f, spec, "", "levels=19 diameter=19 reached=20");
     check_features(&f, spec, "S=10", "levels=11 diameter=19 reached=20");
     /* the search begins in the middle */

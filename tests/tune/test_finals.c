@@ -17,7 +17,7 @@ typedef struct device {
     unsigned visits, kept, kept_rounds;
     int fails, ends;         /* the configuration that fails, and the one that ends the finals; -1: none */
     long nap;                /* nanoseconds that a visit takes */
-    double rounds[MOST][64]; /* as kept */
+    double rounds[MOST][64]; /* the times of the rounds, as the store keeps them */
 } device;
 
 static double uniform(device *d)
@@ -198,7 +198,7 @@ static void what_can_go_wrong(void)
     }
 }
 
-/* The cases in which there are no finals, and the reason that the verdict gives. */
+/* Tests the cases in which there are no finals, and the reason that the verdict gives. */
 static void without_finals(void)
 {
     const double seen[] = {1.02, 1, 1, 1.04};
@@ -230,7 +230,7 @@ static void without_finals(void)
     }
 }
 
-/* There are 1,000 finals between five configurations that are equal, or differ by an amount that does not matter.
+/* Holds 1,000 finals between five configurations that are equally fast, or differ by an amount that does not matter.
  * Few of them name one configuration the best. If one configuration is faster by 5 times the noise (its standard
  * deviation, 1 %), most finals name it. */
 static void errors_are_rare(void)

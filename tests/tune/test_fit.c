@@ -1,5 +1,5 @@
-/* Configurations whose launches do not fit on the device: those that are not compiled, those that are not loaded,
- * and the messages. */
+/* Tests configurations whose launches do not fit on the device: which of them Kiln does not compile, which of them it
+ * does not load, and the messages. */
 #include <unistd.h>
 
 #include "compiled.h"
@@ -74,7 +74,7 @@ static void what_has_no_room_is_not_compiled(void)
               sample->status == (strstr(cases[i].words, "compiled") ? KILN_ERROR_COMPILE : KILN_ERROR_LAUNCH));
         compiled += cases[i].compiled;
     }
-    /* besides: block of 64, once broken, and shared of 1024 */
+    /* three more configurations compile: BLOCK=64, BLOCK=64 with BROKEN, and 1024 bytes of shared memory */
     CU_ASSERT_EQUAL(kiln_tuning_sum(tuning)->cache_misses, compiled + 3);
     CU_ASSERT_EQUAL(kiln_tuning_count(tuning), KILN__COUNT(cases) + 3);
     kiln_tuning_free(tuning);

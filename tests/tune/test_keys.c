@@ -396,7 +396,7 @@ static void every_key(void)
     teardown(&f);
 }
 
-/* The page and the schema come from these functions. */
+/* Writes the content to web.mtx, which a size of the spec names. */
 static void write_matrix(const fixture *f, const char *content)
 {
     char path[96];

@@ -285,7 +285,7 @@ static void slow_variants_are_left_out_of_a_limited_sweep(void)
     tuning = tune(&f, &options);
     CHECK(tries(tuning, "slow") && tries(tuning, "hosted") && !kiln_tuning_left_out(tuning, 0));
     kiln_tuning_free(tuning);
-    options = (kiln_tune_options){.size = sizeof options}; /* no limit */
+    options = (kiln_tune_options){.size = sizeof options}; /* a sweep without a limit */
     tuning = tune(&f, &options);
     CHECK(kiln_tuning_count(tuning) == 12 && !kiln_tuning_left_out(tuning, 0));
     kiln_tuning_free(tuning);

@@ -53,7 +53,7 @@ static kiln_sample *sample_of(fixture *f, int block, int items, kiln_result resu
     return sample;
 }
 
-/* 2 ms, 1000 operations, 5000 bytes. */
+/* The result of a run that took 2 ms for 1000 operations and 5000 bytes. */
 static const kiln_result measured = {.measured = 1,
                                      .seconds = 2e-3,
                                      .flops = 1000,
@@ -98,7 +98,7 @@ static void values(void)
         CU_ASSERT_PTR_NOT_NULL_FATAL(goals);
         kiln_sample *sample = sample_of(&f, 64, 2, measured);
         kiln_status status = kiln__goals_judge(goals, &f.tuning->arena, sample, &error);
-        if (isnan(want[i].value)) { /* a division by zero has its place */
+        if (isnan(want[i].value)) { /* a division by zero; the message must name its place in the objective */
             CU_ASSERT_EQUAL(status, KILN_ERROR_ARGUMENT);
             CHECK(strncmp(kiln_error_message(error), "objective:1:3: ", 15) == 0);
             kiln_error_free(error);
@@ -168,8 +168,8 @@ static void refuses(void)
     teardown(&f);
 }
 
-/* The points are pairs of a time and a number of elements, where more elements are better: 1 and 200, 2 and 400, 2
- * and 200, 1 and 200 again, 3 and 400, and a failed sample. */
+/* Tests the Pareto front of two objectives. The points are pairs of a time and a number of elements, where more
+ * elements are better: 1 and 200, 2 and 400, 2 and 200, 1 and 200 again, 3 and 400. The last sample failed. */
 static void front_of_two(void)
 {
     static const char *const objectives[] = {"time", "max:elements"};
@@ -199,7 +199,7 @@ static void front_of_two(void)
         kiln__tuning_set_value(samples[i], kiln__goals_rank(goals, samples[i]));
         CHECK(kiln__tuning_add(f.tuning, samples[i], want[i].status, "failed"));
     }
-    /* The geometric mean of 2 and 1 / 400. */
+    /* A strategy gets the geometric mean of the objectives: here of 2 and 1 / 400. */
     CHECK(fabs(kiln__goals_told(goals, samples[1]) - sqrt(2.0 / 400)) < 1e-12);
     CHECK(kiln__goals_told(goals, samples[5]) == HUGE_VAL);
     kiln__tuning_rank(f.tuning);
@@ -211,7 +211,7 @@ static void front_of_two(void)
     teardown(&f);
 }
 
-/* Compares the front of random points of three objectives with a comparison of all pairs. */
+/* Compares the front of random points of three objectives with the front that a comparison of all pairs gives. */
 static void front_of_many(void)
 {
     static const char *const objectives[] = {"time", "BLOCK", "max:compile"};

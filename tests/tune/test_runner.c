@@ -353,7 +353,7 @@ typedef struct fixture {
     long pid;     /* the process id of the runner in the log's last message */
     long pids[8]; /* the ids of all runners so far */
     unsigned runners, again, let_go;
-    char program[96]; /* a program that is removed when a process is killed; "": none */
+    char program[96]; /* a program that is removed when a process is killed; "" means that none is removed */
     long killed;
     double before[8];           /* the processor time of each runner, plus one, when only the endless kernel was left */
     unsigned kills, most_kills; /* numbers of processes that were killed during a sample */
@@ -481,7 +481,8 @@ static kiln_status sweep_endless(fixture *f, double limit, kiln_tuning **tuning,
     return kiln_tune(f->engine, f->spec, &options, tuning, error);
 }
 
-/* A runner is killed, and killed again when the configuration is retried. The sweep must record a failure. */
+/* The test kills the runner, and kills it again when the sweep retries the configuration. The sweep must record a
+ * failure. */
 static void survives_its_end(void)
 {
     fixture f;
@@ -631,8 +632,8 @@ static void one_of_several_ends(void)
     teardown(&f);
 }
 
-/* The worker program is removed before a runner must be replaced. The sample goes to the other runner, and the sweep
- * is ended while that runner computes it. */
+/* The test removes the worker program, so that the sweep cannot replace a killed runner. The sample goes to the other
+ * runner. The test ends the sweep while that runner computes the sample. */
 static void one_of_several_is_let_go(void)
 {
     char program[] = "/tmp/kiln-worker-XXXXXX";
@@ -652,8 +653,9 @@ static void one_of_several_is_let_go(void)
     teardown(&f);
 }
 
-/* The system may have killed a runner for the memory that others used. So its configuration is measured again while
- * no other is measured and nothing compiles. planted_worker reports if it was not alone. */
+/* The system may have killed a runner because other processes used too much memory. So the sweep measures the
+ * configuration again while it measures no other configuration and compiles nothing. planted_worker reports if the
+ * runner was not alone. */
 static void tried_again_alone(void)
 {
     char path[128];
@@ -766,7 +768,8 @@ static void failures_set_no_limit(void)
 /* ---- findings, and the sandbox ---- */
 
 typedef struct findings {
-    /* texts: findings with the text of the source's line; stop_at: the finding that stops the callback, 0: none */
+    /* `texts` counts the findings that have the text of the source line. The callback stops the sample at finding
+     * number `stop_at`; 0 means that it never stops. */
     unsigned count, texts, stop_at;
 } findings;
 
@@ -813,7 +816,7 @@ static void checks_elsewhere(void)
     CHECK(found[ONE].count > 0 && found[ONE].count <= found[HERE].count);
 }
 
-/* ---- what cannot be ---- */
+/* ---- options that another process cannot serve ---- */
 
 static kiln_status nothing(void *user, kiln_call *call)
 {

@@ -96,7 +96,7 @@ static void both_in_one_sample(void)
     one = tune(&f, &options);
     CHECK(kiln_tuning_sum(one)->reused == 2 && kiln_tuning_sum(one)->verified == 2);
     kiln_tuning_free(one);
-    options.verify_size_set = "other"; /* another key */
+    options.verify_size_set = "other"; /* the samples for other small sizes have another key in the store */
     one = tune(&f, &options);
     CHECK(kiln_tuning_sum(one)->reused == 0);
     kiln_tuning_free(one);
@@ -155,8 +155,9 @@ static long most_kilobytes(void)
     return usage.ru_maxrss;
 }
 
-/* Buffers of 2 GB and of 8 GB, of which a few blocks use a few pages. The buffers are not filled completely. The
- * used pages have the content of the fill, so that the kernel's addresses, which come from it, stay in bounds. */
+/* Tests buffers of 2 GB and of 8 GB. The few simulated blocks use only a few pages of them. Kiln does not fill the
+ * buffers completely. The used pages have the content of the fill, so that the kernel's addresses, which come from it,
+ * stay in bounds. */
 static void large_buffers_cost_little(void)
 {
     fixture f;
@@ -219,12 +220,12 @@ static void without_an_estimate(void)
     const kiln_device_info *device = NULL;
     kiln_error *error = NULL;
     setup(&f);
-    CHECK_OK(kiln_engine_device(f.engine, &device, &error), error); /* opens it */
+    CHECK_OK(kiln_engine_device(f.engine, &device, &error), error); /* this call opens the device */
     real = f.engine->driver.simulator;
     kiln__simulator altered = *real;
     altered.estimate_end = no_first_estimate;
     f.engine->driver.simulator = &altered;
-    for (int round = 0; round < 2; round++) { /* first made, then taken from the store */
+    for (int round = 0; round < 2; round++) { /* round 0 makes the samples, and round 1 takes them from the store */
         estimates = 0;
         const char *const gbs[] = {"gbs"};
         const kiln_tune_options options = {.size = sizeof options,

@@ -148,7 +148,7 @@ static void a_failure_costs_one_sample(void)
         {"bad BLOCK=32 ITEMS=1 FAR=nowhere", KILN_ERROR_COMPILE},
         {"bad BLOCK=2048 ITEMS=1 FAR=near", KILN_ERROR_LAUNCH},
         {"wrong BLOCK=32 ITEMS=1 FAR=near", KILN_ERROR_WRONG_ANSWER},
-        {"wide BLOCK=64 ITEMS=4 FAR=near", KILN_OK}, /* works after the faults */
+        {"wide BLOCK=64 ITEMS=4 FAR=near", KILN_OK}, /* this configuration works, although others have faulted before */
         {"wide BLOCK=64 ITEMS=8 FAR=near", KILN_OK},
     };
     for (size_t i = 0; i < KILN__COUNT(want); i++) {
@@ -558,7 +558,7 @@ static void searches_a_huge_space(void)
         kiln__tune_source *source = NULL;
         CHECK_OK(kiln__tune_source_open(f.engine, spec, &options, NULL, &source, &error), error);
         CU_ASSERT_PTR_NOT_NULL_FATAL(source);
-        /* A < B of 1000 values each, times the values of C */
+        /* the pairs A < B of 1000 values each, times the number of values of C */
         CU_ASSERT_EQUAL(kiln__tune_source_total(source), 499500000);
         struct {
             size_t ticket;
@@ -716,7 +716,8 @@ static void suggests_in_an_uncounted_space(void)
 }
 
 /* A clearly slower configuration is stopped early, is still checked, and is not reused from the store as fully measured.
- * False if the counts of configurations that were stopped early differ: a busy host may have disturbed a time. */
+ * Returns false if another number of configurations was stopped early than expected. A busy host may have disturbed a
+ * time, so the caller tries again. */
 static bool stops_early(const fixture *f, const kiln_spec *spec, double budget, unsigned attempt)
 {
     static const char *const all[] = {"copy", "slower", "wrong"}, *const slower[] = {"slower"};
@@ -725,9 +726,9 @@ static bool stops_early(const fixture *f, const kiln_spec *spec, double budget, 
         size_t count;
         unsigned flags, stopped, reused;
     } sweeps[] = {
-        {all, 3, 0, 4, 0}, /* all but the first configuration, and the one with a wrong answer */
+        {all, 3, 0, 4, 0}, /* all configurations but the first one and the one with a wrong answer */
         {all, 3, 0, 4, 6},
-        {slower, 1, 0, 0, 0}, /* contenders here */
+        {slower, 1, 0, 0, 0}, /* here these configurations are nearly as fast as the best */
         {all, 3, 0, 2, 6},
         {all, 3, KILN_TUNE_NO_STOP_EARLY, 0, 4}, /* the two configurations that were stopped early are made again */
         {all, 3, KILN_TUNE_FRESH | KILN_TUNE_NO_STOP_EARLY, 0, 0},

@@ -122,7 +122,7 @@ int snprintf(char *text, size_t size, const char *how, ...)
     return length;
 }
 
-/* The same function in a build with _FORTIFY_SOURCE. */
+/* The name of the same function in a build with _FORTIFY_SOURCE. */
 int __vsnprintf_chk(char *text, size_t size, int flag, size_t room, const char *how, va_list list);
 int __vsnprintf_chk(char *text, size_t size, int flag, size_t room, const char *how, va_list list)
 {

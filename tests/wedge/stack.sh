@@ -5,7 +5,7 @@
 set -u
 kiln=$1 spec=$2 bad=0
 export KILN_DEVICE=sim
-limits() { # prints what the shell that calls it limits, for the message of a failure
+limits() { # prints the limits of the calling shell, for the message of a failure
     echo "ulimit -Ss $(ulimit -Ss), -Hs $(ulimit -Hs)"
 }
 try() {

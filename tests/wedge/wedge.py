@@ -1,6 +1,6 @@
-"""wedge.py KILN SHIM FOLDER: a kernel whose printf calls a function of the host that never returns (shim.c). The time limit
-ends each command that runs it, and so do SIGTERM and SIGINT. A sweep ends its runner, and the runner ends with the sweep.
-Nothing here is timed: what has to end has two minutes."""
+"""wedge.py KILN SHIM FOLDER: runs a kernel whose printf calls a function of the host that never returns (shim.c). The
+time limit must end each command that runs it, and so must SIGTERM and SIGINT. A sweep must end its runner, and the
+runner must end with the sweep. The test has no fixed times: each command has two minutes to end."""
 import os
 import pathlib
 import signal
@@ -14,7 +14,7 @@ spec = os.path.join(folder, "wedge.yaml")
 environment = dict(os.environ, KILN_DEVICE="sim", KILN_SIM_THREADS="2")
 BACKSTOP = 120
 failed = []
-signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell starts what it runs in the background with it ignored
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell starts background processes with SIGINT ignored
 
 
 def expect(what, got, want, said=""):
@@ -46,14 +46,15 @@ def wait_until_stuck(process):
 
 
 LATE = [10]
-# Without its thread the watchdog has SIGKILL alone where the stuck thread takes no signal and is the last one. A command that
-# runs kernels in a process of its own answers to that with 12.
+# If the watchdog has no thread, and the stuck thread takes no signal and is the last one, only SIGKILL is left. A
+# command that runs kernels in a separate process then exits with 12.
 KILLED = [10, -signal.SIGKILL, 12]
 ENDED = [130, -signal.SIGTERM, -signal.SIGINT]
 
 
 def by_limit(how, wanted, *arguments):
-    is_apart = "--isolate" in arguments or arguments[0] == "check"  # a runner measures, which does not say "wedged" here
+    # a runner measures, whose message does not contain "wedged"
+    is_apart = "--isolate" in arguments or arguments[0] == "check"
     for limit in ["2", "20"]:  # on a busy machine the kernel may not print yet when the limit comes
         process = start(how, *arguments, "--sample-timeout", limit)
         out, err = finish(process)
@@ -70,14 +71,15 @@ def by_signal(how, number, again, wanted):
     process.send_signal(number)
     until = time.monotonic() + BACKSTOP
     while again and process.poll() is None and time.monotonic() < until:
-        time.sleep(0.1)  # one that comes soon after the first counts as the same
+        time.sleep(0.1)  # a signal soon after the first one counts as the same signal
         process.send_signal(number)
     out, err = finish(process)
     expect(f"{how}, {number.name}{' again' if again else ''}", process.returncode, wanted, err)
 
 
 def runner_of(process):
-    """The process that measures, by its option --run, once it is stuck: it uses no processor time any more."""
+    """Returns the measuring process, which has the option --run, after it is stuck: it then uses no processor time any
+    more."""
     until, used, calm = time.monotonic() + BACKSTOP, None, 0
     while time.monotonic() < until and process.poll() is None:
         for child in pathlib.Path("/proc").glob("[0-9]*"):

@@ -1,5 +1,5 @@
-/* capture.c - captures a launch: the contents before it and the outputs after it, in a folder that appears when the
- * capture is complete. CAPTURE.md lists the files and their purposes.
+/* capture.c - captures a launch. It writes the contents before the launch and the outputs after it into a folder, which
+ * appears when the capture is complete. CAPTURE.md lists the files and their purposes.
  *
  * States of a capture:
  *   begun    contents before the launch are written to a hidden folder
@@ -24,7 +24,7 @@
 #include "steps_internal.h"
 #include "wire.h"
 
-/* ---- the params on which contents depend ---- */
+/* ---- the params on which captured contents depend ---- */
 
 static void follow_expr(const kiln_plan *plan, const kiln__origins *to, const kiln__expr *expr);
 
@@ -60,7 +60,8 @@ static void follow_expr(const kiln_plan *plan, const kiln__origins *to, const ki
         follow_name(plan, to, kiln__expr_name(expr, i));
 }
 
-/* Collects the params on which type and shape of a buffer depend: a file of the content is valid only for them. */
+/* Collects the params on which the type and the shape of a buffer depend. A file of the buffer's content is valid only
+ * for the current values of these params. */
 static void follow_shape(const kiln_plan *plan, const kiln__origins *to, const kiln__buffer *buffer)
 {
     follow_expr(plan, to, buffer->type_expr);
@@ -91,7 +92,7 @@ static bool shape_varies(kiln__capture *c, const kiln__buffer *buffer)
     return varies;
 }
 
-/* ---- the folder ---- */
+/* ---- the folder of a capture ---- */
 
 void kiln__capture_drop(kiln__capture *c)
 {
@@ -103,7 +104,7 @@ void kiln__capture_drop(kiln__capture *c)
     for (size_t i = 0; c->buffers && i < c->plan->variant->buffer_count; i++)
         if (c->buffers[i].held)
             kiln__array_free(mem, &c->buffers[i].before);
-    if (!c->plan->shared->sweep) /* drops the fills with which contents were compared */
+    if (!c->plan->shared->sweep) /* drops the fills that were made for comparing them with the contents */
         kiln__shared_drop(c->plan->shared, "fill ");
     kiln__text_free(&c->notes);
     kiln__arena_free(&c->arena);
@@ -112,7 +113,7 @@ void kiln__capture_drop(kiln__capture *c)
 
 static kiln_status make_work(kiln__capture *c, kiln_error **error)
 {
-    static atomic_uint serial; /* makes temporary names of threads differ */
+    static atomic_uint serial; /* makes the temporary names of two threads differ */
     const kiln_allocator *mem = c->plan->mem;
     kiln_status status = kiln__make_folders(mem, c->order.folder, 0777, error);
     if (status != KILN_OK)
@@ -127,7 +128,7 @@ static kiln_status make_work(kiln__capture *c, kiln_error **error)
     return KILN_OK;
 }
 
-/* Renames the finished folder without replacing anything: the number in its name grows until the name is free. */
+/* Renames the finished folder without replacing another folder. The number in the name grows until the name is free. */
 static kiln_status publish(kiln__capture *c, kiln_error **error)
 {
     enum { MOST = 100000 };
@@ -148,7 +149,7 @@ static kiln_status publish(kiln__capture *c, kiln_error **error)
         }
         if (!failed) {
             kiln__free(mem, c->plan->captured);
-            c->plan->captured = path.data; /* the plan owns the path now */
+            c->plan->captured = path.data; /* from here on the plan owns the path */
             c->work = NULL;
             return KILN_OK;
         }
@@ -185,7 +186,7 @@ static bool same_content(const kiln_array *a, const kiln_array *b, uint64_t byte
     return same && (bytes == 0 || memcmp(a->data, b->data, (size_t)bytes) == 0);
 }
 
-/* Finds out whether the content is still the spec's fill. */
+/* Finds out whether the content of a buffer is still the fill of the spec. */
 static kiln_status is_filled(kiln_plan *plan, const kiln__plan_buffer *b, const kiln_array *now, bool *same,
                              kiln_error **error)
 {
@@ -216,8 +217,9 @@ static const kiln__export *export_of(const kiln_plan *plan, const char *name, si
     return NULL;
 }
 
-/* Takes a buffer whose content is an input's export. If the application has replaced the content, the new content
- * becomes the export, so that other variants use it too. A second buffer of the same export gets its own file. */
+/* Captures a buffer whose content is an input's export. If the application has replaced the content, the new content
+ * becomes the export. So other variants use the new content too. A second buffer with the same export gets a file of
+ * its own. */
 static kiln_status take_exported(kiln__capture *c, kiln__plan_buffer *b, const kiln_array *now, bool *done,
                                  kiln_error **error)
 {
@@ -258,7 +260,7 @@ static kiln_status take_content(kiln__capture *c, size_t index, kiln__plan_buffe
 
 static kiln_status take_before(kiln__capture *c, size_t index, kiln_error **error)
 {
-    kiln__plan_buffer *b = &c->plan->buffers[index]; /* a launch begins with the buffers in their original order */
+    kiln__plan_buffer *b = &c->plan->buffers[index]; /* a launch begins with the buffers under their original names */
     bool own = index >= c->plan->spec->buffer_count, empty = b->buffer->fill.kind == KILN__FILL_NONE && !b->file;
     kiln_status status = KILN_OK;
     if (b->buffer->out) {
@@ -302,7 +304,8 @@ static kiln_status look_at_inputs(kiln__capture *c, kiln_error **error)
     return c->taken ? KILN_OK : kiln__fail_memory(error);
 }
 
-/* Makes a file name from the spec's name, which may be anything in a T1 file: letters, digits, '_' and '-' stay. */
+/* Makes a file name from the spec's name, which may contain any character in a T1 file. Only letters, digits, '_' and
+ * '-' stay. */
 static const char *file_name(kiln__capture *c)
 {
     char *name = kiln__arena_strndup(&c->arena, c->plan->spec->name, strnlen(c->plan->spec->name, 64));
@@ -362,9 +365,10 @@ kiln_status kiln__capture_begin(kiln_plan *plan, const kiln__capture_order *orde
 
 /* ---- outputs after the launch ---- */
 
-/* Returns whether the old content of an output without a fill must be captured. If nothing changed, an untouched
- * buffer would pass as the answer. If all bytes of Kiln's own memory changed, the old content has no meaning. If the
- * application bound the memory, the kernel may also have read it. */
+/* Returns whether the content before the launch must be captured, for an output without a fill. If the launch changed
+ * nothing, a buffer that no kernel writes would pass as the answer. If the launch changed all bytes of Kiln's own
+ * memory, the old content does not matter. If the application bound the memory, the old content matters, because the
+ * kernel may also have read it. */
 static bool before_matters(const kiln__plan_buffer *b, const kiln_array *before, const kiln_array *after)
 {
     size_t size = kiln__type_bytes(b->type);
@@ -413,7 +417,7 @@ kiln_status kiln__capture_end(kiln__capture *c, CUstream stream, kiln_error **er
     return status;
 }
 
-/* ---- the choice of launches ---- */
+/* ---- the launches that are captured ---- */
 
 kiln_status kiln_plan_capture(kiln_plan *plan, const char *folder, kiln_error **error)
 {
@@ -443,8 +447,8 @@ kiln_status kiln__capture_asked(kiln_plan *plan, kiln__arena *arena, kiln__captu
     return fine ? KILN_OK : kiln__fail_memory(error);
 }
 
-/* Returns whether a plan launches `what`: the name of its spec, of a kernel, or of a kernel template without its
- * arguments. */
+/* Returns whether a plan launches the thing named `what`. `what` is the name of its spec, of a kernel, or of a kernel
+ * template without its arguments. */
 static bool launches(void *user, const char *what)
 {
     const kiln_plan *plan = user;
@@ -457,8 +461,8 @@ static bool launches(void *user, const char *what)
     return found;
 }
 
-/* Makes one launch, and captures it. If the capture fails, the function logs the failure and makes the launch all the
- * same. But if kiln_plan_capture() requested the capture, the launch fails too. */
+/* Makes one launch, and captures it. If the capture fails, logs the failure and makes the launch nevertheless. If
+ * kiln_plan_capture() requested the capture, a failed capture makes the launch fail too. */
 kiln_status kiln__capture_launch(kiln_plan *plan, CUstream stream, kiln_error **error)
 {
     kiln__arena arena = {.mem = plan->mem};

@@ -1,4 +1,4 @@
-/* capture_files.c - the files in the folder of a capture: their names, and arrays written to them. */
+/* capture_files.c - names the files in the folder of a capture, and writes arrays to them. */
 #include <string.h>
 
 #include "calls_internal.h"

@@ -1,5 +1,5 @@
-/* capture_spec.c - the spec of a captured launch. It is the original text, in which captured contents, sizes and
- * defaults replace the expressions that produced them. The sources are copied beside it. */
+/* capture_spec.c - the spec of a captured launch. The spec is the original text, in which captured contents, sizes and
+ * defaults replace the expressions that gave them. The sources are copied to the folder of the spec. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "layout_internal.h"
 #include "plan_internal.h"
 
-enum { SOURCE_LIMIT = 64 << 20, INPUT_ARGS = 255 }; /* number of arguments that an input of a spec may have */
+enum { SOURCE_LIMIT = 64 << 20, INPUT_ARGS = 255 }; /* an input of a spec may have INPUT_ARGS arguments */
 
 typedef struct source_folder {
     const char *folder, *prefix;
@@ -36,7 +36,8 @@ static void note(kiln__capture *c, const char *format, ...)
 
 /* ---- sources and headers ---- */
 
-/* Returns an absolute path without "." and "..", from the text alone. Links below a source's folder are not followed.
+/* Returns an absolute path without "." and "..". Uses only the text of the path. Does not follow symbolic links below a
+ * source's folder.
  */
 static const char *plain_path(kiln__arena *arena, const char *path)
 {
@@ -59,8 +60,8 @@ static const char *plain_path(kiln__arena *arena, const char *path)
     return made;
 }
 
-/* Returns the folder for the files of a source: beside the spec for the first source, another folder for each further
- * source. */
+/* Returns the folder for the files of a source. The first source is beside the spec, and each further source has
+ * another folder. */
 static const char *prefix_of(writer *w, const char *folder)
 {
     for (source_folder *at = w->folders; at; at = at->next)
@@ -83,14 +84,14 @@ static kiln_status write_file(kiln__capture *c, const char *name, const char *te
     const char *folder = path ? kiln__arena_folder(&c->arena, path) : NULL;
     if (!folder)
         return kiln__fail_memory(error);
-    if (kiln__file_exists(path)) /* two sources share this header */
+    if (kiln__file_exists(path)) /* two sources include this header */
         return KILN_OK;
     kiln_status status = kiln__make_folders(mem, folder, 0777, error);
     return status == KILN_OK ? kiln__file_write(mem, path, text, length, error) : status;
 }
 
-/* Returns the path of a header below the source's folder. "" means that Kiln provides the header. NULL means that the
- * header is elsewhere, or memory runs out. */
+/* Returns the path of a header relative to the source's folder. Returns "" if Kiln itself provides the header. Returns
+ * NULL if the header is in another folder, or if memory runs out. */
 static const char *below(kiln__arena *arena, const kiln__include *header, const char *folder)
 {
     const char *path = header->path ? plain_path(arena, header->path) : NULL;
@@ -100,8 +101,9 @@ static const char *below(kiln__arena *arena, const kiln__include *header, const 
     return path && strncmp(path, folder, length) == 0 && path[length] == '/' ? path + length + 1 : NULL;
 }
 
-/* Copies a source and its headers. Headers below the source's folder keep their relative paths. If a header is
- * elsewhere, all headers are written under the names that the compiler sees, with the texts that it gets. */
+/* Copies a source and the headers that it includes. Headers below the source's folder keep their relative paths. If a
+ * header is in another folder, all headers are written under the names by which the source includes them, with the
+ * texts that the compiler gets. */
 static kiln_status copy_texts(writer *w, const kiln__includes *includes, const char *source, const char *text,
                               const char *folder, const char *prefix, kiln_error **error)
 {
@@ -123,8 +125,8 @@ static kiln_status copy_texts(writer *w, const kiln__includes *includes, const c
     return arena->failed ? kiln__fail_memory(error) : status;
 }
 
-/* Returns a text that differs for the folders of two sources. With other include folders a source may include other
- * headers. */
+/* Returns a text that tells apart the folders of two sources. The text has the include folders too, because with other
+ * include folders a source may include other headers. */
 static const char *folder_key(kiln__arena *arena, const char *folder, const kiln__variant *variant)
 {
     for (size_t i = 0; folder && i < variant->include_count; i++)
@@ -163,7 +165,8 @@ static kiln_status copy_source(writer *w, const char *name, const kiln__variant 
 
 /* ---- variants ---- */
 
-/* Returns the name of a host function in the steps that only the application has, or NULL. */
+/* Returns the name of the first host function in the steps that only the application has. Returns NULL if the steps
+ * need no such function. */
 static const char *foreign_step(kiln_engine *engine, const kiln__step *steps, size_t count)
 {
     const char *found = NULL;
@@ -188,7 +191,7 @@ static const char *foreign_function(kiln_engine *engine, const kiln_spec *spec, 
     return found ? found : foreign_step(engine, variant->before, variant->before_count);
 }
 
-/* Copies a file that a variant names. *to is its new name, or NULL if `text` names no file. */
+/* Copies a file that the spec names in a variant. *to is the new name of the file, or NULL if `text` names no file. */
 static kiln_status copy_named(writer *w, const char *text, const char *variant, const char *owner, const char **to,
                               kiln_error **error)
 {
@@ -212,7 +215,7 @@ static kiln_status copy_named(writer *w, const char *text, const char *variant, 
     return status;
 }
 
-/* Copies the files that a variant names besides its source: the files of its inputs and buffers. */
+/* Copies the other files that a variant names besides its source, for its inputs and buffers. */
 static kiln_status copy_files(writer *w, const kiln__variant *variant, kiln_error **error)
 {
     const kiln_plan *plan = w->c->plan;
@@ -259,8 +262,8 @@ static kiln_status keep_variant(writer *w, const kiln__variant *variant, kiln_er
     return status;
 }
 
-/* Writes the variants. The captured variant must be complete. Another variant is omitted if its files are missing or
- * `kiln tune` could not run it. */
+/* Writes the variants. Writes the variants of the spec. The captured variant must be complete. Another variant is left
+ * out if its files are missing or if `kiln tune` could not run it. */
 static kiln_status write_variants(writer *w, kiln_error **error)
 {
     kiln__capture *c = w->c;
@@ -288,13 +291,13 @@ static kiln_status write_variants(writer *w, kiln_error **error)
         kiln_error_free(why);
     }
     kiln__edit_variant_first(w->edit, c->plan->variant->name);
-    kiln__edit_no_include(w->edit); /* the headers are beside their sources */
+    kiln__edit_no_include(w->edit); /* removes the include folders, because the headers are now beside their sources */
     return status;
 }
 
-/* ---- inputs, verification ---- */
+/* ---- inputs and `verify` ---- */
 
-/* Writes an input as its exports. */
+/* Writes an input as the list of its captured exports. */
 static kiln_status write_input(writer *w, size_t index, kiln_error **error)
 {
     kiln__capture *c = w->c;
@@ -326,8 +329,8 @@ static kiln_status write_input(writer *w, size_t index, kiln_error **error)
     return status;
 }
 
-/* Returns twice the spec's tolerance. The expected values are results of a kernel, which may have the same error as the
- * results compared with them. */
+/* Returns an expression for twice the spec's tolerance. The tolerance is doubled because the expected values are
+ * results of a kernel. They may have the same error as the results compared with them. */
 static const char *twice(kiln__arena *arena, const kiln__expr *expr)
 {
     kiln_value value;
@@ -347,7 +350,7 @@ static bool is_zero(const kiln__expr *expr)
            (value.kind == KILN_FLOAT ? value.as.f == 0 : value.as.i == 0);
 }
 
-/* Writes the variants' own tolerances for an output, doubled. Returns true if a variant has such a tolerance. */
+/* Writes the tolerances of the variants for an output, doubled. Returns true if a variant has such a tolerance. */
 static bool write_tolerances(writer *w, const char *buffer)
 {
     const kiln_spec *spec = w->c->plan->spec;
@@ -391,11 +394,11 @@ static void write_verify(writer *w, size_t index)
         atol = is_zero(given->atol) ? NULL : twice(arena, given->atol);
     }
     if (given && write_tolerances(w, b->buffer->name))
-        exact = false; /* the type is compared exactly without a tolerance; a variant may give one */
+        exact = false; /* the type is compared exactly if the spec gives no tolerance, but a variant may give one */
     kiln__edit_verify(w->edit, b->buffer->name, w->c->buffers[index].want, exact, rtol, atol);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole spec ---- */
 
 static void write_head(writer *w)
 {
@@ -439,8 +442,8 @@ static kiln_status edit_all(writer *w, kiln_error **error)
     return status == KILN_OK ? write_variants(w, error) : status;
 }
 
-/* Copies the sources, edits the original text in memory, writes it, and reads it again: a spec that cannot be read is
- * an error. */
+/* Copies the sources, edits the original text in memory, and writes it. Then reads the new spec again, because a spec
+ * that cannot be read is an error. */
 kiln_status kiln__capture_spec(kiln__capture *c, kiln_error **error)
 {
     kiln_engine *engine = c->plan->engine;
@@ -460,7 +463,7 @@ kiln_status kiln__capture_spec(kiln__capture *c, kiln_error **error)
         status = kiln__fail_memory(error);
     if (status == KILN_OK)
         status = kiln__edit_write(w.edit, kiln__text_get(&c->notes), &text, error);
-    if (status == KILN_OK) /* a spec that cannot be read again must not be returned */
+    if (status == KILN_OK) /* reads the new spec again; a capture must not return a spec that cannot be read */
         status = kiln_spec_parse(engine, text.data, text.length, path, &again, error);
     if (status == KILN_OK)
         status = kiln__file_write(c->plan->mem, path, text.data, text.length, error);

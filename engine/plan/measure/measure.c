@@ -1,19 +1,20 @@
 /* measure.c - measures the time of the steps.
  *
- * On a GPU an event before and an event after each repetition, on the default stream, give its time. The result is the
- * median with its 95 % interval (order statistics). before_each runs between repetitions, outside the events.
+ * On a GPU an event before each repetition and an event after it give the time of the repetition. The events are on the
+ * default stream. The result is the median with its 95 % interval from order statistics. before_each runs between
+ * repetitions, outside the events.
  *
- * Data of the last repetition may still be in the L2 cache. So if the plan's buffers would fit into it, the cache is
- * flushed between repetitions, unless the caller forbids that. The flush also keeps the device busy while the host
- * enqueues the timed work, so that no host time gets between the events. Events resolve about half a microsecond. If
- * nothing must happen between repetitions, short repetitions are timed in batches of at least 100 microseconds. The
- * time of a repetition is then the mean of its batch.
+ * Data of the last repetition may still be in the L2 cache. So if the plan's buffers would fit into the L2 cache, the
+ * cache is flushed between repetitions, unless the caller forbids the flush. The flush also keeps the device busy while
+ * the host enqueues the timed work, so that the time of the host does not lie between the events. Events resolve about
+ * half a microsecond. If no flush and no other work is needed between repetitions, short repetitions are timed in
+ * batches of at least 100 microseconds. The time of a repetition in a batch is the mean of the batch.
  *
- * Measuring ends early in two cases. The caller gives a time above which to stop early, and the configuration is
- * clearly slower. Or the caller gives the most seconds that the whole sample may take, and they are over.
+ * Measuring ends early in two cases. First, if the caller gives a time above which to stop early, and the configuration
+ * is clearly slower. Second, if the caller gives a time limit for the whole sample, and the limit is reached.
  *
- * On the simulated device only the host's time can be measured, which is reported as such. The estimate of a GPU's time
- * is made during the verified run (run.c). */
+ * On the simulated device only the time of the host can be measured, and the result reports it as such. The time that
+ * the simulator estimates for a GPU comes from the verified run (run.c). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -28,7 +29,8 @@
 enum { GROUP = 16, BATCH_MOST = 256, MOST_SAMPLES = 1000000 };
 #define SHORT 20e-6
 #define BATCH 100e-6
-#define GROUP_SECONDS 50e-3 /* the precision is tested after this time, or after GROUP repetitions */
+/* the precision is tested after repetitions that took this time together, or after GROUP repetitions */
+#define GROUP_SECONDS 50e-3
 
 /* Measuring stops early after one repetition of more than STOP_EARLY_ONCE times the bound, or after STOP_EARLY_COUNT
  * repetitions that are all above the bound. A GPU that was idle takes a few milliseconds to raise its clocks, so
@@ -44,7 +46,7 @@ typedef struct timer {
     unsigned events;
     bool flush;
     unsigned batch;
-    double most; /* limit in seconds from the plan's first launch; 0 means no limit */
+    double most; /* time limit in seconds from the plan's first launch; 0 means no limit */
     kiln__watch watch;
     kiln_error **error;
 } timer;
@@ -82,7 +84,7 @@ static void free_events(timer *t)
     }
 }
 
-/* Decides whether the L2 cache is flushed, and allocates the memory for that. */
+/* Decides whether the L2 cache is flushed, and allocates the memory for the flush. */
 static kiln_status prepare_flush(timer *t, unsigned flags)
 {
     kiln__shared *shared = t->plan->shared;
@@ -101,8 +103,8 @@ static kiln_status prepare_flush(timer *t, unsigned flags)
     return KILN_OK;
 }
 
-/* Lets the caller renew the contents of buffers. The flush of the L2 comes later, so the new contents are not in the
- * cache. */
+/* Lets the caller renew the contents of buffers before a repetition. The flush of the L2 cache comes after this, so the
+ * new contents are not in the cache. */
 static kiln_status renew(kiln_plan *plan, kiln_error **error)
 {
     if (!plan->renewal.renew)
@@ -129,7 +131,7 @@ static kiln_status repetition(timer *t, unsigned slot)
     return status == KILN_OK && result != CUDA_SUCCESS ? failed(t, result, "enqueueing a repetition") : status;
 }
 
-/* Measures `count` repetitions into samples[]. */
+/* Measures `count` repetitions, and writes their times to samples[]. */
 static kiln_status group(timer *t, unsigned count, double *samples)
 {
     kiln_status status = KILN_OK;
@@ -181,8 +183,8 @@ static bool is_over(const timer *t, double each)
 }
 
 /* Runs a few repetitions for warming up, and chooses the batch size from their time. Sets *stop_early if the
- * measurement ends here and these repetitions are the result: their time is clearly above the bound, or there is no
- * time for more. */
+ * measurement ends here, and the times of the warm-up are its result. This happens if these times are clearly above the
+ * bound, or if there is no time for more repetitions. */
 static kiln_status warm_up(timer *t, double budget, double bound, uint64_t start, double samples[STOP_EARLY_COUNT],
                            unsigned *count, bool *stop_early)
 {
@@ -206,8 +208,8 @@ static kiln_status warm_up(timer *t, double budget, double bound, uint64_t start
     return status;
 }
 
-/* Measures groups of repetitions until the interval is within the precision, the budget or the time of the sample is
- * over, or it stops early. */
+/* Measures groups of repetitions. Ends when the interval is within the precision, when the budget or the time of the
+ * sample is over, or when a repetition shows that the configuration is too slow. */
 static kiln_status sample(timer *t, const kiln_run_options *options, double *samples, unsigned most,
                           kiln_result *result)
 {
@@ -235,12 +237,13 @@ static kiln_status sample(timer *t, const kiln_run_options *options, double *sam
         take = take < most - count ? take : most - count;
         if (count == 0 && take < GROUP && take < least && !(t->most > 0 && rest < least * cost))
             take = least < GROUP ? least
-                                 /* the minimum number of repetitions, unless the sample has no time for them */
+                                 /* the first group has the minimum number of repetitions, unless the sample has no time
+                                  * for them */
                                  : GROUP;
         status = group(t, take, samples + count);
         if (status != KILN_OK)
             break;
-        /* kept in the order of measurement, because the median sorts them */
+        /* keeps the times in the order of measurement, before the median sorts them */
         if (!kiln__plan_keep_times(t->plan, samples + count, take))
             return kiln__fail_memory(t->error);
         count += take;
@@ -301,8 +304,8 @@ static kiln_status on_device(kiln_plan *plan, const kiln_run_options *options, k
     return KILN_OK;
 }
 
-/* Times the steps on the host, for a simulated device. The checked run counts as the first repetition. Further
- * repetitions are made only if the caller gives their number or a budget. */
+/* Measures the steps with the clock of the host, for a simulated device. The verified run counts as the first
+ * repetition. Repeats the steps only if the caller gives the number of repetitions or a budget. */
 static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, double first, kiln_result *result,
                            kiln_error **error)
 {
@@ -349,12 +352,13 @@ static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, dou
     return status;
 }
 
-/* Makes the result of a run that is not repeated: the wall time of its steps. On a GPU this time contains the first
- * launch of each kernel, but the run is far longer than that. */
+/* Makes the result of a run that is not repeated, from the wall time of its steps. On a GPU this wall time contains the
+ * first launch of each kernel, but the run takes far longer than a first launch. */
 kiln_status kiln__plan_cut(kiln_plan *plan, double first, kiln_result *result, kiln_error **error)
 {
     const bool simulated = plan->engine->info.simulated;
-    result->stopped_early = !result->estimated; /* an estimate covers one run in any case */
+    /* an estimate is for one run, so it has no further repetitions that could be missing */
+    result->stopped_early = !result->estimated;
     result->repetitions = 1;
     if (simulated)
         result->host_seconds = first;

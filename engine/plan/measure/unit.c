@@ -1,4 +1,4 @@
-/* unit.c - finds in the PTX the arithmetic units that a kernel uses, which decide the bound of the roofline. */
+/* unit.c - finds the arithmetic units that a kernel's PTX uses. These units decide the bound of the roofline. */
 #include <string.h>
 
 #include "chars.h"
@@ -42,8 +42,8 @@ static unsigned first_of(word w, const rule *rules, size_t count)
     return 0;
 }
 
-/* Returns the tensor unit of an mma instruction. Sums in f16 are faster on some devices; they are recognised by the
- * types of matrices and sums, none of which is f32. */
+/* Returns the tensor unit of an mma instruction. Some devices are faster with sums in f16. Such an instruction has no
+ * f32 among the types of its matrices and sums. */
 static unsigned tensor_unit(word w, const rule *rules, size_t count)
 {
     unsigned unit = first_of(w, rules, count);
@@ -54,7 +54,7 @@ static unsigned tensor_unit(word w, const rule *rules, size_t count)
                                           : unit;
 }
 
-/* Returns the unit that executes an instruction; 0 means no unit that a spec's `flops` count. */
+/* Returns the unit that executes an instruction. Returns 0 if no unit that the `flops` of a spec count executes it. */
 static unsigned unit_of(word w)
 {
     static const rule tensor[] = {
@@ -83,7 +83,7 @@ unsigned kiln__fastest_unit(const kiln_device_info *info, const char *ptx, size_
 {
     unsigned fastest = 0;
     for (size_t at = 0; at < length;) {
-        if (ptx[at] == '/' && at + 1 < length && ptx[at + 1] == '/') { /* a comment up to the end of its line */
+        if (ptx[at] == '/' && at + 1 < length && ptx[at + 1] == '/') { /* skips a comment up to the end of its line */
             const char *end = memchr(ptx + at, '\n', length - at);
             at = end ? (size_t)(end - ptx) : length;
             continue;

@@ -1,17 +1,18 @@
-/* watch.c - observes the device during a measurement: clocks, throttling, temperature, power and energy. All of it
- * comes from NVML, which is optional. */
+/* watch.c - observes the device during a measurement: clocks, throttling, temperature, power and energy. All figures
+ * come from the library NVML, which need not be installed. */
 #include "limit_internal.h"
 #include "measure_internal.h"
 #include "plan_internal.h"
 #include "steps_internal.h"
 
-#define LOOK_NS 20000000u /* the least time between two queries, because a query takes some tens of microseconds */
+/* the least time between two queries of NVML, because a query takes some tens of microseconds */
+#define LOOK_NS 20000000u
 
-/* NVIDIA's energy counter changes about ten times a second. So the measurement begins and ends at a change of the
- * counter, and the two changes are at least ENERGY_SECONDS apart. */
+/* NVIDIA's energy counter changes about ten times a second. So a measurement of energy begins and ends at a change of
+ * the counter. The two changes are at least ENERGY_SECONDS apart. */
 #define ENERGY_SECONDS 0.5
-#define ENERGY_MOST 2.5   /* a group of repetitions for energy ends after this many seconds in any case */
-#define ENERGY_BATCH 0.01 /* seconds of work between two reads of the counter */
+#define ENERGY_MOST 2.5   /* the repetitions for measuring energy end after this many seconds in any case */
+#define ENERGY_BATCH 0.01 /* seconds of work between two reads of the energy counter */
 enum { ENERGY_BATCH_MOST = 4096, ENERGY_BATCHES = 3 };
 
 void kiln__watch_begin(kiln__watch *watch, kiln_engine *engine)
@@ -48,11 +49,11 @@ void kiln__watch_end(kiln__watch *watch, kiln_result *result)
 
 typedef struct meter {
     kiln_plan *plan;
-    CUevent ends[2]; /* ends of two alternating batches: one runs while the counter is read */
+    CUevent ends[2]; /* the end events of two alternating batches: one batch runs while the counter is read */
     unsigned batch;
-    uint64_t done;  /* number of repetitions that have ended */
-    double joules;  /* value of the counter at its last change */
-    unsigned steps; /* number of changes so far */
+    uint64_t done;  /* the number of repetitions that have ended */
+    double joules;  /* the value of the energy counter at its last change */
+    unsigned steps; /* the number of changes of the energy counter so far */
     double from_joules, to_joules, from_seconds, to_seconds;
     uint64_t from_done, to_done;
 } meter;
@@ -72,7 +73,7 @@ static kiln_status enqueue_batch(meter *m, unsigned which, kiln_error **error)
                : kiln__driver_fail(driver, m->plan->mem, result, error, "recording an event while measuring energy");
 }
 
-/* Stores the counter's value if it has changed. */
+/* Stores the value of the energy counter if it has changed. */
 static void look(meter *m, kiln__nvml *nvml, double seconds)
 {
     double joules;
@@ -107,7 +108,7 @@ static kiln_status run_meter(meter *m, kiln__nvml *nvml, kiln_error **error)
         if (enough || (turn >= ENERGY_BATCHES && seconds >= ENERGY_MOST))
             break;
     }
-    /* waits for the batch that was enqueued ahead */
+    /* waits for the last batch, which was enqueued ahead */
     CUresult done = status == KILN_OK ? kiln__limit_wait_all(m->plan) : CUDA_SUCCESS;
     return done == CUDA_SUCCESS ? status : kiln__limit_fail(m->plan, done, error, "waiting while measuring energy");
 }

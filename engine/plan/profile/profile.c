@@ -1,5 +1,5 @@
-/* profile.c - runs a plan on the simulated device and counts every instruction: for each kernel, source line and
- * instruction. It also has kiln_trace(), which records single accesses. */
+/* profile.c - runs a plan on the simulated device, and counts every instruction for each kernel and source line. The
+ * file also has kiln_trace(), which records single accesses. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +18,10 @@ struct kiln_profiling {
     bool verified;
     kiln_profiled_kernel *kernels;
     size_t kernel_count;
-    uint64_t *classes;                              /* for each kernel: executed instructions, then lanes */
-    kiln_counters *kernel_counters, *line_counters; /* the counters to which `counters` of kernels and lines point */
+    /* for each kernel: the numbers of executed instructions by class, then the numbers of lanes */
+    uint64_t *classes;
+    /* the counters to which the member `counters` of kernels and lines points */
+    kiln_counters *kernel_counters, *line_counters;
     kiln_profiled_line *lines;
     size_t line_count;
     kiln_profiled_insn *insns;
@@ -46,21 +48,21 @@ static void add_counters(kiln_counters *sum, const kiln_counters *more)
 #undef KILN_X
 }
 
-/* ---- the run ---- */
+/* ---- the run that counts ---- */
 
-typedef struct watcher { /* the state of kiln_trace() */
+typedef struct watcher { /* the state of a call of kiln_trace() */
     kiln_plan *plan;
     kiln_trace_fn show;
     void *user;
     bool over;
-    uint64_t *steps;  /* one number for each warp of the block */
-    char kernel[256]; /* the kernel in which the steps count */
+    uint64_t *steps;  /* the number of steps of each warp of the block */
+    char kernel[256]; /* the kernel whose steps are counted now */
 } watcher;
 enum { MOST_WARPS = 32 };
 
 static void see(void *user, const kiln__sim_access *access);
 
-/* Runs the plan once, with counting switched on around the steps. */
+/* Runs the plan once. Counting is switched on only during the steps. */
 static kiln_status counted_run(kiln_plan *plan, unsigned flags, watcher *watch, uint64_t block, kiln__arena *arena,
                                kiln__sim_kernel **kernels, size_t *count, kiln_result *result, kiln_error **error)
 {
@@ -106,9 +108,9 @@ static kiln_status simulated_only(kiln_engine *engine, kiln_error **error)
     return status;
 }
 
-/* Opens the plan with machine code in addition to the PTX, in one compile: its registers decide the occupancy. If
- * machine code is impossible (NVRTC is too old, or ptxas refuses code that the simulated device runs), it compiles PTX
- * alone. */
+/* Opens the plan, and compiles machine code and PTX in one compile. The machine code tells the number of registers, on
+ * which the occupancy depends. If machine code is impossible, compiles PTX alone. It is impossible if NVRTC is too old,
+ * or if ptxas refuses code that the simulated device runs. */
 static kiln_status open_plan(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, kiln_plan **plan,
                              kiln_error **error)
 {
@@ -163,7 +165,7 @@ static kiln_status run_plan(kiln_engine *engine, const kiln_spec *spec, const ki
         return status;
     if (watch)
         watch->plan = plan;
-    pthread_mutex_lock(&engine->measuring); /* only one run at a time can count in a context */
+    pthread_mutex_lock(&engine->measuring); /* in one context only one run at a time can count */
     status = counted_run(plan, options->flags, watch, block, arena, kernels, count, result, error);
     kiln__limit_end(plan);
     pthread_mutex_unlock(&engine->measuring);
@@ -187,7 +189,7 @@ static kiln_counters *counters_of(kiln_profiling *made, const kiln_profiled_line
     return &made->line_counters[line->counters - made->line_counters];
 }
 
-/* Sorts the lines of the instructions, and adds up lines of one place. */
+/* Sorts the lines of the instructions, and adds up the counters of equal lines. */
 static void merge_lines(kiln_profiling *made)
 {
     size_t count = 0;
@@ -201,7 +203,7 @@ static void merge_lines(kiln_profiling *made)
     made->line_count = count;
 }
 
-/* Returns the machine code for the device's architecture, whose registers ptxas has assigned; NULL means that the
+/* Returns the machine code for the device's architecture, in which ptxas has assigned registers. Returns NULL if the
  * compiler made no machine code. */
 static kiln__cubin_kernel *machine_code(const kiln_plan *plan, size_t *count)
 {
@@ -224,7 +226,7 @@ static void set_occupancy(kiln_plan *plan, const kiln__sim_kernel *from, const k
                                  .max_threads = from->max_threads < 1024 ? (int)from->max_threads : 0,
                                  .barriers = 1};
     to->limited_by = "";
-    /* cubin is NULL where cubins is 0 */
+    /* `cubin` is NULL if `cubins` is 0 */
     for (size_t i = 0; cubin && i < cubins; i++)
         if (strcmp(cubin[i].symbol, from->symbol) == 0) {
             kernel = cubin[i];
@@ -251,7 +253,7 @@ static const char *name_of(const kiln_plan *plan, const char *symbol, kiln__aren
     return symbol;
 }
 
-/* Adds one instruction: its text, its source line and its counters. */
+/* Adds one instruction with its text, its source line and its counters. */
 static void add_insn(kiln_profiling *made, const kiln__sources *text, const kiln__source_text *ptx, size_t kernel,
                      const kiln__sim_insn *from)
 {
@@ -269,7 +271,7 @@ static void add_insn(kiln_profiling *made, const kiln__sources *text, const kiln
                                                            .what = from->what,
                                                            .l1 = from->l1,
                                                            .ptx = statement + strspn(statement, " \t"),
-                                                           /* the counters are in the arena */
+                                                           /* the counters of the instruction are in the arena */
                                                            .counters = &from->counters};
     kiln_counters *counters = &made->line_counters[made->line_count];
     *counters = from->counters;
@@ -327,7 +329,7 @@ static kiln_status collect(kiln_profiling *made, kiln_plan *plan, const kiln__si
     return made->arena.failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* Opens the plan, makes one counted run, and collects. */
+/* Opens the plan, makes one run that counts, and collects its counters. */
 kiln_status kiln_profile(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                          const kiln_run_options *given, kiln_profiling **profiling, kiln_error **error)
 {
@@ -386,9 +388,9 @@ const kiln_profiled_insn *kiln_profiling_insn(const kiln_profiling *profiling, s
     return insn < kiln_profiling_insn_count(profiling) ? &profiling->insns[insn] : NULL;
 }
 
-/* ---- access by access ---- */
+/* ---- tracing single accesses ---- */
 
-/* Finds the buffer that contains the address, and the index of the element. */
+/* Finds the buffer that contains the traced address, and the index of the element. */
 static void find_element(const kiln_plan *plan, kiln_traced_access *access)
 {
     for (size_t i = 0; i < plan->variant->buffer_count; i++) {
@@ -415,7 +417,8 @@ static void see(void *user, const kiln__sim_access *from)
     watcher *watch = user;
     if (watch->over || from->warp >= MOST_WARPS)
         return;
-    if (strcmp(watch->kernel, from->kernel) != 0) { /* another kernel has begun, so its steps are counted from 0 */
+    /* another kernel has begun, so the steps of the warps are counted from 0 again */
+    if (strcmp(watch->kernel, from->kernel) != 0) {
         memset(watch->steps, 0, MOST_WARPS * sizeof *watch->steps);
         strncpy(watch->kernel, from->kernel, sizeof watch->kernel - 1);
     }

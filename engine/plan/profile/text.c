@@ -1,4 +1,4 @@
-/* text.c - lines of a plan's source and headers, for output that shows source lines. */
+/* text.c - reads the lines of a plan's source and headers, for output that shows source lines. */
 #include <string.h>
 
 #include "plan_internal.h"
@@ -14,7 +14,7 @@ void kiln__source_split(kiln__source_text *file, kiln__arena *arena)
         file->lines[file->line_count++] = at;
 }
 
-/* Reads the source and collects its headers, in the arena. Headers that cannot be found are left out. */
+/* Reads the source of a plan and its headers into the arena. Leaves out the headers that cannot be found. */
 kiln__sources kiln__sources_read(kiln_plan *plan, kiln__arena *arena)
 {
     enum { LIMIT = 16 << 20 };

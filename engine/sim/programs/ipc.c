@@ -2,8 +2,8 @@
  * Its handle tells where the file is in /proc, and only processes of the same user may open it there. The memory exists
  * as long as a process maps it, so nothing remains when all processes have ended.
  *
- * The simulated device ends all work before the call that enqueues it returns. So an event of another process never
- * marks unfinished work, and an opened event is always complete. */
+ * On the simulated device a call returns only after the work that it enqueues is done. So an event of another process
+ * never marks unfinished work, and an opened event is always complete. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

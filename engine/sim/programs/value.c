@@ -88,7 +88,7 @@ static CUresult wait_value(sim_context **context, const CUstreamBatchMemOpParams
             snprintf(
                 (*context)->fault, sizeof(*context)->fault,
                 "a stream waited for a value at 0x%" PRIx64
-                " that nobody wrote. The simulated device ends all work before the call that enqueues it returns, so "
+                " that nobody wrote. On the simulated device a call returns only after the work that it enqueues is done, so "
                 "another thread must write the value",
                 (uint64_t)op->waitValue.address);
             (*context)->sticky = CUDA_ERROR_LAUNCH_TIMEOUT;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""PyTorch's scaled_dot_product_attention by cuDNN and by its flash attention, timed by the method of peer.h, of which the
-L2 is not flushed: products set the pace. Prints no line where there is no PyTorch, or where it does not have one of them."""
+"""Measures PyTorch's scaled_dot_product_attention, once by cuDNN and once by its own flash attention. The method is
+that of peer.h, except that the L2 is not flushed, because the products limit the speed. If PyTorch is not installed,
+the program prints nothing. If PyTorch lacks one of the two, the program prints no line for it."""
 import sys
 
 try:

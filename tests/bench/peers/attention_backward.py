@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The gradients of PyTorch's scaled_dot_product_attention by cuDNN and by its flash attention, without the forward pass, timed
-as attention.py does. Prints no line where there is no PyTorch, or where it does not have one of them."""
+"""Measures the gradients of PyTorch's scaled_dot_product_attention, once by cuDNN and once by its own flash attention.
+The forward pass is not measured. attention.py explains the method. If PyTorch is not installed, the program prints
+nothing. If PyTorch lacks one of the two, the program prints no line for it."""
 import sys
 
 try:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""PyTorch's scaled_dot_product_attention of one query, by its flash attention, by cuDNN and by the default choice, timed by
-the method of peer.h. K and V are larger than the L2. Prints no line where there is no PyTorch, or where it does not have
-one of them."""
+"""Measures PyTorch's scaled_dot_product_attention for one query, by the method of peer.h. It runs PyTorch's flash
+attention, then cuDNN, then PyTorch's default choice. K and V are larger than the L2. If PyTorch is not installed, the
+program prints nothing. If PyTorch lacks one of the three, the program prints no line for it."""
 import contextlib
 import sys
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""PyTorch's grouped product (torch._grouped_mm), and a product of cuBLAS for each group of rows, whose sizes the host knows
-then. Timed by the method of peer.h. Prints no line where there is no PyTorch, or where it does not have a grouped product."""
+"""Measures PyTorch's grouped product (torch._grouped_mm), and one product of cuBLAS for each group of rows. For the
+second way the host must know the sizes of the groups. The method is that of peer.h. If PyTorch is not installed, the
+program prints nothing. If PyTorch has no grouped product, the program prints no line for it."""
 import sys
 
 try:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""PyTorch beside softmax, layer norm and RMS norm: torch.softmax and the functions of torch.nn.functional, timed by the
-method of peer.h, of which the L2 is not flushed: the works are larger, all but `wide` by far. Prints no line where there
-is no PyTorch."""
+"""Measures softmax, layer norm and RMS norm in PyTorch: torch.softmax, and functions of torch.nn.functional. The method
+is that of peer.h, except that the L2 is not flushed. All works are larger than the L2, and all except `wide` are much
+larger. If PyTorch is not installed, the program prints nothing."""
 import sys
 
 try:

@@ -33,7 +33,7 @@ template <class T> T *allocate(size_t count)
     return memory;
 }
 
-// Returns 32 bits that depend on i alone (the finaliser of MurmurHash3, public domain).
+// Returns 32 bits that depend only on i and seed (the finaliser of MurmurHash3, public domain).
 __host__ __device__ inline uint32_t mix(uint64_t i, uint32_t seed)
 {
     uint32_t x = static_cast<uint32_t>(i) * 0x9e3779b9u ^ static_cast<uint32_t>(i >> 32) ^ seed * 0x85ebca6bu;
@@ -48,7 +48,7 @@ template <class T, class Make> __global__ void fill_kernel(T *out, size_t count,
         out[i] = make(i);
 }
 
-// Fills with make(index); `make` is a struct with a __device__ operator().
+// Sets element i to make(i). `make` is a struct with a __device__ operator().
 template <class T, class Make> void fill(T *out, size_t count, Make make)
 {
     if (count > 0)
@@ -132,7 +132,7 @@ template <class Work> double median_seconds(size_t bytes, Work work)
 }
 
 // Prints the line that catalogue.sh collects. `work` is the name of a size set of the family's spec, or its settings
-// in the form of works.txt. `bytes` is the minimum traffic, as in the spec's metrics (0: not of interest).
+// in the form of works.txt. `bytes` is the minimum traffic, as in the spec's metrics (0 means that nobody needs it).
 inline void report(const char *family, const char *work, const char *name, double seconds, double bytes)
 {
     std::printf("%s\t%s\t%s\t%.9g\t%.0f\n", family, work, name, seconds, bytes);

@@ -1,13 +1,14 @@
-"""How the peers in PyTorch are timed: by the method of peer.h."""
+"""Measures the peers in PyTorch by the method of peer.h."""
 import time
 
 import torch
 
-GROUP = 16  # repetitions enqueued ahead
+GROUP = 16  # the number of repetitions that are enqueued before the host waits
 
 
 def median_seconds(work, moved=None):
-    """`moved`: the bytes that the work moves. If the L2 can hold them, it is flushed before each run; None: it is not."""
+    """Returns the median time of work(). `moved` is the number of bytes that the work moves. If the L2 can hold them,
+    it is flushed before each run. If `moved` is None, it is not flushed."""
     l2 = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 50 << 20)
     flush = torch.empty(2 * l2, dtype=torch.int8, device="cuda") if moved is not None and moved <= l2 else None
     for _ in range(3):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""PyTorch beside the transpose: a contiguous copy of the transposed view, timed by the method of peer.h (its works are
-all larger than the L2, so that nothing is flushed). Prints no line where there is no PyTorch."""
+"""Measures the transpose in PyTorch, which is a contiguous copy of the transposed view. The method is that of peer.h.
+All works are larger than the L2, so nothing is flushed. If PyTorch is not installed, the program prints nothing."""
 import sys
 
 try:

@@ -98,7 +98,7 @@ extern "C" __global__ void complexes(const double *in, double *out)
     out[2 * threadIdx.x + 1] = w.imag();
 }
 
-/* Tiles on their way while the ones before are worked on. */
+/* Copies up to two tiles ahead by memcpy_async and a pipeline, and works on the tile that has arrived. */
 extern "C" __global__ void staged(const int *in, int *out, int tiles)
 {
     __shared__ alignas(16) int room[2][64];

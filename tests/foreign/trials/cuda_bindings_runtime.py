@@ -1,4 +1,4 @@
-"""The CUDA runtime as cuda-bindings brings it along."""
+"""Uses the CUDA runtime that cuda-bindings contains."""
 from cuda.bindings import runtime
 
 error, count = runtime.cudaGetDeviceCount()

@@ -1,4 +1,4 @@
-"""cuda.core: a program compiled by NVRTC, launched, its attributes and occupancy."""
+"""Uses cuda.core: compiles a program by NVRTC, launches it, and asks for its attributes and occupancy."""
 import numpy as np
 from cuda.bindings import driver
 from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch

@@ -1,4 +1,5 @@
-"""PyCUDA as most use it: SourceModule, gpuarray. Both have nvcc make machine code; bin/nvcc gives them PTX instead."""
+"""Uses PyCUDA as most people use it: SourceModule and gpuarray. Both ask nvcc for machine code, and bin/nvcc gives them
+PTX instead."""
 import numpy as np
 import pycuda.autoinit  # noqa: F401
 import pycuda.curandom

@@ -26,8 +26,7 @@
 
 #include "cli.h"
 
-/* Seconds. The limit is doubled, because it includes host functions, and because the machine may be busy. */
-enum { SIGNAL_GRACE = 10, LIMIT_GRACE = 10, KILL_GRACE = 5, LONGEST = 1 << 30 };
+enum { SIGNAL_GRACE = 10, LIMIT_GRACE = 10, KILL_GRACE = 5, LONGEST = 1 << 30 }; /* in seconds */
 
 /* The library reads `interrupted` as an int; on this platform sig_atomic_t is an int. */
 static volatile int interrupted;
@@ -167,6 +166,8 @@ void cli_watch(void *user, double seconds)
     if (seconds > 0)
         start_thread();
     atomic_store(&kernels_run, seconds > 0);
+    /* The time limit of the kernels is doubled, because this limit also covers host functions, and because the machine
+     * may be busy. */
     const double most = 2 * seconds + LIMIT_GRACE;
     if (!interrupted)
         set_deadline(seconds > 0 && most < LONGEST ? (time_t)ceil(most) : 0);

@@ -318,6 +318,9 @@ static int export_known(cli *c)
         js_print(object);
     } else {
         out_printf("%s configuration%s written\n", cli_whole(written), written == 1 ? "" : "s");
+        out_puts(
+            "Among configurations with equal times, the file has the one with the smallest params, in the order of "
+            "their names.\n");
     }
     return 0;
 }

@@ -97,12 +97,33 @@ static bool is_name(const char *text)
     return name;
 }
 
+/* Returns the length of the first value of a list. A comma between '<' and '>' belongs to the value, as in
+ * "pair<int,float>". If a '<' is not closed, the value ends at the first comma. */
+static size_t value_length(const char *list)
+{
+    size_t depth = 0;
+    for (size_t i = 0; list[i]; i++) {
+        if (list[i] == ',' && depth == 0)
+            return i;
+        depth += list[i] == '<';
+        depth -= list[i] == '>' && depth > 0;
+    }
+    return depth > 0 ? strcspn(list, ",") : strlen(list);
+}
+
+/* Returns the ',' before the next value, or NULL after the last value. `at` is the character before a value. */
+static const char *next_value(const char *at)
+{
+    at += 1 + value_length(at + 1);
+    return *at ? at : NULL;
+}
+
 /* Returns the number of the value that begins behind `at`. `from` is the '=' before the first value. */
 static size_t count_values(const char *from, const char *at)
 {
     size_t count = 1;
-    for (; from < at; from++)
-        count += from[1] == ',';
+    for (; from && from < at; from = next_value(from))
+        count++;
     return count;
 }
 
@@ -114,7 +135,7 @@ static int read_params(cli *c, value_list *list)
         const char *name = args->params.items[i], *equals = strchr(name, '=');
         if (!equals || equals == name || !equals[1])
             return cli_usage(c, "--param needs NAME=VALUE,VALUE,..., not '%s'", name);
-        for (const char *at = equals; at; at = strchr(at + 1, ','))
+        for (const char *at = equals; at; at = next_value(at))
             if (at[1] == ',' || !at[1])
                 return cli_usage(c, "--param %s: value %zu is empty", name, count_values(equals, at));
         name = cli_strndup(name, (size_t)(equals - name));
@@ -123,8 +144,8 @@ static int read_params(cli *c, value_list *list)
                              "--param %s: '%s' is not a name: a name has letters, digits and '_', and does not begin "
                              "with a digit",
                              args->params.items[i], name);
-        for (const char *at = equals; at; at = strchr(at + 1, ','))
-            add_value(list, (kiln_setting){name, init_value(cli_strndup(at + 1, strcspn(at + 1, ",")))});
+        for (const char *at = equals; at; at = next_value(at))
+            add_value(list, (kiln_setting){name, init_value(cli_strndup(at + 1, value_length(at + 1)))});
     }
     return 0;
 }

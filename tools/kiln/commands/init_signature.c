@@ -303,7 +303,7 @@ static char *write_spec(const signature *s)
             "10}.\njudge:\n");
     for (size_t i = 0; i < s->size_count; i++)
         text = cli_printf("%s  %s: {from: 1, to: %d}\n", text, s->sizes[i], s->size_count == 1 ? 1 << 20 : 4096);
-    text = join(text, "\nverify: # check: without rtol and atol the tolerances of the types hold\n");
+    text = join(text, "\nverify: # check: if rtol and atol are missing, the default tolerances of the types apply\n");
     for (size_t i = s->argument_count; i < s->count; i++)
         text = cli_printf("%s  %s: {against: {variant: reference}}\n", text, s->parts[i].name);
     char *launch = cli_printf("launch: {kernel: %s, grid: [\"ceil_div(%s, 256)\"], block: [256], args: [", s->name,

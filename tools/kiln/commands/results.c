@@ -622,15 +622,15 @@ const cli_command cli_results_command = {
     .about =
         "`kiln tune` stores every sample in a file at once. Without SPEC this command lists all problems with the "
         "best sample of each. A problem is a spec, its sizes and a device. With SPEC it lists all samples of the spec.\n\n"
-        "compare compares the times of each configuration on two devices, or with two versions: 'driver 13.0', "
+        "`compare` compares the times of each configuration on two devices, or with two versions: 'driver 13.0', "
         "'nvrtc 12.9', 'kiln 0.1.0'. \n\n"
-        "export writes samples as comma-separated values. It can also write the samples of one spec, at one set of "
+        "`export` writes samples as comma-separated values. It can also write the samples of one spec, at one set of "
         "sizes on one device, as T4 results or as Kernel Tuner's file; `kiln tune --replay` searches these. Each "
         "format holds the samples completely.\n\n"
-        "import reads any of these files, from kiln or from other programs. If there are two samples of the same "
+        "`import` reads any of these files, from kiln or from other programs. If there are two samples of the same "
         "configuration, it keeps the later one.\n\n"
-        "prune removes samples. A later sweep measures them again.\n\n"
-        "convert converts a recorded space between Kernel Tuner's cache file and T4 results, without loss. It can "
+        "`prune` removes samples. A later sweep measures them again.\n\n"
+        "`convert` rewrites a recorded space between Kernel Tuner's cache file and T4 results, without loss. It can "
         "also compress the file (.gz), or repair a truncated one. It does not use the store.",
     .max_words = 4,
     .completes = CLI_WORDS,

@@ -211,7 +211,7 @@ const cli_command cli_sim_command = {
     .summary = "run a CUDA program on the simulated device",
     .arguments = "run PROGRAM [arguments] | env | profile FILE... | coverage",
     .about =
-        "run starts a program with the CUDA libraries of the simulated device: libcuda, the CUDA runtime of CUDA 12 "
+        "`run` starts a program with the CUDA libraries of the simulated device: libcuda, the CUDA runtime of CUDA 12 "
         "and 13, nvJitLink and nvcc. It reads the program's file first. If the program cannot run, it prints the "
         "reason and the remedy. Write the options of kiln before the program, and the arguments of the program after "
         "it. The exit code is the program's. With --check it is 1 if there are findings other than notes. It is 125 "
@@ -219,7 +219,7 @@ const cli_command cli_sim_command = {
         "With --check, --profile or --trace kiln waits for the program. Then it ends with the same exit code, or by the same "
         "signal. It shows the findings and the profile of every process of the program, also of processes that a signal "
         "ended. The times are estimates.\n\n"
-        "env prints the shell commands that prepare a shell for such programs. With --profile, each process that "
+        "`env` prints the shell commands that prepare a shell for such programs. With --profile, each process that "
         "uses the device writes a file kiln-profile.PID.json, and `kiln sim profile` shows such files. -o chooses "
         "another name, in which %p stands for the number of the process. With --trace FILE each process writes a "
         "trace. Write %p in its name, so that each process has its own file.\n\n"

@@ -79,16 +79,16 @@ const cli_command cli_study_command = {
     .arguments = "occupancy|tiles|access|transactions|carveout SPEC",
     .about =
         "Prints tables that explain why a configuration is fast or slow. It works for any spec and needs no GPU.\n\n"
-        "occupancy varies a param. It shows registers, shared memory, and blocks and warps per SM on any "
+        "`occupancy` varies a param. It shows registers, shared memory, and blocks and warps per SM on any "
         "architecture. It also shows how much more of a resource a kernel can use before an SM has room for one "
         "block less.\n\n"
-        "tiles varies the width of tiles. It shows loads, operations, operations per load, shared memory and the "
+        "`tiles` varies the width of tiles. It shows loads, operations, operations per load, shared memory and the "
         "loads that an SM has in flight. It computes these figures and also counts them.\n\n"
-        "access shows the element and the buffer that each thread of a block accesses in each step. Choose a small "
+        "`access` shows the element and the buffer that each thread of a block accesses in each step. Choose a small "
         "size for it.\n\n"
-        "transactions shows, for each access to global memory, the sectors and lines that a request moves, and the "
+        "`transactions` shows, for each access to global memory, the sectors and lines that a request moves, and the "
         "used share of them.\n\n"
-        "carveout shows how many blocks fit, and a first-order estimate of the bytes that they read from L2. It does "
+        "`carveout` shows how many blocks fit, and a first-order estimate of the bytes that they read from L2. It does "
         "so with and without L1 caching, and for splits that favour L1 or shared memory.",
     .min_words = 2,
     .max_words = 2,
@@ -103,7 +103,7 @@ const cli_command cli_study_command = {
     .examples =
         (const cli_example[]){
             {"kiln study occupancy matmul -v tiled --over TILE_WIDTH --arch sm_80",
-             "The tile widths at which fewer blocks fit."},
+             "The tile widths at which an SM has room for fewer blocks."},
             {"kiln study tiles matmul -v tiled", "The effect of wider tiles."},
             {"kiln study access matmul -v tiled -p TILE_WIDTH=8 -s M=16 -s N=16 -s K=16 --block 1",
              "The element that each thread reads, step by step."},

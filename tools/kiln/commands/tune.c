@@ -492,7 +492,7 @@ const cli_command cli_tune_command = {
         "determines the sample has changed. So a sweep that was stopped or killed continues where it was. --fresh "
         "measures all configurations again.\n\n"
         "A sweep with a limit searches the space by a strategy that learns from the measurements. It begins with the "
-        "stored samples of the spec. It takes samples of other devices and sizes, and estimates, as guesses. If a "
+        "stored samples of the spec. As guesses it uses estimates, and samples of other devices and sizes. If a "
         "limit ends the sweep, the exit code is 0.\n\n"
         "Ctrl-C ends the sweep and shows the results so far. The exit code is then 130. If every configuration "
         "failed, the exit code tells the first failure.",

@@ -64,14 +64,15 @@ void report_environment(FILE *to, const report *r, const report_problem *p)
         p->older + p->other == 0
             ? ""
             : cli_printf(
-                  "%s because a later sample of the configuration exists, %s because they have another kind of time or no time",
+                  "%s samples, because their configuration has a later sample; %s samples, because they have no time or a time of another kind (measured, estimated, wall time)",
                   cli_whole(p->older), cli_whole(p->other)));
     write_fact(to, "stopped early",
                p->stopped_early == 0
                    ? ""
                    : cli_printf("%s samples that were clearly slower than the best; their times have fewer repetitions",
                                 cli_whole(p->stopped_early)));
-    write_fact(to, "throttled", p->throttled == 0 ? "" : cli_printf("while %s were measured", cli_whole(p->throttled)));
+    write_fact(to, "throttled",
+               p->throttled == 0 ? "" : cli_printf("while %s samples were measured", cli_whole(p->throttled)));
     if (!r->replayed) {
         write_fact(to, "made (UTC)", cli_printf("%s to %s", report_day(p->first), report_day(p->last)));
         write_fact(to, "compiling", p->compile_seconds > 0 ? cli_duration(p->compile_seconds) : "");

@@ -267,6 +267,23 @@ static void add_to_counter(jit_emitter *e, kiln__text *text, const char *argumen
                       v + 3, v + 4, pointer, v + 2);
 }
 
+/* In a series, stores the warp that runs and the instructions of the warps before it (vm_native.series). */
+static void store_series(jit_emitter *e, kiln__text *text)
+{
+    const char *pointer = jit_pointer(e, "i64");
+    const unsigned v = e->values + 1;
+    e->values += 5;
+    kiln__text_printf(text,
+                      "  %%v%u = add i64 %%v%u, %zu\n  %%v%u = inttoptr i64 %%v%u to %s\n"
+                      "  store i64 %%w, %s %%v%u\n",
+                      v, e->runner, offsetof(vm_runner, series_last), v + 1, v, pointer, pointer, v + 1);
+    kiln__text_printf(text,
+                      "  %%v%u = load i64, %s %%ended\n  %%v%u = add i64 %%v%u, %zu\n"
+                      "  %%v%u = inttoptr i64 %%v%u to %s\n  store i64 %%v%u, %s %%v%u\n",
+                      v + 2, pointer, v + 3, e->runner, offsetof(vm_runner, series_issued), v + 4, v + 3, pointer,
+                      v + 2, pointer, v + 4);
+}
+
 static void store_pc(jit_emitter *e, kiln__text *text, uint32_t at)
 {
     const unsigned v = e->values + 1;
@@ -286,6 +303,8 @@ unsigned jit_exit(jit_emitter *e, uint32_t at, bool missed)
         if (e->dirty[k] && jit_live_at(e->u->live, at, e->vars[k].slot, e->vars[k].width))
             move_row(e, text, k, true);
     store_pc(e, text, at);
+    if (e->series)
+        store_series(e, text);
     add_to_counter(e, text, "%lanes", "%nlanes", e->lanes);
     add_to_counter(e, text, "%steps", "%nsteps", e->steps);
     const unsigned v = e->values + 1;
@@ -400,6 +419,45 @@ static unsigned get_guard(jit_emitter *e, const vm_code *i)
     return i->guard & 1 ? jit_value(e, "xor i32 %%v%u, -1", bits) : bits;
 }
 
+static bool is_kernel_end(const jit_emitter *e, uint32_t at)
+{
+    const vm_code *i = &e->u->function->code[at];
+    return (i->masked == vm_op_exit || i->masked == vm_op_ret) && !(i->guard & ~2u) && e->u->function->ptx->entry;
+}
+
+/* Returns a label at which a warp of a series has reached the kernel's end, which is the instruction `at`. The code there
+ * counts the instructions of the warp and its end, and continues with the next warp. After the last warp, and when the
+ * series has issued `left` instructions, it ends the region before the end of the warp, and counts nothing. */
+static unsigned end_warp(jit_emitter *e, uint32_t at)
+{
+    const char *pointer = jit_pointer(e, "i64");
+    const bool counts = !(e->u->function->code[at].guard & 2);
+    const unsigned out = jit_exit(e, at, false), label = ++e->labels, next = ++e->labels;
+    kiln__text hold = e->body;
+    e->body = e->exits;
+    jit_label(e, label);
+    unsigned issued = jit_value(e, "load i64, %s %%ncount", pointer);
+    issued = jit_value(e, "sub i64 %%v%u, %%v%u", issued, jit_value(e, "load i64, %s %%nsteps", pointer));
+    issued = jit_value(e, "add i64 %%v%u, %u", issued, e->count - e->steps + counts);
+    issued = jit_value(e, "add i64 %%v%u, %%v%u", issued, jit_value(e, "load i64, %s %%ended", pointer));
+    const unsigned more = jit_value(e, "load i64, %s %%more", pointer);
+    unsigned on = jit_value(e, "icmp ult i64 %%v%u, %%left", issued);
+    on = jit_value(e, "and i1 %%v%u, %%v%u", on, jit_value(e, "icmp ugt i64 %%v%u, 1", more));
+    jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", on, next, out);
+    jit_label(e, next);
+    jit_line(e, "store i64 %%v%u, %s %%ended", issued, pointer);
+    jit_line(e, "store i64 %%v%u, %s %%more", jit_value(e, "add i64 %%v%u, -1", more), pointer);
+    unsigned lanes = jit_value(e, "load i64, %s %%nlanes", pointer);
+    lanes = jit_value(e, "add i64 %%v%u, %u", lanes, e->lanes + (counts ? VM_LANES : 0));
+    jit_line(e, "store i64 %%v%u, %s %%nlanes", lanes, pointer);
+    jit_line(e, "store i64 %%v%u, %s %%warp", jit_value(e, "add i64 %%w, %zu", sizeof(vm_warp)), pointer);
+    jit_line(e, "fence syncscope(\"singlethread\") seq_cst"); /* as at a backward branch */
+    jit_line(e, "br label %%series");
+    e->exits = e->body;
+    e->body = hold;
+    return label;
+}
+
 /* Returns the label of code that adds to the counters and then continues at the instruction `at`, or leaves the
  * region if `at` is outside it. A backward branch also leaves if fewer than e->need operations are left. */
 static unsigned make_way(jit_emitter *e, uint32_t at, unsigned count, unsigned lanes, unsigned steps)
@@ -410,7 +468,7 @@ static unsigned make_way(jit_emitter *e, uint32_t at, unsigned count, unsigned l
         const bool unseen = jit_is_access(&e->u->insns[at]) && e->u->seen[at] == JIT_UNSEEN;
         if (!unseen && e->stops)
             e->stops[e->u->insns[at].kind == JIT_STOP ? at + 1 : at] = true;
-        label = jit_exit(e, at, unseen);
+        label = e->series && is_kernel_end(e, at) ? end_warp(e, at) : jit_exit(e, at, unseen);
     } else {
         kiln__text hold = e->body; /* a separate block, written among the exits */
         e->body = e->exits;
@@ -679,11 +737,27 @@ static void emit_blocks(jit_emitter *e)
     }
 }
 
+/* Writes the begin of the loop over the warps of a series. */
+static void emit_series(jit_emitter *e)
+{
+    const char *pointer = jit_pointer(e, "i64");
+    jit_line(e, "%%warp = alloca i64\n  store i64 %%first, %s %%warp", pointer);
+    jit_line(e, "%%more = alloca i64\n  store i64 %%count, %s %%more", pointer);
+    jit_line(e, "%%ended = alloca i64\n  store i64 0, %s %%ended", pointer);
+    jit_line(e, "br label %%series");
+    kiln__text_puts(&e->body, "series:\n");
+    jit_line(e, "%%w = load i64, %s %%warp", pointer);
+    e->w = jit_value(e, "add i64 %%w, 0");
+    jit_line(e, "%%regs = add i64 %%v%u, 0", jit_load_host(e, e->w, offsetof(vm_warp, base), "i64", true));
+    jit_line(e, "store i64 0, %s %%ncount", pointer);
+    jit_line(e, "store i64 0, %s %%nsteps", pointer);
+}
+
 /* Writes the values that stay the same while the region runs. */
 static void emit_entry(jit_emitter *e)
 {
     const char *counter = jit_pointer(e, "i64");
-    e->w = jit_value(e, "add i64 %%w, 0");
+    e->w = jit_value(e, "add i64 %%%s, 0", e->series ? "first" : "w");
     e->runner = jit_load_host(e, e->w, offsetof(vm_warp, runner), "i64", true);
     e->block = jit_load_host(e, e->w, offsetof(vm_warp, block), "i64", true);
     const unsigned run = jit_load_host(e, e->runner, offsetof(vm_runner, run), "i64", true);
@@ -703,9 +777,12 @@ static void emit_entry(jit_emitter *e)
     for (unsigned k = 0; k < JIT_STREAMS; k++)
         jit_line(e, "%%p%u = alloca i64\n  store i64 0, %s %%p%u", k, counter, k);
     jit_line(e, "%%ua = alloca " I32V "\n  %%ub = alloca " I32V "\n  %%ud = alloca " I32V "\n  %%uk = alloca i64");
+    for (uint32_t k = 0; k < e->var_count; k++)
+        jit_line(e, "%%s%u = alloca %s", k, get_type(e->vars[k].width));
+    if (e->series)
+        emit_series(e);
     for (uint32_t k = 0; k < e->var_count; k++) {
         const char *type = get_type(e->vars[k].width);
-        jit_line(e, "%%s%u = alloca %s", k, type);
         if (jit_live_at(e->u->live, e->head, e->vars[k].slot, e->vars[k].width))
             move_row(e, &e->body, k, false);
         else /* no instruction reads the variable before it is written */
@@ -779,8 +856,8 @@ static bool prepare_region(jit_emitter *e)
 
 static void put_function(jit_emitter *e, kiln__text *text, const char *name)
 {
-    kiln__text_printf(text, "define i64 @%s(i64 %%w, i64 %%regs, i64 %%left, i64 %%lanes, i64 %%steps) #0 {\nentry:\n",
-                      name);
+    kiln__text_printf(text, "define i64 @%s(i64 %%%s, i64 %%%s, i64 %%left, i64 %%lanes, i64 %%steps) #0 {\nentry:\n",
+                      name, e->series ? "first" : "w", e->series ? "count" : "regs");
     kiln__text_puts(text, kiln__text_get(&e->entry));
     kiln__text_puts(text, kiln__text_get(&e->body));
     kiln__text_puts(text, kiln__text_get(&e->exits));
@@ -803,12 +880,29 @@ static void free_emitter(jit_emitter *e)
     kiln__free(mem, e);
 }
 
+/* Returns true if the region can be a series: it begins with the kernel and reaches its end, and calls no handler that
+ * may change more of a warp than registers. */
+static bool may_be_series(const jit_emitter *e)
+{
+    bool ends = false;
+    for (uint32_t at = e->first; at <= e->last; at++) {
+        const jit_insn *insn = &e->u->insns[at];
+        if (!is_inside(e, at))
+            ends = ends || (is_kernel_end(e, at) && at > e->first &&
+                            (is_inside(e, at - 1) || e->state[at - e->first] & LEADER));
+        else if (insn->kind == JIT_CALL || insn->kind == JIT_UPDATE)
+            return false;
+    }
+    return ends && e->head == 0 && e->first == 0 && !e->u->access;
+}
+
 /* Plans the region. Then writes its entry, its basic blocks and its exits. */
 uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint32_t head, uint32_t first,
-                  uint32_t last, bool *stops)
+                  uint32_t last, bool *stops, bool *series)
 {
     jit_emitter *e = kiln__calloc(unit->mem, 1, sizeof *e);
     uint32_t need = 0;
+    *series = false;
     if (!e)
         return 0;
     *e = (jit_emitter){.u = unit, .first = first, .last = last, .head = head, .stops = stops};
@@ -816,6 +910,7 @@ uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint
     const bool barrier = head > 0 && unit->function->code[head - 1].masked == vm_op_bar;
     if (prepare_region(e) && e->need >= (barrier ? LEAST_AFTER_BARRIER : LEAST) &&
         (unit->access || e->calls <= e->need / CALLS)) {
+        e->series = *series = may_be_series(e);
         emit_entry(e);
         e->entry = e->body;
         e->body = (kiln__text){.mem = unit->mem};

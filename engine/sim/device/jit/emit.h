@@ -60,6 +60,7 @@ typedef struct jit_emitter {
     jit_group groups[JIT_GROUPS];
     unsigned group_count, streams; /* streams: how many of the variables %p0, %p1, ... prefetching uses */
     unsigned parts;                /* how often emit_prefetch_parts() was used */
+    bool series;                   /* the function is a series (vm_native.series) */
     /* `partial` is true while a function for paths is written. While such a function runs, `mask` (the lanes of the
      * path, an i32) and `active` (the number of these lanes, an i64) stay the same. Registers stay in the frame. Within
      * a basic block, known[] has the number of the value of each variable, or 0 if the block has not read it yet.

@@ -21,7 +21,7 @@
 #include "vm_path.h"
 
 #define HEADS 24u       /* the limit on regions of one loop */
-#define TRIES 3u        /* the limit on attempts for one head */
+#define TRIES 6u        /* the limit on attempts for one head */
 #define LENGTH 1000000u /* the limit on characters of text: longer texts took LLVM up to 12 s, shorter ones 1 s */
 #define MOST 16384u     /* the limit on regions of a device until modules are unloaded; each has some kilobytes */
 
@@ -177,6 +177,7 @@ static void observe(const vm_warp *w, made_function *made, const vm_function *fu
 /* The regions whose LLVM IR is written into one text. */
 typedef struct batch {
     uint32_t heads[HEADS], need[HEADS];
+    bool series[HEADS];
     char names[HEADS][16];
     jit_symbol symbols[HEADS];
     unsigned count;
@@ -206,7 +207,7 @@ static _Atomic(vm_native *) *open_table(compiler *c, const vm_function *function
  * A vm_native for launches with an observer and a vm_native for other launches take over nothing from each other. Does
  * nothing if `address` is 0 or memory runs out. */
 static void install(compiler *c, made_function *made, const jit_unit *unit, uint32_t head, uint64_t address,
-                    uint32_t need, uint32_t first, uint32_t last, bool partial)
+                    uint32_t need, bool series, uint32_t first, uint32_t last, bool partial)
 {
     const vm_function *function = unit->function;
     _Atomic(vm_native *) *all = open_table(c, function);
@@ -218,16 +219,18 @@ static void install(compiler *c, made_function *made, const jit_unit *unit, uint
     vm_code *i = &function->code[head];
     const bool watched = unit->access != NULL;
     const made_region *before = (made_region *)atomic_load(&all[head]);
-    *r = (made_region){.region = {.own = before ? before->region.own : i->full, .need = need, .watched = watched},
-                       .next = made->regions,
-                       .first = first,
-                       .last = last,
-                       .tries = before && before->region.run ? before->tries + 1 : 0};
+    *r = (made_region){
+        .region = {.own = before ? before->region.own : i->full, .need = need, .watched = watched, .series = series},
+        .next = made->regions,
+        .first = first,
+        .last = last,
+        .tries = before && before->region.run ? before->tries + 1 : 0};
     if (before && before->region.watched != watched)
         before = NULL, r->tries = 0;
     if (before && partial) {
         r->region.run = before->region.run;
         r->region.need = before->region.need;
+        r->region.series = before->region.series;
         r->first = before->first, r->last = before->last, r->tries = before->tries;
     } else if (before) {
         r->region.partial = before->region.partial;
@@ -274,7 +277,7 @@ static void write_all(const jit_unit *unit, made_module *module, uint32_t head, 
             more = done[at] = true;
             b->heads[b->count] = at;
             snprintf(b->names[b->count], sizeof b->names[0], "r%u", module->names++);
-            b->need[b->count] = jit_emit(unit, text, b->names[b->count], at, first, last, stops);
+            b->need[b->count] = jit_emit(unit, text, b->names[b->count], at, first, last, stops, &b->series[b->count]);
             /* No region can begin at this instruction. A region may begin after the next instruction that regions
              * cannot hold. */
             if (!b->need[b->count])
@@ -318,7 +321,7 @@ static void compile_regions(compiler *c, made_module *module, made_function *mad
     if (b.count && module->code && !text.failed &&
         jit_code_add(c->llvm, module->code, kiln__text_get(&text), text.length, b.symbols, b.count))
         for (unsigned k = 0; k < b.count; k++)
-            install(c, made, &unit, b.heads[k], b.symbols[k].address, b.need[k], first, last, false);
+            install(c, made, &unit, b.heads[k], b.symbols[k].address, b.need[k], b.series[k], first, last, false);
     kiln__text_free(&text);
 }
 
@@ -340,7 +343,7 @@ static void compile_paths(compiler *c, made_module *module, made_function *made,
         jit_code_add(c->llvm, module->code, kiln__text_get(&text), text.length, &symbol, 1))
         for (uint32_t at = first; at <= last; at++)
             if (heads[at])
-                install(c, made, &unit, at, symbol.address, need, first, last, true);
+                install(c, made, &unit, at, symbol.address, need, false, first, last, true);
     kiln__free(c->mem, heads);
     kiln__text_free(&text);
 }
@@ -425,8 +428,9 @@ static void handle_split(struct vm_jit *jit, vm_warp *w, const vm_code *i)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* vm_jit.missed: observes the instruction at which the region ended, and restores the head's own handler. If the
- * observation is new, the regions from the head on are compiled again, at most TRIES times. */
+/* vm_jit.missed: observes the instruction at which the region ended. If the observation is new, the regions from the
+ * head on are compiled again, at most TRIES times. Otherwise restores the head's own handler if more than half of the
+ * runs miss. With fewer misses the region saves time, because it runs until it misses. */
 static void handle_miss(struct vm_jit *jit, vm_warp *w, const vm_code *head)
 {
     compiler *c = (compiler *)jit;
@@ -441,8 +445,10 @@ static void handle_miss(struct vm_jit *jit, vm_warp *w, const vm_code *head)
     if (r && r->region.own != head->full && r->region.watched == (w->runner->access != NULL)) {
         const uint8_t before = made->seen[at];
         observe(w, made, function, at);
-        __atomic_store_n(&function->code[from].full, r->region.own, __ATOMIC_RELEASE);
-        if (before != made->seen[at] && r->tries < TRIES)
+        const bool again = before != made->seen[at] && r->tries < TRIES;
+        if (again || atomic_load(&r->region.missed) > atomic_load(&r->region.entered) / 2)
+            __atomic_store_n(&function->code[from].full, r->region.own, __ATOMIC_RELEASE);
+        if (again)
             compile_regions(c, module, made, function, w->runner, from, r->first, r->last);
     }
     pthread_mutex_unlock(&c->lock);

@@ -144,9 +144,10 @@ typedef struct jit_unit {
 /* Writes the function `name`, which executes the code from `head` on, within [first, last]. Returns the greatest number
  * of instructions that it executes without testing `left`. Returns 0 if the region is not worth it, or if memory runs
  * out. stops[] has an entry for each instruction. The function sets the entries of the instructions at which another
- * region might continue after this region, and leaves the other entries unchanged. */
+ * region might continue after this region, and leaves the other entries unchanged. *series tells whether the function is
+ * a series (vm_native.series). */
 uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint32_t head, uint32_t first,
-                  uint32_t last, bool *stops);
+                  uint32_t last, bool *stops, bool *series);
 /* Writes the function `name` for paths of a warp that has diverged, within [first, last]. It may begin at each
  * instruction that heads[] marks. Returns the same number as jit_emit(). */
 uint32_t jit_emit_partial(const jit_unit *unit, kiln__text *text, const char *name, uint32_t first, uint32_t last,

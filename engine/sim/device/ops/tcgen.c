@@ -381,11 +381,11 @@ bool ops_tcgen_check_descriptor(vm_warp *w, const vm_code *i, uint32_t lane, uin
     if ((d >> 46 & 7) != 1 || (d >> 53 & 0xff) != 0)
         why = "bits 46 to 48 are not 1, or bits 53 to 60 are not 0";
     else if (d >> 52 & 1 && (bytes != 48 || swizzle != LINES128))
-        why = "an absolute leading dimension is for 48 bytes along K and a swizzle of 128 bytes";
+        why = "an absolute leading dimension needs 48 bytes along K and a swizzle of 128 bytes";
     else if (swizzle == 3 || swizzle == 5 || swizzle == 7)
         why = "there is no such swizzle";
     else if (swizzle == BASE32 && !across)
-        why = "the swizzle of 32-byte pieces is for transposed matrices";
+        why = "only a transposed matrix may have the swizzle of 32-byte pieces";
     if (why)
         vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "descriptor 0x%llx of a matrix in shared memory: %s",
                        (unsigned long long)d, why);

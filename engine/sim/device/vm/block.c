@@ -99,31 +99,45 @@ void vm_block_free(vm_block *block)
     kiln__free(mem, block);
 }
 
-/* Resets a block for the block `number` of the grid. Fills its memory with poison, and adds a path for each warp.
- * Returns false if there is no memory for a frame. */
-bool vm_block_start(vm_block *block, uint64_t number)
+void vm_block_number(vm_block *block, uint64_t number)
 {
-    vm_run_state *run = block->runner->run;
-    const uint32_t *grid = run->launch->grid;
+    const uint32_t *grid = block->runner->run->launch->grid;
     block->number = number;
     block->id[0] = (uint32_t)(number % grid[0]);
     block->id[1] = (uint32_t)(number / grid[0] % grid[1]);
     block->id[2] = (uint32_t)(number / grid[0] / grid[1]);
-    block->live = run->block_threads;
-    block->ended = false;
-    block->next_warp = 0;
-    vm_children_reset(block);
-    vm_tensor_memory_reset(block);
-    if (block->barred)
-        memset(block->barriers, 0, sizeof block->barriers);
-    block->barred = false;
-    block->refused = false;
+}
+
+uint64_t vm_block_fill(vm_block *block)
+{
+    const vm_run_state *run = block->runner->run;
     if (run->shared_reach > run->shared_low) /* a memset() that begins at a guard page is slow, even for 0 bytes */
         memset(block->shared + run->shared_low, VM_POISON, (size_t)(run->shared_reach - run->shared_low));
     if (run->shared_system)
         memset(block->shared + run->shared_system, 0, VM_SYSTEM_SHARED);
     if (block->local)
         memset(block->local, VM_POISON, block->local_taken);
+    return 1 + ((run->shared_end + block->local_taken) >> 16);
+}
+
+/* Resets a block for the block `number` of the grid. Fills its memory with poison, and adds a path for each warp.
+ * Returns false if there is no memory for a frame. */
+bool vm_block_start(vm_block *block, uint64_t number)
+{
+    vm_run_state *run = block->runner->run;
+    vm_block_number(block, number);
+    block->live = run->block_threads;
+    block->ended = false;
+    block->next_warp = 0;
+    block->fresh = true;
+    block->begun = 0;
+    vm_children_reset(block);
+    vm_tensor_memory_reset(block);
+    if (block->barred)
+        memset(block->barriers, 0, sizeof block->barriers);
+    block->barred = false;
+    block->refused = false;
+    const uint64_t cost = vm_block_fill(block);
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_warp *w = &block->warps[k];
         uint32_t left = run->block_threads - k * VM_LANES;
@@ -146,9 +160,7 @@ bool vm_block_start(vm_block *block, uint64_t number)
     }
     if (run->hooks)
         run->hooks->block_start(block);
-    /* Even a block of an empty kernel has a cost, because its memory was cleared. */
-    uint64_t cleared = run->shared_end + block->local_taken;
-    vm_charge_steps(block, &block->warps[0], 1 + (cleared >> 16));
+    vm_charge_steps(block, &block->warps[0], cost);
     return true;
 }
 

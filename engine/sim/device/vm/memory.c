@@ -245,7 +245,8 @@ bool vm_fill(vm_device *device, uint64_t address)
         }
         *made =
             (vm_allocation){.base = low, .bytes = high - low, .reach = high - low, .internal = true, .filler = true};
-        /* The filler may begin at any address. Its host address gets the same alignment. */
+        /* The filler may begin at any address. Its host address gets the same remainder mod FILLER_ALIGN, so an access
+         * that is aligned on the device is aligned on the host. */
         const uint64_t skipped = low % FILLER_ALIGN;
         made->taken = skipped + high - low;
         made->raw = vm_guard_take(&device->guards, (size_t)made->taken, VM_GUARD_ANY, true);

@@ -179,6 +179,20 @@ static bool start_next_cluster(vm_runner *runner)
     return true;
 }
 
+/* Takes the number of the next block, in a launch without clusters whose blocks all run. Returns false if none is
+ * left. */
+static bool take_next_block(vm_runner *runner, uint64_t *number)
+{
+    vm_run_state *run = runner->run;
+    if (atomic_load_explicit(&run->next_cluster, memory_order_relaxed) >= run->cluster_count)
+        return false;
+    *number = atomic_fetch_add(&run->next_cluster, 1);
+    if (*number >= run->cluster_count)
+        return false;
+    *number = get_ordered(run, *number);
+    return true;
+}
+
 /* Cancels the cluster that would start next. The counter of started clusters makes sure that each cluster either starts
  * or is cancelled, and only once.
  *
@@ -299,8 +313,12 @@ static void *run_clusters(void *argument)
             break;
         at %= runner->cluster_count;
         vm_cluster *cluster = runner->clusters[at];
-        bool moved, ended = vm_cluster_run(
-                        cluster, get_quantum(run, cluster->blocks[0]->number, turn / runner->cluster_count), &moved);
+        bool moved = true, ended = runner->cluster_count == 1 && vm_series_run(runner, cluster, take_next_block);
+        if (!ended && atomic_load(&run->family->stop))
+            break;
+        if (!ended)
+            ended = vm_cluster_run(cluster, get_quantum(run, cluster->blocks[0]->number, turn / runner->cluster_count),
+                                   &moved);
         turn++;
         still = moved ? 0 : still + 1;
         if (moved)

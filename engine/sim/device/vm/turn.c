@@ -5,18 +5,15 @@
 #include "vm_limit.h"
 #include "vm_path.h"
 
-#define SLICE 32768u /* operations that a warp runs before the turn of the next warp */
-
-/* Returns how many steps of the launch's budget are left. Steps that other host threads have not added to the family's
- * counter yet are not subtracted. */
-static uint64_t get_budget_left(const vm_runner *runner)
+uint64_t vm_budget_left(const vm_runner *runner)
 {
     const uint64_t budget = runner->run->family->budget,
                    spent = atomic_load_explicit(&runner->run->family->steps, memory_order_relaxed) + runner->kept;
     return spent < budget ? budget - spent : 0;
 }
 
-/* Runs turns of warps by vm_warp_run_whole(), one warp after the other, until one of them cannot run so or its turn is
+/* If a series has begun the turn of block->next_warp, returns the number of operations that it has run. Otherwise
+ * runs turns of warps by vm_warp_run_whole(), one warp after the other, until one of them cannot run so or its turn is
  * not over, or a slice is used up. Adds the instructions to *spent. Returns the number of operations that block->next_warp
  * has run in its turn, or 0 if its turn has not begun. *before is the number of instructions that this warp had issued
  * before its turn. Near the end of the budget, in clusters, with observers, and in
@@ -24,14 +21,18 @@ static uint64_t get_budget_left(const vm_runner *runner)
 static uint64_t run_whole_warps(vm_block *block, uint64_t quantum, uint64_t *spent, uint64_t *before)
 {
     vm_runner *runner = block->runner;
-    uint64_t begun = 0, ran = 0;
+    uint64_t begun = block->begun, ran = 0;
     vm_warp *w = &block->warps[block->next_warp];
-    if (runner->run->hooks || !runner->jit || quantum < SLICE || runner->run->cluster_size > 1 ||
-        get_budget_left(runner) < (uint64_t)64 * SLICE)
+    block->begun = 0;
+    *before = 0;
+    if (begun)
+        return begun;
+    if (runner->run->hooks || !runner->jit || quantum < VM_SLICE || runner->run->cluster_size > 1 ||
+        vm_budget_left(runner) < (uint64_t)64 * VM_SLICE)
         return 0;
-    for (; block->live && ran < SLICE; w = &block->warps[block->next_warp]) {
+    for (; block->live && ran < VM_SLICE; w = &block->warps[block->next_warp]) {
         *before = w->issued;
-        if (!vm_warp_run_whole(w, SLICE, &begun))
+        if (!vm_warp_run_whole(w, VM_SLICE, &begun))
             break;
         ran += w->issued - *before + w->charge;
         w->charge = begun = 0;
@@ -61,7 +62,7 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
     /* blocked: consecutive warps that cannot continue; still: consecutive warps that cannot continue or have waited in
      * vain */
     uint32_t blocked = 0, still = 0;
-    block->moved = false;
+    block->moved = block->fresh = false;
     while (block->live && spent < quantum && still < block->warp_count) {
         const uint64_t earlier = spent;
         uint64_t before = 0, begun = run_whole_warps(block, quantum, &spent, &before);
@@ -83,9 +84,9 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
             break;
         }
         blocked = 0;
-        const uint64_t left = get_budget_left(runner);
+        const uint64_t left = vm_budget_left(runner);
         before = begun ? before : w->issued;
-        const uint64_t longest = quantum < SLICE ? quantum : SLICE;
+        const uint64_t longest = quantum < VM_SLICE ? quantum : VM_SLICE;
         uint64_t slice = hooks ? hooks->slice(w, longest) : longest;
         vm_warp_run(w, left < slice ? left + 1 : slice, begun);
         spent += w->issued - before;
@@ -98,7 +99,7 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
         if (hooks && alone && hooks->enough(block))
             break;
         if (w->gave_way && !w->in_vain) /* the warp may spin on another warp or block */
-            spent += SLICE;
+            spent += VM_SLICE;
         if (w->phase_over && block->cluster->size > 1) /* the other blocks must see the phase, too */
             spent = quantum;
         still = w->in_vain ? still + 1 : 0;

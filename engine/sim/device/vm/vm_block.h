@@ -9,6 +9,16 @@ void vm_barriers_check(vm_block *block);
 void vm_barrier_open(vm_block *block, uint32_t id); /* lets the paths that wait at the barrier continue */
 vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank);
 bool vm_block_start(vm_block *block, uint64_t number);
+void vm_block_number(vm_block *block, uint64_t number); /* sets the index of the block `number` of the grid */
+/* Fills the block's shared and local memory with its first contents. Returns the steps that this costs. Even a block of
+ * an empty kernel has a cost. */
+uint64_t vm_block_fill(vm_block *block);
+/* Returns how many steps of the launch's budget are left. Steps that other host threads have not added to the family's
+ * counter yet are not subtracted. */
+uint64_t vm_budget_left(const vm_runner *runner);
+#define VM_SLICE 32768u /* operations that a warp runs before the turn of the next warp */
+/* Returns true if an unguarded instruction of a kernel ends its threads. */
+bool vm_is_end(const vm_code *i);
 void vm_block_free(vm_block *block);
 bool vm_block_ready(const vm_block *block); /* returns true if a warp of the block can continue */
 /* Lets lanes that wait at reconvergence points continue without the others. Returns false if no lanes wait there. */
@@ -22,6 +32,12 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum);
 void vm_charge_steps(vm_block *block, vm_warp *w, uint64_t steps);
 /* Frees the paths of all warps, and the frames of calls. The frames of the kernel stay for the next block. */
 void vm_block_drop_paths(vm_block *block);
+
+/* ---- series.c ---- */
+/* Runs a block that has just started and the blocks after it, if the kernel is a series of compiled code. `next` takes
+ * the number of the next block, and returns false if none is left. Returns true if the last of these blocks has ended.
+ * Otherwise vm_cluster_run() must continue it. */
+bool vm_series_run(vm_runner *runner, vm_cluster *cluster, bool (*next)(vm_runner *runner, uint64_t *number));
 
 /* ---- cluster.c, window.c ---- */
 vm_cluster *vm_cluster_new(vm_runner *runner);

@@ -14,8 +14,8 @@
 /* Runs at most `left` operations of a region and returns how many ran. An operation is an instruction, or an extra
  * operation that the decoder adds to an instruction. Adds VM_REGION_MISSED to the result if the region ended at an
  * operand for which it was not compiled. Adds the lanes of the instructions to *lanes, and the number of extra
- * operations to *added. */
-typedef uint64_t (*vm_native_run)(vm_warp *w, unsigned char *regs, uint64_t left, uint64_t *lanes, uint64_t *added);
+ * operations to *added. `regs` is the address of the registers, or for a series the number of warps. */
+typedef uint64_t (*vm_native_run)(vm_warp *w, uintptr_t regs, uint64_t left, uint64_t *lanes, uint64_t *added);
 
 /* A compiled region. Only the counters change after other threads can see it. */
 typedef struct vm_native {
@@ -27,7 +27,14 @@ typedef struct vm_native {
     /* If true, `partial` runs only while no lane of the warp has exited. A shuffle of the function may read registers
      * of an exited lane, and the interpreter's handlers leave other values in these registers. */
     bool alive;
-    bool watched;   /* it calls vm_runner.access, and runs only in launches that have this function */
+    bool watched; /* it calls vm_runner.access, and runs only in launches that have this function */
+    /* If true, `run` is a series: it runs several warps of a block, one after the other, from the kernel's first
+     * instruction. It continues with the next warp when a warp has reached the kernel's end. It ends at the end of the
+     * last warp, when it has issued `left` instructions, or where a region would end. Then vm_runner.series_last is the
+     * warp at which it has ended. The return value and *added are for this warp alone, and *lanes is for all warps. The
+     * warps before this warp have ended, with vm_runner.series_issued instructions. A series changes only the registers
+     * and the pc of its warps. */
+    bool series;
     vm_handler own; /* the interpreter's own handler of the head */
     /* The largest number of operations that `run` may execute before it tests `left`. Call `run` only if `left` is at
      * least this number. */

@@ -243,6 +243,8 @@ struct vm_block {
     uint64_t held; /* bytes of host memory that count against the launch's limit: vm_hold() */
     uint64_t number;
     uint32_t next_warp;
+    bool fresh;     /* no warp has run since vm_block_start() or vm_series_renew() */
+    uint64_t begun; /* operations that a series has run in the turn of `next_warp` */
     /* Indexed by number: first the barriers of the block, then the number of the cluster's barrier, whose element is
      * unused, then one barrier for each warpgroup. */
     vm_barrier barriers[VM_BARRIERS + 1 + VM_WARPGROUPS];
@@ -384,6 +386,9 @@ struct vm_runner {
     struct vm_jit *jit;
     unsigned entries;           /* how often a compiled region was entered, for sampling */
     uint32_t ahead[VM_STREAMS]; /* the compiled code's counts of lines that it has prefetched */
+    vm_warp *series_last;       /* results of vm_native.series */
+    uint64_t series_issued;
+    unsigned series_entered; /* warps in series that vm_native.entered does not count yet */
     /* The members from here on are data of the observers. `tally` has the runner's counts by instruction, which are
      * added to the launch's counts when the runner ends. It is NULL if the launch is not counted. */
     struct vm_tally *tally;

@@ -36,6 +36,13 @@ void vm_send_lanes(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *s
 /* Counts an execution of the code from `first` to `i` by a whole warp, for the compiler of hot code. */
 void vm_add_heat(vm_warp *w, const vm_code *i, const vm_code *first);
 
+/* Empties the runner's caches if memory was freed since they were filled. */
+void vm_runner_refresh(vm_runner *runner);
+/* Counts a miss: the region ended at an operand for which it was not compiled. `weight` is the number of misses that
+ * this sample represents. After many misses calls the compiler, which may replace the region. */
+struct vm_native;
+void vm_warp_count_miss(vm_warp *w, const vm_code *head, struct vm_native *region, unsigned weight);
+
 /* ---- call.c, frame.c ---- */
 void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_ret(vm_warp *w, const vm_code *i, uint32_t m);

@@ -43,9 +43,7 @@ void vm_op_region(vm_warp *w, const vm_code *i, uint32_t m)
     atomic_load_explicit(&at[i - function->code], memory_order_acquire)->own(w, i, m);
 }
 
-/* Counts a miss: the region ended at an operand for which it was not compiled. `weight` is the number of misses that
- * this sample represents. After many misses calls the compiler, which may replace the region. */
-static void count_miss(vm_warp *w, const vm_code *head, vm_native *region, unsigned weight)
+void vm_warp_count_miss(vm_warp *w, const vm_code *head, vm_native *region, unsigned weight)
 {
     enum { LOOK = 256 }; /* the compiler is called once for this number of misses */
     const unsigned before = atomic_load_explicit(&region->missed, memory_order_relaxed), missed = before + weight;
@@ -72,7 +70,7 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
         return 0;
     if (w->mask != VM_ALL) {
         const bool fits = region->partial && left >= region->partial_need && !(region->alive && w->dead);
-        const uint64_t ran = fits ? region->partial(w, w->base[0], left, lanes, added) : 0;
+        const uint64_t ran = fits ? region->partial(w, (uintptr_t)w->base[0], left, lanes, added) : 0;
         if (ran == 0)
             w->pc = i + 1;
         return ran;
@@ -86,11 +84,11 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
     const unsigned weight = entered < EXACT ? 1 : ++w->runner->entries % SAMPLE == 0 ? SAMPLE : 0;
     if (weight)
         atomic_store_explicit(&region->entered, entered + weight, memory_order_relaxed);
-    uint64_t done = region->run(w, w->base[0], left, lanes, added);
+    uint64_t done = region->run(w, region->series ? 1 : (uintptr_t)w->base[0], left, lanes, added);
     if (VM_UNLIKELY(done & VM_REGION_MISSED)) {
         done &= ~VM_REGION_MISSED;
         if (weight)
-            count_miss(w, i, region, weight);
+            vm_warp_count_miss(w, i, region, weight);
     }
     if (done == 0)
         w->pc = i + 1;
@@ -150,8 +148,7 @@ void vm_warp_step(vm_warp *w)
         run_path(w, 1);
 }
 
-/* Empties the runner's caches if memory was freed since they were filled. */
-static void refresh_caches(vm_runner *runner)
+void vm_runner_refresh(vm_runner *runner)
 {
     uint64_t generation = atomic_load_explicit(&runner->run->device->generation, memory_order_acquire);
     if (generation != atomic_load_explicit(&runner->generation, memory_order_relaxed)) {
@@ -172,6 +169,8 @@ static uint32_t count_ready_paths(const vm_warp *w)
     return count;
 }
 
+bool vm_is_end(const vm_code *i) { return (i->masked == vm_op_exit || i->masked == vm_op_ret) && !(i->guard & ~2u); }
+
 /* Runs the region at the first instruction of a kernel. Most short kernels are a single region, so if the region ends
  * at an unguarded exit, the warp ends here, as in vm_op_exit(). Its lanes wait nowhere, and its code is compiled
  * already, so its heat is not counted. Returns how many operations have run. */
@@ -184,8 +183,7 @@ static uint64_t run_first_region(vm_warp *w, const vm_code *i, uint64_t quantum)
         return 0;
     }
     const vm_code *at = w->pc;
-    const bool ends = ran < quantum && !w->event && (at->masked == vm_op_exit || at->masked == vm_op_ret) &&
-                      !(at->guard & ~2u);
+    const bool ends = ran < quantum && !w->event && vm_is_end(at);
     const bool counts = ends && !(at->guard & 2);
     w->issued += ran - added + counts;
     w->lanes += lanes + (counts ? VM_LANES : 0);
@@ -221,7 +219,7 @@ bool vm_warp_run_whole(vm_warp *w, uint64_t quantum, uint64_t *begun)
     vm_warp_select(w, path);
     w->event = 0;
     w->gave_way = w->in_vain = w->phase_over = w->moved = false;
-    refresh_caches(w->runner);
+    vm_runner_refresh(w->runner);
     if (i == w->root->function->code && __atomic_load_n(&i->full, __ATOMIC_ACQUIRE) == vm_op_region)
         *begun = run_first_region(w, i, quantum);
     if (w->path_count == 0)
@@ -247,7 +245,7 @@ void vm_warp_run(vm_warp *w, uint64_t quantum, uint64_t begun)
         uint64_t turn = w->path_count > 1 && quantum - spent > TURN ? TURN : quantum - spent;
         uint64_t charge = w->charge;
         if (!begun) {
-            refresh_caches(w->runner);
+            vm_runner_refresh(w->runner);
             w->moved = false;
         }
         if (begun < turn && !w->event)

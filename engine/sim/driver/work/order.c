@@ -25,7 +25,7 @@
  * UINT32_MAX, and sim_order_touch adds its ranges. Then it has ended, and later works are compared with it. The work is
  * removed from the list in four cases:
  *   forget_works  the host has waited for it, so all later work is ordered after it
- *   drop_old      the list is full
+ *   drop_old      the list of works or the list of ranges is full
  *   keep_time     the time restarts
  *   leave_order   its context ends */
 #include <inttypes.h>

@@ -1,6 +1,6 @@
-/* stream.c - streams, events and host functions. Work is complete when the call that enqueues it returns, which the
- * rules of streams allow. So a query never returns CUDA_ERROR_NOT_READY. If another thread is still in the call that
- * enqueues work, that work does not count as enqueued yet. A waiting call (synchronisation) has to wait only for a
+/* stream.c - streams, events and host functions. A call that enqueues work returns only when the work is complete; the
+ * rules of streams allow this. So a query never returns CUDA_ERROR_NOT_READY. If another thread is still in the call
+ * that enqueues work, that work does not count as enqueued yet. A waiting call (synchronisation) has to wait only for a
  * kernel or a host function that another thread runs. cuEventSynchronize() waits only for host functions, because a
  * recorded event never marks a kernel that is still running.
  *

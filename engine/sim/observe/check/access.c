@@ -291,8 +291,8 @@ static inline bool is_own_mark(const vm_look *k, const vm_marks *m, uint32_t n, 
            m->block[n] == me->block && m->stamp[n] > (k->shared ? k->home->check->base : k->check->launch);
 }
 
-/* The common case of check_cell(). Records the access if each mark that could conflict with it is ordered before, or
- * belongs to the same thread. Otherwise changes nothing and returns false, and check_cell() must decide. */
+/* The common case of check_cell(). Records the access if each mark that could conflict with it is ordered before this
+ * access, or belongs to the same thread. Otherwise changes nothing and returns false, and check_cell() must decide. */
 static inline bool check_cell_plain(vm_look *k, vm_cells *g, uint32_t n, const vm_mark *me)
 {
     const uint32_t limit = k->limit;
@@ -368,7 +368,7 @@ static bool check_compact_plain(const vm_look *k, const vm_plain *plain, vm_line
     if (k->clock->synced >= k->now) /* check_quick() tells why */
         return false;
     if (!k->write)
-        return check_line_read(plain, line, &touch);
+        return check_line_read_cell(plain, line, &touch);
     if (!check_line_may_write(plain, line, &touch))
         return false;
     check_line_record(plain, line, VM_ROLE_WRITE, &touch);

@@ -17,7 +17,8 @@ static uint32_t clock_length(const vm_block *block)
 }
 
 /* Recomputes `fast`: the minimum over all entries, or the horizon if the horizon is later. A mark with a stamp of at
- * most `fast` is ordered before, whichever thread of the cluster made it. So most cells need one comparison. */
+ * most `fast` is ordered before every access of the warp, whichever thread of the cluster made it. So most cells need
+ * one comparison. */
 void check_refresh_fast(const vm_block *block, vm_clock *c)
 {
     uint32_t least = c->firm;

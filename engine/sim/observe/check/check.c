@@ -159,7 +159,7 @@ void check_host_free(vm_device *device, uint64_t address)
     f->space = "global";
     f->allocation = check_print(check, "%s", where);
     f->at.what = "free by the host";
-    f->message = check_print(check, "free of 0x%" PRIx64 ", which is not an allocation of the host: it is %s", address,
+    f->message = check_print(check, "free of 0x%" PRIx64 ", which the host did not allocate: this is %s", address,
                              where);
 }
 

@@ -8,12 +8,12 @@
  * launches have left in the shadow count as concurrent with every thread that has not waited.
  *
  * Two fields of a warp's vector clock describe this. `after` has the lanes for which all prerequisite launches happened
- * before. A wait adds the lanes that execute it. A barrier, an mbarrier or a flag passes this knowledge on for whole
- * warps: if one lane has waited, its whole warp counts as having waited. So the checks may order too much, and miss a
- * race. They never order too little. `early` is an entry for the other lanes: accesses of prerequisite launches up to
- * this time happened before. A flag that a prerequisite launch has published raises this entry. Barriers and mbarriers
- * join it like the other entries. If the join reaches the start of this launch, the lanes that get it are added to
- * `after`. */
+ * before the lanes' next accesses. A wait adds the lanes that execute it. A barrier, an mbarrier or a flag passes this
+ * knowledge on for whole warps: if one lane has waited, its whole warp counts as having waited. So the checks may order
+ * too much, and miss a race. They never order too little. `early` is an entry for the other lanes: accesses of
+ * prerequisite launches up to this time happened before the next accesses of these lanes. A flag that a prerequisite
+ * launch has published raises this entry. Barriers and mbarriers join it like the other entries. If the join reaches
+ * the start of this launch, the lanes that get it are added to `after`. */
 #include "dependent_internal.h"
 
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }

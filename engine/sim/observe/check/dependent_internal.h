@@ -15,9 +15,9 @@ void check_dependent_start(const vm_block *block, vm_clock *c);
 void check_dependent(vm_warp *w, const ptx_insn *in, uint32_t m);
 /* Counts the end of a block, because the end allows the dependent launches to begin. */
 void check_dependent_end(const vm_block *block);
-/* Returns the time that a warp publishes about prerequisite launches: their accesses up to this time happened before.
- * If a lane of the warp is in `after`, all prerequisite launches happened before, so this is the start of the warp's
- * own launch. Otherwise it is the entry `early` of the warp's clock. */
+/* Returns the time that a warp publishes about prerequisite launches: their accesses up to this time happened before
+ * the warp's present point. If a lane of the warp is in `after`, this holds for all prerequisite launches, so the time
+ * is the start of the warp's own launch. Otherwise it is the entry `early` of the warp's clock. */
 uint32_t check_dependent_known(const vm_warp *w);
 /* Joins a time that check_dependent_known() has returned into the clock of lanes that acquire it. */
 void check_dependent_learn(vm_warp *w, uint32_t known, uint32_t lanes);

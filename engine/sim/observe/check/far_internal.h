@@ -9,12 +9,14 @@ uint32_t check_far_join(vm_check *check, uint32_t a, uint32_t b);
 /* Joins the clock that the arriving lanes have for their own block into the record `to`. Returns the number of the
  * result. The phase `owner` may change the result later. */
 uint32_t check_far_arrive(const vm_warp *w, uint32_t to, uint32_t owner, uint32_t lanes, uint32_t now);
-/* Returns true if, by the record, accesses of `lanes` of the warp at the time `when` happened before. */
+/* Returns true if, by the record, accesses of `lanes` of the warp at the time `when` happened before the access that is
+ * checked. */
 bool check_far_knows(const vm_check *check, uint32_t id, uint32_t warp, uint32_t lanes, uint32_t when);
-/* Returns true if, by the record, an action of any thread at the time `when` or later happened before. */
+/* Returns true if, by the record, an action of any thread at the time `when` or later happened before the access that
+ * is checked. */
 bool check_far_any(const vm_check *check, uint32_t id, uint32_t when);
-/* Joins a record about the block `home` into a phase of an mbarrier of that block. Such a record comes from another
- * block. */
+/* An arrival from another block brings a record of the accesses of `home` that the other block knows. This function
+ * joins the record into the phase of the mbarrier of `home`. */
 void check_far_return(const vm_block *home, vm_view *to, uint32_t id);
 
 #endif

@@ -1,6 +1,7 @@
 /* line.c - decides which of the two read slots of a cell takes a new read. It serves compact lines in which some
  * earlier reads are not ordered before the new read. access.c does the same cell by cell: record_read() and
- * merge_read(). */
+ * merge_read(). It also has the reads of single cells. */
+#include <stddef.h>
 #include <string.h>
 
 #include "line_internal.h"
@@ -91,5 +92,84 @@ bool check_line_merge(const vm_plain *k, vm_line *line, const vm_touch *t, uint3
     check_line_remove(line, VM_ROLE_READ2, a.gone[VM_ROLE_READ2]);
     for (unsigned n = 0; n < a.count; n++)
         check_line_add(k->check, line, a.list[n].role, &a.list[n].row, a.list[n].in);
+    return true;
+}
+
+/* Rows of a line, as find_rows() finds them for one cell and one access. NULL: there is no such row. */
+typedef struct found {
+    const vm_row *write; /* the row with the cell's mark in this role */
+    vm_row *read, *constant;
+    vm_row *own;  /* a row that the access has made, which has or may get the cell */
+    vm_row *free; /* a row without cells, which may be the one after the last */
+} found;
+
+/* A row as four words, which are compared faster than its fields: two words of fields, two of sets of cells. */
+typedef struct row_words {
+    uint64_t of[4];
+} row_words;
+_Static_assert(sizeof(row_words) == sizeof(vm_row) && offsetof(vm_row, in) == 16, "fields and sets");
+
+static inline row_words get_words(const vm_row *row)
+{
+    row_words words;
+    memcpy(&words, row, sizeof words);
+    return words;
+}
+
+/* Scans the rows of a compact line once. `made` is the row of the access, and `cell` its only cell. */
+static found find_rows(vm_line *line, const vm_row *made, unsigned cell)
+{
+    found f = {0};
+    vm_row *rows = check_line_rows(line), *joined = NULL;
+    const row_words mine = get_words(made);
+    const uint64_t only = get_words(&(vm_row){.block = UINT32_MAX, .who = UINT16_MAX}).of[1]; /* without the lane */
+    const uint64_t bits = (uint64_t)0x100000001 << cell;
+    for (uint32_t n = 0; n < line->count; n++) {
+        vm_row *row = &rows[n];
+        const row_words its = get_words(row);
+        const uint64_t sets = its.of[2] | its.of[3],
+                       other = (its.of[0] ^ mine.of[0]) | ((its.of[1] ^ mine.of[1]) & only);
+        if (VM_UNLIKELY(sets & bits)) {
+            f.write = row->in[VM_ROLE_WRITE] >> cell & 1 ? row : f.write;
+            f.read = row->in[VM_ROLE_READ] >> cell & 1 ? row : f.read;
+            f.constant = row->in[VM_ROLE_CONSTANT] >> cell & 1 ? row : f.constant;
+        }
+        if (VM_UNLIKELY(!sets))
+            f.free = f.free ? f.free : row;
+        else if (VM_UNLIKELY(!other) && !f.own) {
+            if (row->lane == made->lane && row->step == made->step)
+                f.own = row;
+            else if (!joined && check_fit_row(row, cell, (uint32_t)check_row_lane(made->lane, made->step, cell)))
+                joined = row;
+        }
+    }
+    f.own = f.own ? f.own : joined;
+    if (!f.free && line->count < (line->more ? line->room : VM_ROWS))
+        f.free = &rows[line->count];
+    return f;
+}
+
+bool check_line_read_cell(const vm_plain *k, vm_line *line, const vm_touch *t)
+{
+    const unsigned cell = (unsigned)__builtin_ctz(t->in);
+    const vm_row made = check_own_row(k, t);
+    const found f = find_rows(line, &made, cell);
+    if (k->shared || (f.read && f.read->stamp > k->limit) || (!f.own && !f.free))
+        return check_line_read(k, line, t);
+    if (f.write && (check_is_unordered(k, f.write, t, t->in) || (k->read_only && f.write->stamp > k->base)))
+        return false;
+    if (f.read)
+        f.read->in[VM_ROLE_READ] &= ~t->in;
+    if (k->read_only && f.constant)
+        f.constant->in[VM_ROLE_CONSTANT] &= ~t->in;
+    vm_row *row = f.own;
+    if (!row) {
+        row = f.free;
+        line->count += row == check_line_rows(line) + line->count;
+        *row = made;
+        memset(row->in, 0, sizeof row->in);
+    }
+    row->in[VM_ROLE_READ] |= t->in;
+    row->in[VM_ROLE_CONSTANT] |= k->read_only ? t->in : 0;
     return true;
 }

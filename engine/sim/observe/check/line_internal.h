@@ -26,6 +26,13 @@ static inline const vm_row *check_line_rows_of(const vm_line *line) { return lin
 vm_cells *check_line_open(vm_check *check, vm_line *line);
 /* Removes all marks. The line is then compact. */
 void check_line_clear(vm_check *check, vm_line *line);
+/* Finds a formula that gives the lanes of all cells of `row`, and `lane` for one more cell. If no formula fits, leaves
+ * the row unchanged and returns false. */
+bool check_fit_row(vm_row *row, unsigned cell, uint32_t lane);
+static inline bool check_is_empty_row(const vm_row *row)
+{
+    return !(row->in[0] | row->in[1] | row->in[2] | row->in[3]);
+}
 /* Returns a copy of a cell of the line. */
 vm_cell check_line_get(const vm_line *line, unsigned n);
 /* Changes a cell of the line from `before`, which it is now, to `cell`. */
@@ -162,6 +169,9 @@ static inline void check_line_record(const vm_plain *k, vm_line *line, enum vm_r
 }
 
 bool check_line_merge(const vm_plain *k, vm_line *line, const vm_touch *t, uint32_t fresh);
+
+/* The same as check_line_read() for an access to one cell. Scans the rows only once. */
+bool check_line_read_cell(const vm_plain *k, vm_line *line, const vm_touch *t);
 
 /* Checks and records a read of a compact line, as check_cell() of access.c does. */
 static inline bool check_line_read(const vm_plain *k, vm_line *line, const vm_touch *t)

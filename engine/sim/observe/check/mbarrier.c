@@ -165,8 +165,8 @@ static void init_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
                              .block = (uint32_t)w->block->number}};
 }
 
-/* Reports a use of an mbarrier whose initialisation is not ordered before. If `copy` is true, the asynchronous proxy
- * uses the mbarrier, so a fence must lie between the two. */
+/* Reports a use of an mbarrier whose initialisation is not ordered before this use. If `copy` is true, the asynchronous
+ * proxy uses the mbarrier, so a fence must lie between the two. */
 static void check_init(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar *bar, bool copy)
 {
     const bool before = check_happened_before(w, &bar->init, lane, true);
@@ -185,7 +185,8 @@ static void check_init(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar
                                       "%s completes on an mbarrier without fence.mbarrier_init or "
                                       "fence.proxy.async after its initialisation, %s",
                                       f->at.what, f->allocation)
-                        : check_print(get_check(w), "%s of an mbarrier whose initialisation is not ordered before, %s",
+                        : check_print(get_check(w),
+                                      "%s of an mbarrier whose initialisation is not ordered before this access, %s",
                                       f->at.what, f->allocation);
 }
 

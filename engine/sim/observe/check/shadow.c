@@ -52,9 +52,7 @@ static bool has_lane(const vm_row *row, unsigned cell, uint32_t lane)
     return check_row_lane(row->lane, row->step, cell) == (int)lane;
 }
 
-/* Finds a formula that gives the lanes of all cells of `row`, and `lane` for one more cell. If no formula fits, leaves
- * the row unchanged and returns false. */
-static bool fit_row(vm_row *row, unsigned cell, uint32_t lane)
+bool check_fit_row(vm_row *row, unsigned cell, uint32_t lane)
 {
     const uint32_t all = row->in[0] | row->in[1] | row->in[2] | row->in[3];
     if (has_lane(row, cell, lane))
@@ -177,8 +175,6 @@ vm_cell check_line_get(const vm_line *line, unsigned n)
                      .constant_insn = constant.insn};
 }
 
-static bool is_empty(const vm_row *row) { return !(row->in[0] | row->in[1] | row->in[2] | row->in[3]); }
-
 /* Makes room for more rows: 7, then 15, then VM_ROWS_MOST in global memory. In shared memory open lines are faster, and
  * need little memory in all. Returns false if the line has that many rows, or if memory runs out. */
 static bool grow_rows(vm_check *check, vm_line *line)
@@ -206,7 +202,7 @@ static vm_row *take_row(vm_check *check, vm_line *line)
     vm_row *rows = check_line_rows(line), *oldest = rows;
     const uint32_t room = line->more ? line->room : VM_ROWS;
     for (uint32_t k = 0; k < line->count; k++) {
-        if (is_empty(&rows[k]))
+        if (check_is_empty_row(&rows[k]))
             return &rows[k];
         oldest = rows[k].stamp < oldest->stamp ? &rows[k] : oldest;
     }
@@ -223,8 +219,8 @@ static bool join_row(vm_line *line, enum vm_role role, const vm_row *mark, unsig
     vm_row *rows = check_line_rows(line);
     for (uint32_t k = 0; k < line->count; k++)
         if (rows[k].stamp == mark->stamp && rows[k].insn == mark->insn && rows[k].block == mark->block &&
-            rows[k].who == mark->who && !is_empty(&rows[k]) &&
-            fit_row(&rows[k], cell, (uint32_t)check_row_lane(mark->lane, mark->step, cell))) {
+            rows[k].who == mark->who && !check_is_empty_row(&rows[k]) &&
+            check_fit_row(&rows[k], cell, (uint32_t)check_row_lane(mark->lane, mark->step, cell))) {
             rows[k].in[role] |= (uint32_t)1 << cell;
             return true;
         }

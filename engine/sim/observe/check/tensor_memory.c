@@ -95,8 +95,8 @@ void check_tensor_end(vm_block *block)
 /* ---- fences around barriers ---- */
 
 /* tcgen05.fence::before_thread_sync. Each warp keeps the times of its last VM_FENCES + 1 fences. find_fences() tests
- * the order of the last VM_FENCES fences. An operation before the oldest kept fence counts as fenced without a test,
- * because an older fence may have ordered it. */
+ * the order of the last VM_FENCES fences. An operation before the oldest kept fence counts as followed by a
+ * before_thread_sync, because an older fence may have followed it. The test for after_thread_sync remains. */
 static void fence_before(const vm_warp *w)
 {
     uint32_t *last = w->block->check->tensor->warps[w->index].before;

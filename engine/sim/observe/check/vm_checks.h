@@ -315,14 +315,15 @@ typedef struct vm_far {
 } vm_far;
 /* The part of a vector clock that only modules with asynchronous operations need. */
 typedef struct vm_more {
-    /* Indexed by warp: accesses of the lanes `lanes` up to the time `part` happened before. */
+    /* Indexed by warp: accesses of the lanes `lanes` up to the time `part` happened before the present point of the
+     * thread. */
     uint32_t part[VM_LANES], lanes[VM_LANES];
-    /* fenced[v]: writes of warp v up to this time are before a fence.proxy.async that happened before. fenced_horizon:
-     * the same time for writes of all threads. */
+    /* fenced[v]: writes of warp v up to this time are before a fence.proxy.async that happened before the present point
+     * of the thread. fenced_horizon: the same time for writes of all threads. */
     uint32_t fenced[VM_LANES], fenced_horizon;
     /* Indexed by the rank of another block: the number of a record (vm_far), or 0. Accesses in the record `wrote`
-     * happened before. By the record `read` only reads count as ordered, so that a thread may overwrite the data that
-     * they have read. */
+     * happened before the present point of the thread. By the record `read` only reads count as ordered, so that a
+     * thread may overwrite the data that they have read. */
     uint32_t wrote[VM_CLUSTER_MOST], read[VM_CLUSTER_MOST];
     uint32_t seen[VM_BARS]; /* indexed by mbarrier: number of phases that are known to be complete */
 } vm_more;

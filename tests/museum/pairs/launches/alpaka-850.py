@@ -14,7 +14,7 @@ extern "C" __global__ void work(int *x)
 
 
 def main(cuda, fixed):
-    """The copy of a blocking queue ran in the default stream."""
+    """Before the fix, the copy of a blocking queue ran in the default stream."""
     stream, x, host = cuda.stream(), cuda.zeros(256), cuda.pinned(4096)
     cuda.launch("work", 1, 64, [x], stream)
     cuda.download(host, x, 256, stream if fixed else None)

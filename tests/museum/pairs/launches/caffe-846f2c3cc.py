@@ -14,7 +14,8 @@ extern "C" __global__ void forward(const float *batch, float *top)
 
 
 def main(cuda, fixed):
-    """The forward pass hands the batch back to the thread that prefetches, which uploads in a stream of its own."""
+    """The forward pass gives the batch back to the thread that prefetches. This thread uploads the next batch in a
+    separate stream."""
     compute, prefetch = cuda.stream(), cuda.stream()
     batch, top, host = cuda.zeros(1024), cuda.zeros(1024), cuda.pinned(4096)
     cuda.launch("forward", 1, 256, [batch, top], compute)

@@ -19,7 +19,7 @@ extern "C" __global__ void consume(const float *x, const float *y, float *z)
 
 
 def main(cuda, fixed):
-    """Recording an event again replaces what it stood for."""
+    """If an event is recorded again, it no longer stands for the first recording."""
     first, second, third = cuda.stream(), cuda.stream(), cuda.stream()
     x, y, z, event = cuda.memory(256), cuda.memory(256), cuda.memory(256), cuda.event()
     cuda.launch("produce", 1, 64, [x], first)

@@ -26,7 +26,7 @@ extern "C" __global__ void transform(const float *x, float *y)
 
 
 def main(cuda, fixed):
-    """The new kernel was launched like all others, and did not wait."""
+    """The new kernel was launched as a dependent launch like all others, but it did not wait."""
     del fixed
     stream, x, y = cuda.stream(), cuda.memory(512), cuda.memory(512)
     cuda.launch("produce", 2, 64, [x], stream)

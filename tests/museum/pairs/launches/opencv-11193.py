@@ -14,7 +14,7 @@ extern "C" __global__ void detect_edges(int *map)
 
 
 def main(cuda, fixed):
-    """The call that clears the map ignored the stream of the caller."""
+    """Before the fix, the call that clears the map ignored the caller's stream."""
     stream, map_ = cuda.stream(), cuda.zeros(256)
     cuda.clear(map_, 256, stream if fixed else None)
     cuda.launch("detect_edges", 1, 64, [map_], stream)
