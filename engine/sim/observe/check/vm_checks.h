@@ -376,7 +376,8 @@ typedef struct vm_clock {
     uint32_t synced; /* the last time at which the warp synchronised with any thread */
     /* the time of the last fence for the device, and of the last fence for the block */
     uint32_t released, released_cta;
-    bool met; /* the warp has passed barrier.cluster, so all blocks of its cluster have begun */
+    bool met;        /* the warp has passed barrier.cluster, so all blocks of its cluster have begun */
+    uint32_t met_at; /* the time at which the warp last passed barrier.cluster */
     /* the lanes that have executed a fence for the device since the warp's last barrier of the block */
     uint32_t fencing;
     uint32_t know[VM_KNOWN]; /* the entries for other warps of the block, and for blocks of the cluster */
@@ -415,6 +416,12 @@ typedef struct vm_view {
 typedef struct vm_commit {
     uint32_t block, who, last;
 } vm_commit;
+/* A thread that commits to mbarriers of a block. The commits of a thread arrive in the order of its program. So if its
+ * last commit has arrived, phases[n] phases of mbarrier n are complete. Only phases that one commit completes count. */
+typedef struct vm_committer {
+    uint32_t block, who, phases[VM_BARS];
+} vm_committer;
+enum { VM_COMMITTERS = 8 };
 /* The commits that arrive in one phase of an mbarrier. */
 enum { VM_COMMITS = 8 };
 typedef struct vm_committed {
@@ -491,6 +498,9 @@ typedef struct vm_tensor_state {
      * of this block. */
     uint32_t users[VM_CLUSTER_MOST];
     vm_tensor_warp warps[VM_LANES];
+    /* The last threads that began to commit to mbarriers of this block, and the number of all such threads. */
+    vm_committer committers[VM_COMMITTERS];
+    uint32_t committer_count;
 } vm_tensor_state;
 /* The state of a resident block. vm_block.check points to it, and its memory comes from the allocator of the device. */
 typedef struct vm_check_block {
@@ -519,6 +529,8 @@ typedef struct vm_check_block {
     bool dirty; /* the shadow of shared memory contains numbers of asynchronous operations */
     /* waited: a thread has executed griddepcontrol.wait; triggered: a thread has executed launch_dependents */
     bool waited, triggered;
+    /* Indexed by warp: the time of the warp's last arrival at the cluster's barrier. The arrival may be relaxed. */
+    uint32_t came[VM_LANES];
     /* Indexed by the rank of another block: the last plain access of that block to this block's shared memory. The
      * stamp is 0 if there was no such access. */
     vm_mark visitors[VM_CLUSTER_MOST];
