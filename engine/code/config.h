@@ -28,8 +28,8 @@ kiln_status kiln__config_make(kiln_engine *engine, const kiln_spec *spec, const 
  * the configuration. If `device` is NULL, the names have the values of the engine's device. */
 kiln_status kiln__config_make_for(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                   const kiln__settings *device, kiln__config **config, kiln_error **error);
-/* Makes a configuration without lets, and does not check the constraints. Walks over a space use it: scopes[1] has
- * the device and the sizes. Names and values are checked. */
+/* Makes a configuration without the values of `lets`, and does not check the constraints. Walks over a space use it:
+ * scopes[1] has the device and the sizes. Names and values are checked. */
 kiln_status kiln__config_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                               kiln__config **config, kiln_error **error);
 /* Makes a configuration of a space. It has the sizes of `base`, which kiln__config_open() made, and one value for

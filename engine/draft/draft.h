@@ -163,7 +163,7 @@ typedef struct kiln__size {
     const char *name;
     const char *host; /* the name of the value in the host code that launches the kernel; NULL if it is not known */
     int64_t tiny, whole;
-    int64_t given; /* the value of the host's constant, for `whole`; 0 if it is not known */
+    int64_t given; /* the value of a constant in the host code, which becomes `whole`; 0 if it is not known */
     int64_t fixed; /* the literal number of the launch, for both sets; 0 if it is not known */
     bool bake;
     bool any;        /* a trial run has shown that the size need not be a multiple of a tile */

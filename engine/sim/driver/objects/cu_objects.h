@@ -385,9 +385,9 @@ CUresult sim_module_load(sim_context *context, const void *image, size_t length,
 sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel);
 CUresult sim_file_read(const char *path, char **data, size_t *length);
 void sim_link_drop(sim_object *link); /* frees the contents of the link, but not the object */
-/* sim_module_on() returns the module that was loaded from `image` on a device, and sim_module_twin() such a module on
- * any device except the context's. Both compare the pointer of the image, and return NULL if no module has this image.
- * Both functions need the state lock. */
+/* sim_module_on() returns the module that was loaded from `image` on a device. sim_module_twin() returns a module that
+ * was loaded from `image` on any device except the context's. Both compare the pointer of the image, and return NULL if
+ * no module has this image. Both functions need the state lock. */
 const sim_module *sim_module_on(unsigned ordinal, const void *image);
 const sim_module *sim_module_twin(const sim_context *context, const void *image);
 /* frees a module and its functions; call it under both locks */

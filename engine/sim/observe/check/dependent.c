@@ -73,9 +73,10 @@ void check_dependent_learn(vm_warp *w, uint32_t known, uint32_t lanes)
         c->early = known;
 }
 
-/* A flag carries only a time, and not a clock. A flag of an earlier launch raises `early` to that time. A flag of this
- * launch adds all lanes of the reading warp to `after`, if any thread of the launch had waited before that time. This
- * may order too much, but never too little. */
+/* A flag is a word by which threads wait for each other. The checks know only the time of its write, and not a vector
+ * clock. A flag of an earlier launch raises `early` to that time. A flag of this launch adds all lanes of the reading
+ * warp to `after`, if any thread of the launch had waited before that time. This may order too much, but never too
+ * little. */
 void check_dependent_acquire(vm_warp *w, uint32_t known)
 {
     const vm_check *check = get_check(w);
