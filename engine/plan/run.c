@@ -249,8 +249,9 @@ static kiln_status verify_again(kiln_plan *plan, const kiln_run_options *options
  * verify_runs. */
 #define REPEATED_TIMES 4
 
-/* The order matters. Computes the references before the steps overwrite the data on which the references depend. Then
- * poisons the outputs. The time limit begins at the first launch. */
+/* Runs the plan once, in the order that the answer and the times need. Computes the references before the steps
+ * overwrite the data on which the references depend. Then poisons the outputs. The time limit begins at the first
+ * launch. */
 static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, kiln_result *result, kiln_error **error)
 {
     bool check = !(options->flags & KILN_RUN_NO_VERIFY), simulated = plan->engine->info.simulated;

@@ -128,8 +128,8 @@ static kiln_status choose(making *m, const kiln__expr *expr, const char *what, c
 
 /* ---- the parts of a tensor map ---- */
 
-/* Sets the shape. Sets the shape of the map. A spec lists the outermost dimension first, and the driver lists the
- * innermost dimension first. */
+/* Sets the shape of the map. A spec lists the outermost dimension first, and the driver lists the innermost dimension
+ * first. */
 static kiln_status set_shape(making *m)
 {
     const kiln__tensor *t = m->tensor;

@@ -225,8 +225,7 @@ static bool reserve_candidates(const kiln__search *s, kiln__batch *b, size_t cou
            kiln__grow(s->mem, &b->items, &b->item_capacity, count, sizeof *b->items);
 }
 
-/* Sets candidate i. Sets a candidate of a batch. If `around` is its centre, notes the axis in which the two points
- * differ. */
+/* Sets candidate `i` of a batch. If `around` is its centre, notes the axis in which the two points differ. */
 static void set_candidate(const kiln__search *s, kiln__batch *b, size_t i, const uint32_t *around)
 {
     b->items[i] = (kiln__candidate){.axis = UINT32_MAX, .prior = (float)kiln__prior_of(s, b->points + i * s->width)};

@@ -262,8 +262,8 @@ static kiln_status keep_variant(writer *w, const kiln__variant *variant, kiln_er
     return status;
 }
 
-/* Writes the variants. Writes the variants of the spec. The captured variant must be complete. Another variant is left
- * out if its files are missing or if `kiln tune` could not run it. */
+/* Writes the variants of the spec. The captured variant must be complete. Another variant is left out if its files are
+ * missing or if `kiln tune` could not run it. */
 static kiln_status write_variants(writer *w, kiln_error **error)
 {
     kiln__capture *c = w->c;
