@@ -54,7 +54,7 @@ void kiln__reference_begin_key(const kiln_spec *spec, kiln__text *key)
 }
 
 /* Adds an argument to the key. Two arguments may share an array, because `{host: NAME, X: y}` gives a buffer a second
- * name. The array is then hashed once. NAME, X: y}` gives a buffer a second name; the array is hashed once. */
+ * name. The array is then hashed once. */
 static void put_argument(kiln_plan *plan, const kiln__call_args *args, size_t number, kiln__text *key)
 {
     const kiln__call_arg *arg = &args->args[number];
