@@ -200,6 +200,18 @@ static size_t read_unit(const char *line, size_t length)
     return 1;
 }
 
+enum { GLOBALS_MOST = 4096 }; /* variables in global memory */
+
+/* Returns true if the variable is known already. Text of inline assembly may name it any number of times, and the judge
+ * keeps copies of each variable. */
+static bool has_global(const kiln__judge_code *code, const char *name, size_t length)
+{
+    for (size_t i = 0; i < code->global_count; i++)
+        if (strncmp(code->globals[i].name, name, length) == 0 && code->globals[i].name[length] == '\0')
+            return true;
+    return false;
+}
+
 /* Adds the variable that a statement `.visible .global .align 4 .u32 name[16] = ...` declares. */
 static bool add_global(kiln__judge *judge, const char *line, size_t length)
 {
@@ -212,8 +224,12 @@ static bool add_global(kiln__judge *judge, const char *line, size_t length)
     while (first && is_word(line[first - 1]))
         first--;
     kiln__judge_code *code = &judge->code;
-    if (first == end)
+    if (first == end || has_global(code, line + first, end - first))
         return true;
+    if (code->global_count == GLOBALS_MOST) {
+        code->forbidden = "its PTX declares more variables than the judge can watch";
+        return true;
+    }
     if (!kiln__grow(judge->mem, &code->globals, &code->global_capacity, code->global_count + 1, sizeof *code->globals))
         return false;
     code->globals[code->global_count] = (kiln__judge_global){

@@ -1,5 +1,6 @@
 /* verdict.c - writes the verdict as JSON for programs and as a page for people. The digest covers everything that
- * depends only on candidate, spec, seed and device. The digest leaves out times and the description of the machine. */
+ * depends only on candidate, spec, seed and device. The digest leaves out times, addresses and the description of
+ * the machine. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -267,6 +268,24 @@ static void put_comparison(const kiln__judge *judge, kiln__text *out)
     kiln__text_puts(out, "},\n");
 }
 
+/* Removes the digits of hexadecimal numbers that may be addresses. The address of a variable differs between contexts of
+ * one process, and the address of managed memory between processes. */
+static void drop_addresses(kiln__text *text)
+{
+    enum { LEAST = 6 }; /* digits of an address */
+    size_t to = 0;
+    for (size_t at = 0; at < text->length;) {
+        const char *from = text->data + at;
+        const size_t digits = text->length - at > 2 && from[0] == '0' && from[1] == 'x'
+                                  ? strspn(from + 2, "0123456789abcdef")
+                                  : 0;
+        text->data[to++] = text->data[at++];
+        if (digits >= LEAST)
+            at += digits + 1;
+    }
+    text->length = to;
+}
+
 /* Writes the verdict without times and the machine. If `whole` is false, leaves out the notes about the timed
  * repetitions and the message of a fault in them, because the clock decides which of these repetitions are compared.
  * The digest covers the text without these notes. */
@@ -304,6 +323,7 @@ static void make_json(const kiln__judge *judge, kiln__text *out)
     kiln__text settled = {.mem = judge->mem};
     char digest[33];
     put_settled(judge, false, &settled);
+    drop_addresses(&settled);
     kiln__hash_print(kiln__hash(kiln__text_get(&settled), settled.length), digest);
     out->failed |= settled.failed;
     kiln__text_free(&settled);

@@ -81,10 +81,10 @@ VM_INLINE double vm_out64(double x, unsigned flags)
     return flags & VM_SAT ? s : x;
 }
 
-/* Arithmetic on doubles whose result is NaN. An H200 gives one of the NaN operands with the quiet bit set, and
- * 0xfff8000000000000 if no operand is NaN. x86 gives the same numbers, but if several operands are NaN, the form of
- * the instruction decides which of them. So these functions put the NaN that an H200 chooses in place of the others.
- * The order is b, a; for division a, b; and for fma b, c, a. */
+/* Arithmetic on doubles whose result is NaN. An H200 returns one of the NaN operands with the quiet bit set. If no
+ * operand is NaN, an H200 returns 0xfff8000000000000. x86 returns the same numbers. But if several operands are NaN, x86
+ * chooses one of them by the form of the instruction. So these functions replace the other NaNs by the NaN that an
+ * H200 chooses. An H200 chooses the first NaN in the order b, a. The order is a, b for a division, and b, c, a for fma. */
 VM_INLINE double vm_add64(double a, double b) { return (b != b ? b : a) + b; }
 VM_INLINE double vm_sub64(double a, double b) { return (b != b ? b : a) - b; }
 VM_INLINE double vm_mul64(double a, double b) { return (b != b ? b : a) * b; }
