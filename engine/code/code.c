@@ -448,7 +448,7 @@ static bool names_kernel(const kiln__code_job *job, const char *plain)
 
 /* Fails if the name of a kernel occurs nowhere in the source, its headers and the options. So the function reports a
  * misspelt name before anything is compiled. It refuses only names that are certainly wrong. The compiler checks the
- * other names. These are names that are more than one word of ASCII, such as `space::sum`, and all names if
+ * other names. The other names are names that are more than one word of ASCII, such as `space::sum`, and all names if
  * may_have_other_names() returns true.
  */
 static kiln_status check_kernel_names(kiln__code_job *job, kiln_error **error)

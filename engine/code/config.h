@@ -82,7 +82,7 @@ kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, 
 kiln_status kiln__code_begin(kiln__code_job *job, kiln_error **error);
 /* Returns the hash of everything on which the code depends. */
 kiln__hash128 kiln__code_key(const kiln__code_job *job);
-/* Returns whether the compiler may make this code together with other codes. They may differ only in the template
+/* Returns whether the compiler may make this code together with other codes. The codes may differ only in the template
  * arguments of their kernels. In the queue, several such jobs cost little more than one job. */
 bool kiln__code_goes_together(const kiln__code_job *job);
 bool kiln__code_done(kiln__code_job *job); /* never blocks */

@@ -377,8 +377,8 @@ void kiln__array_compare_sample(const char *name, const kiln_array *got, const k
  * KILN__PROJECTED columns at a time, so that one wrong element is not lost among thousands of correct elements.
  *
  * The bound of an error: Let e_j be the errors of a row of correct elements, so |e_j| <= t_j = atol + rtol |want_j|.
- * The weights r_j are independent, symmetric about 0, and |r_j| <= 1. They do not depend on the errors. By Hoeffding's
- * inequality
+ * The weights r_j are independent, symmetric about 0, and |r_j| <= 1. The weights do not depend on the errors. By
+ * Hoeffding's inequality
  *     P(|sum r_j e_j| > L sqrt(sum t_j^2)) <= 2 exp(-L^2 / 2),
  * whatever the errors are. With L = 8 the right side is 2.6e-14 for each sum. So 10^6 sums refuse a correct answer with
  * a probability of 3e-8. For a correct element, |want_j| <= (|got_j| + atol) / (1 - rtol). So the bound needs no

@@ -73,9 +73,9 @@ void kiln__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out
  *
  * A file does not name all types: ml_dtypes writes some types as bytes without a type. The array that is read then has
  * the first type with this code, and kiln__type_reads() tells which other types are possible. */
-/* Returns true if data that were read with the type `read` may be elements of the type `wanted`. They may in three
- * cases: the types are equal or have the same code in files, `wanted` is u8 and the data are booleans, or the data are
- * integers with the bits of a type without a code. */
+/* Returns true if data that were read with the type `read` may be elements of the type `wanted`. The data may be such
+ * elements in three cases: the types are equal or have the same code in files, `wanted` is u8 and the data are
+ * booleans, or the data are integers with the bits of a type without a code. */
 bool kiln__type_reads(kiln_type wanted, kiln_type read);
 /* Returns true if no other type has the same code in files as `read`, so that a file alone determines the type. */
 bool kiln__type_told(kiln_type read);
@@ -162,7 +162,7 @@ void kiln__array_changed(const char *name, const kiln_array *before, const void 
 void kiln__median(double *samples, unsigned count, double *median, double *low, double *high);
 /* Returns the probability of at least `wins` heads in `n` throws of a fair coin. `n` is at most 1000. */
 double kiln__sign_test(unsigned n, unsigned wins);
-/* Computes the ranks of two order statistics of n samples, counted from 1. They enclose the median with a probability
- * of at least 95 %. */
+/* Computes the ranks of two order statistics of n samples, counted from 1. The two order statistics enclose the median
+ * with a probability of at least 95 %. */
 void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high);
 #endif

@@ -52,16 +52,16 @@ typedef struct kiln__scope {
 bool kiln__scope_find(const kiln__scope *scope, const char *name, kiln_value *value);
 
 /* Evaluates an expression. Returns false after a failure. A failure adds one entry with its place to `diag`, unless
- * `diag` is NULL. These are failures: an unknown name (the message suggests the nearest known name), a division by
- * zero, an overflow, an inexact `/`, and values of wrong kinds. A text that is the result lives as long as the
+ * `diag` is NULL. The possible failures are an unknown name (the message suggests the nearest known name), a division
+ * by zero, an overflow, an inexact `/`, and values of wrong kinds. A text that is the result lives as long as the
  * expression or the setting from which it comes. */
 bool kiln__expr_eval(const kiln__expr *expr, const kiln__scope *scope, kiln_value *value, kiln__diag *diag);
 /* Does the work of kiln__expr_eval() without looking names up, for loops over many configurations. The name number i
  * has the value values[slots[i]]. */
 bool kiln__expr_eval_slots(const kiln__expr *expr, const kiln_value *values, const uint32_t *slots, kiln_value *value,
                            kiln__diag *diag);
-/* These functions evaluate an expression to a value of one kind. They convert the value if the conversion is exact.
- * They return false after a failure. `what` is the name of the value in messages, such as "grid x". */
+/* These functions evaluate an expression to a value of one kind. The functions convert the value if the conversion is
+ * exact. The functions return false after a failure. `what` is the name of the value in messages, such as "grid x". */
 bool kiln__expr_eval_int(const kiln__expr *expr, const kiln__scope *scope, const char *what, int64_t *value,
                          kiln__diag *diag);
 bool kiln__expr_eval_float(const kiln__expr *expr, const kiln__scope *scope, const char *what, double *value,

@@ -255,8 +255,8 @@ static bool clauses_inside(reader *r, const kiln__expr *element, const kiln__sco
     return kiln__expr_eval(element, scope, &v, r->diag) && add(r, out, v);
 }
 
-/* Each iteration of a loop has its own arena. Otherwise a long loop would fill the memory with copies of the same
- * clauses. */
+/* Each iteration of a loop has its own arena. With one common arena, a long loop would fill the memory with copies of
+ * the same clauses. */
 static bool run_clauses(reader *r, const kiln__expr *element, const kiln__scope *scope, values *out)
 {
     if (++r->nesting > 16)

@@ -34,8 +34,8 @@ kiln_status kiln__document_save(const kiln_allocator *mem, const char *path, con
 kiln_status kiln__document_convert(const kiln_allocator *mem, const char *name, const kiln__document *from,
                                    kiln_format format, kiln__document *to, kiln_error **error);
 
-/* Adds tune_params_keys and tune_params to the header of a cache. They are the names in the configuration of the first
- * result, and all values of each name. Returns false if memory runs out. */
+/* Adds tune_params_keys and tune_params to the header of a cache. These two members have the names in the configuration
+ * of the first result, and all values of each name. Returns false if memory runs out. */
 bool kiln__document_describe(json_t *results, json_t *header);
 /* Returns the length of a T4 unit of time in seconds. Returns 0 if the unit is unknown. */
 double kiln__unit_seconds(const char *name);

@@ -209,8 +209,8 @@ static const char *find_program(kiln__arena *arena, const char *name)
 }
 
 /* Adds the words of the command to the key, with the content of every file that they name. Also adds the list of all
- * files beside the spec and beside the named files. At least one word besides the program must name a file. Otherwise
- * the files that the command reads are unknown, as for `sh -c TEXT`, and the reference is not kept. */
+ * files beside the spec and beside the named files. At least one word besides the program must name a file. If no other
+ * word is a file, as in `sh -c TEXT`, the files that the command reads are unknown, and the reference is not kept. */
 static bool put_command(kiln_plan *plan, const kiln__verify *verify, kiln__text *key)
 {
     const char *folder = plan->spec->folder && *plan->spec->folder ? plan->spec->folder : ".";

@@ -194,8 +194,8 @@ static void forget_poison(const kiln_plan *plan)
 }
 
 /* Returns whether the run ends without repetitions because the first run took too long. `first` is the time of the
- * first run. It is too long if it exceeds `cut_above`, or if a repetition would end after `most_seconds`. The time from
- * the first launch includes checking the answer and the runs of verify_again(). */
+ * first run. The first run took too long if it exceeds `cut_above`, or if a repetition would end after `most_seconds`.
+ * The time from the first launch includes checking the answer and the runs of verify_again(). */
 static bool is_cut(const kiln_plan *plan, const kiln_run_options *options, double first)
 {
     return (options->cut_above > 0 && first > options->cut_above) ||

@@ -179,8 +179,8 @@ static kiln_status set_strides(making *m)
     return KILN_OK;
 }
 
-/* Checks that all memory that the map can reach lies in the buffer. Otherwise the kernel could copy data from outside
- * the buffer. */
+/* Checks that all memory that the map can reach lies in the buffer. A larger map would let the kernel copy data from
+ * outside the buffer. */
 static kiln_status check_extent(making *m, uint64_t offset)
 {
     const uint64_t bytes = m->buffer->bytes - offset;

@@ -442,7 +442,7 @@ static kiln_status add_some_neighbours(kiln__search *s, kiln__batch *b, const ui
 }
 
 /* Fills a batch with the neighbours of its centre. If an axis has more than NEAR_MOST values, the batch gets random
- * neighbours on every axis. Otherwise it gets all neighbours. */
+ * neighbours on every axis. If no axis has more values, the batch gets all neighbours. */
 static kiln_status fill_neighbours(kiln__search *s, kiln__batch *b, kiln_error **error)
 {
     const uint32_t *point = kiln__search_point(s, b->around);

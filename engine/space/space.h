@@ -69,8 +69,8 @@ const kiln__tally *kiln__walk_tally(const kiln__walk *walk);
  * tried, and the constraint that rejected most of them. */
 kiln_status kiln__space_none_found(const kiln__space *space, const kiln__tally *tally, double seconds,
                                    kiln_error **error);
-/* Gives the next valid configuration as param_count settings in the variant's order. They are valid until the next
- * call. After the last configuration, *settings is NULL. */
+/* Gives the next valid configuration as param_count settings in the variant's order. The settings are valid until the
+ * next call. After the last configuration, *settings is NULL. */
 kiln_status kiln__walk_next(kiln__walk *walk, const kiln_setting **settings, kiln_error **error);
 
 /* Draws valid configurations at random, without knowing how many there are. Each param in order gets a random value. If

@@ -60,8 +60,8 @@ static bool is_chosen(const finals *f, const kiln_sample *sample)
     return false;
 }
 
-/* Chooses at most `most` finalists. They are the fastest contenders whose measurement did not stop early, and whose
- * times are within NEAR and NEAR_SECONDS of the fastest. */
+/* Chooses at most `most` finalists. The finalists are the fastest contenders whose measurement did not stop early, and
+ * whose times are within NEAR and NEAR_SECONDS of the fastest. */
 static void choose(finals *f, size_t most)
 {
     double bound = HUGE_VAL;

@@ -345,8 +345,8 @@ static kiln_status make_room(const kiln_allocator *mem, builder *b, kiln_error *
     b->starts[b->buckets] = total;
     if (total > SIZE_MAX / ENTRY_BYTES)
         return too_large(mem, error);
-    /* Checks the free memory before the allocation. Otherwise the kernel would grant memory that does not exist, and
-     * end the process when it uses the memory. */
+    /* Checks the free memory before the allocation. Without this check the system would grant memory that does not
+     * exist, and end the process when it uses the memory. */
     if (total * ENTRY_BYTES > MANY_BYTES && total * ENTRY_BYTES > kiln__host_memory_free())
         return kiln__fail(mem, error, KILN_ERROR_MEMORY, "%" PRIu64 " entries need %" PRIu64 " MiB, more than is free",
                           total, total * ENTRY_BYTES >> 20);

@@ -330,7 +330,7 @@ static kiln_status write_input(writer *w, size_t index, kiln_error **error)
 }
 
 /* Returns an expression for twice the spec's tolerance. The tolerance is doubled because the expected values are
- * results of a kernel. They may have the same error as the results compared with them. */
+ * results of a kernel. These expected values may have the same error as the results that are compared with them. */
 static const char *twice(kiln__arena *arena, const kiln__expr *expr)
 {
     kiln_value value;
