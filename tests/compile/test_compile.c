@@ -1,4 +1,5 @@
-/* NVRTC in this process: its results for requests, and its messages for invalid ones. Needs an NVRTC, but no GPU. */
+/* Tests NVRTC in this process: its results for requests, and its messages for invalid requests. Needs an NVRTC, but no
+ * GPU. */
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
@@ -98,7 +99,8 @@ static void test_later(void)
     kiln_error_free(error);
     error = NULL;
     kiln__nvrtc_close(found);
-    make_file(folder, "libnvrtc-builtins.so.13.3"); /* two versions: only the library knows its own */
+    /* with two versions installed, only the library knows its version */
+    make_file(folder, "libnvrtc-builtins.so.13.3");
     CHECK(kiln__nvrtc_find(NULL, &found, &error) == KILN_ERROR_NO_COMPILER);
     kiln_error_free(error);
     const char *made[] = {"libnvrtc.so.13", "libnvrtc-builtins.so.13.2", "libnvrtc-builtins.so.13.3"};

@@ -1,6 +1,6 @@
-/* The judge as a library, on the simulated device with code from NVRTC: the suite tests that verdicts repeat, that the
- * caller's spec does not change, and that no failed allocation leaks or gives a verdict. Without NVRTC the suite is
- * skipped with a message. */
+/* Tests the judge as a library, on the simulated device with code from NVRTC. The suite tests that verdicts repeat,
+ * that the caller's spec does not change, and that no failed allocation leaks or gives a verdict. Without NVRTC the
+ * suite is skipped with a message. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ static const char traps[] = KERNEL("n > 0 ? (__trap(), x[i]) : 2 * x[i]");
 static const char right[] = KERNEL("x[i] + x[i]"), wrong[] = KERNEL("i == 33 ? x[i] : 2 * x[i]");
 
 static char folder[] = "/tmp/kiln-judge-XXXXXX";
-static bool missing; /* true: there is no NVRTC */
+static bool missing; /* true if there is no NVRTC */
 
 static kiln_engine *open_engine(const kiln_allocator *mem)
 {
