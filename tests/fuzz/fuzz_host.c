@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
             abort();                                                                                                   \
     } while (0)
 
-/* Returns a copy that ends where its block ends, so that a sanitizer sees a read behind it. */
+/* Returns a copy in a block of its own size. So a sanitizer finds a read after its end. */
 static char *copy(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1);

@@ -304,7 +304,7 @@ static uint64_t choose_nan(const char *order, const uint64_t *operands)
     return 0;
 }
 
-/* Which NaN an operation on doubles gives if some of its operands are NaNs, for a whole warp and for some of its lanes. */
+/* Tests the NaN of an operation on doubles if some operands are NaNs, for a whole warp and for some of its lanes. */
 static void nans_of_doubles(void)
 {
     static const struct {
