@@ -32,8 +32,6 @@ static pthread_t first;
 static bool several;
 
 void __sanitizer_cov_trace_pc(void);
-__attribute__((weak)) void __sanitizer_cov_trace_cmpf(float a, float b);
-__attribute__((weak)) void __sanitizer_cov_trace_cmpd(double a, double b);
 
 static int find_module(struct dl_phdr_info *info, size_t size, void *name)
 {
@@ -94,16 +92,4 @@ void __sanitizer_cov_trace_pc(void)
     const uint64_t place = __atomic_add_fetch(words, 1, __ATOMIC_RELAXED);
     if (place < WORDS)
         words[place] = (uint64_t)(pc - base) | (several ? SEVERAL : 0);
-}
-
-/* gcc also calls these two functions where it compares floating-point numbers. They do nothing. */
-void __sanitizer_cov_trace_cmpf(float a, float b)
-{
-    (void)a;
-    (void)b;
-}
-void __sanitizer_cov_trace_cmpd(double a, double b)
-{
-    (void)a;
-    (void)b;
 }

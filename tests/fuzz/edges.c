@@ -21,8 +21,6 @@ extern const char __executable_start; /* from the linker */
 void __sanitizer_cov_8bit_counters_init(uint8_t *begin, uint8_t *end);
 void __sanitizer_cov_pcs_init(const uintptr_t *begin, const uintptr_t *end);
 void __wrap___sanitizer_cov_trace_pc(void);
-void __sanitizer_cov_trace_cmpf(float a, float b);
-void __sanitizer_cov_trace_cmpd(double a, double b);
 
 __attribute__((constructor)) static void give_counters(void)
 {
@@ -45,17 +43,4 @@ void __wrap___sanitizer_cov_trace_pc(void)
         places[counter].address = address;
     }
     counters[counter]++;
-}
-
-/* gcc also calls these two functions where it compares floating-point numbers. They do nothing, because libFuzzer only
- * uses comparisons of integers. */
-void __sanitizer_cov_trace_cmpf(float a, float b)
-{
-    (void)a;
-    (void)b;
-}
-void __sanitizer_cov_trace_cmpd(double a, double b)
-{
-    (void)a;
-    (void)b;
 }

@@ -482,7 +482,7 @@ static double lose_on_grid(hint_kind kind, uint64_t seed)
 /* Right hints avoid most of the loss. Random hints and opposite hints add almost nothing to it. */
 static void test_wrong_hints(void)
 {
-    enum { SEEDS = 240 };
+    enum { SEEDS = 120 };
     double lost[HINT_KINDS] = {0};
     for (hint_kind kind = NO_HINTS; kind < HINT_KINDS; kind++)
         for (uint64_t seed = 1; seed <= SEEDS; seed++)

@@ -7,7 +7,7 @@
 #include "vm_checks_internal.h"
 #include "vm_memory.h"
 
-enum { STEPS = 250, PROGRAMS = 600, MEMORY = 2048, CONSTANTS = 1024, KINDS = 16 };
+enum { STEPS = 250, PROGRAMS = 300, MEMORY = 2048, CONSTANTS = 1024, KINDS = 16 };
 
 static uint32_t next(uint64_t *state, uint32_t below)
 {
@@ -158,7 +158,7 @@ static bool is_same(const outcome *a, const outcome *b)
  * only a few programs are compared. */
 static void test_compiled(void)
 {
-    enum { FEW = 6 };
+    enum { FEW = 3 };
     size_t length;
     char *text = check_read(KILN_TEST_PTX "/check", "script.ptx", &length);
     unsigned wrong = 0, compiled = 0;
@@ -208,9 +208,12 @@ static void test_both(void)
     char *text = check_read(KILN_TEST_PTX "/check", "script.ptx", &length);
     unsigned wrong = 0, quick = 0;
     uint64_t findings = 0;
-    /* Without a sanitizer all programs are compared. Under a sanitizer a sixth of the programs is enough, because they
-     * already reach all code of both kinds of checks. */
-    const uint64_t programs = CHECK_SANITIZER[0] ? PROGRAMS / 6 : PROGRAMS;
+    /* Without a sanitizer all programs are compared, and twice as many with KILN_TEST_WHOLE=1. Under a sanitizer a third of
+     * the programs is enough, because they already reach all code of both kinds of checks. */
+    const char *whole = getenv("KILN_TEST_WHOLE");
+    const uint64_t programs = CHECK_SANITIZER[0]                 ? PROGRAMS / 3
+                              : whole && strcmp(whole, "0") != 0 ? 2 * PROGRAMS
+                                                                 : PROGRAMS;
     for (uint64_t seed = 0; seed < programs; seed++) {
         int32_t steps[STEPS][4];
         make_steps(steps, seed);
