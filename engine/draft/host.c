@@ -202,8 +202,8 @@ static kiln__tree *read_in_frame(const reader *r, const frame *f, kiln__range va
     return tree;
 }
 
-/* Reads the value of a variable before word `before`. If params decide the #if around the last definition, the value is
- * that of the earlier definition where the condition of this #if is false. If the variable changes after its
+/* Reads the value of a variable before word `before`. If params decide the #if around the last definition, the earlier
+ * definition gives the value where the condition of this #if is false. If the variable changes after its
  * definition, so that no definition gives its value, the function sets *changed. */
 static kiln__tree *read_variable(const reader *r, size_t name, size_t before, bool *changed)
 {

@@ -1,9 +1,9 @@
-/* budget.c - checks the options of a sweep, and decides whether one of its limits is reached. */
+/* budget.c - checks the options of a sweep, and decides whether the sweep has reached one of its limits. */
 #include <math.h>
 
 #include "budget_internal.h"
 
-#define IMPROVEMENT 0.01 /* default: a sample counts as better if its value is lower by more than this share */
+#define IMPROVEMENT 0.01 /* by default, a sample counts as better only if its value is lower by more than this share */
 
 void kiln__budget_note(kiln__budget *b, const kiln_sample *sample, double value)
 {
@@ -11,7 +11,7 @@ void kiln__budget_note(kiln__budget *b, const kiln_sample *sample, double value)
     bool better = value < HUGE_VAL && (!b->any || b->mark - value > least * fabs(b->mark));
     b->stale = better ? 0 : b->stale + 1;
     if (better)
-        b->mark = value; /* `mark` stays after a small improvement, so that small improvements add up */
+        b->mark = value; /* a small improvement leaves `mark` unchanged, so that several small improvements add up */
     b->any |= better;
     if (sample->status == KILN_OK && sample->contender && sample->result->roofline > b->roofline)
         b->roofline = sample->result->roofline;
@@ -66,7 +66,7 @@ kiln_status kiln__tune_take(const kiln_allocator *mem, const char *function, con
                    {"options.max_roofline", options->max_roofline},
                    {"options.improvement", options->improvement}};
     for (size_t i = 0; i < KILN__COUNT(numbers); i++)
-        if (!(numbers[i].value >= 0)) /* the comparison is also false for NaN */
+        if (!(numbers[i].value >= 0)) /* this comparison also rejects NaN */
             return kiln__fail_number(mem, error, function, numbers[i].name, numbers[i].value);
     if (isnan(options->sample_timeout)) /* negative: no limit */
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: options.sample_timeout is nan", function);

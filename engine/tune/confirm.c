@@ -1,14 +1,15 @@
-/* confirm.c - the best configuration has to give the right answer in many runs before a sweep returns it.
+/* confirm.c - runs the best configuration many times before a sweep returns it. It has to give the right answer in
+ * every run.
  *
- * A sample is verified once. A kernel with a race is right in most runs, and it is often faster than a correct one,
- * because it waits less. So the best configuration of a sweep is run again from the initial contents, as often as a
- * time limit allows, and every answer is compared (engine/plan/answer.c). If an answer is wrong, or a run fails, the
- * configuration counts as failed, and the next best configuration takes its place.
+ * A sweep verifies each sample only once. A kernel with a race gives the right answer in most runs. It is often faster
+ * than a correct kernel, because it waits less. So the sweep runs its best configuration again from the initial
+ * contents, as often as a time limit allows. It compares every answer (engine/plan/answer.c). If an answer is wrong, or
+ * a run fails, the configuration counts as failed, and the next best configuration takes its place.
  *
- * A reference may have a part of the elements, because all of them would take minutes (`sampled` of a spec). Then the
- * best configuration's answer is also compared in full with the answer of the fastest other variant. If the two
- * differ, a reference of all elements decides which of them is wrong. If that reference takes longer than a sample
- * may, both configurations stay, and a warning tells where they differ. */
+ * A reference may have only some of the elements, because all elements would take minutes (`sampled` of a spec). Then
+ * all elements of the best configuration's answer are also compared with the answer of the fastest other variant. If
+ * the two answers differ, a reference of all elements decides which answer is wrong. If computing that reference takes
+ * longer than the limit of a sample, both configurations stay. A warning tells where their answers differ. */
 #include <math.h>
 #include <string.h>
 
@@ -16,9 +17,9 @@
 #include "trial_internal.h"
 #include "tuning_internal.h"
 
-#define SHARE 0.03         /* share of the sweep's wall time for the runs of one configuration */
-#define LEAST_SECONDS 0.25 /* the least seconds for these runs */
-#define MOST_SECONDS 2.0   /* the most seconds for these runs */
+#define SHARE 0.03         /* the share of the sweep's wall time for running one configuration again */
+#define LEAST_SECONDS 0.25 /* the least seconds for running one configuration again */
+#define MOST_SECONDS 2.0   /* the most seconds for running one configuration again */
 
 typedef struct confirming {
     kiln_tuning *tuning;
@@ -26,8 +27,8 @@ typedef struct confirming {
     bool ends; /* no further run is possible */
 } confirming;
 
-/* Tells whether the best of the sweep needs more runs. The simulated device repeats its runs exactly, so there the best
- * is run again only if the caller asks for finals. */
+/* Tells whether the best configuration of the sweep needs more runs. The simulated device repeats its runs exactly. So
+ * there the best configuration is run again only if the caller asks for finals. */
 static bool needs_runs(const kiln_tuning *tuning, const kiln_tune_options *options)
 {
     const kiln_result *result = tuning->best ? tuning->best->result : NULL;
@@ -63,8 +64,9 @@ static kiln_sample *find_other(const kiln_tuning *tuning)
     return other;
 }
 
-/* Compares the best configuration's answer, which the process of the device has kept, with the answer of another
- * variant. If they differ, refutes the variant that a reference of all elements shows to be wrong. */
+/* Compares the best configuration's answer with the answer of another variant. The process that measures on the device
+ * has kept the first answer. If the two answers differ, refutes the variant whose answer a reference of all elements
+ * shows to be wrong. */
 static kiln_status compare_variants(confirming *c, kiln_sample *best, kiln_error **error)
 {
     static const kiln__trial compare = {.answer = KILN__ANSWER_COMPARE}, whole = {.answer = KILN__ANSWER_WHOLE};
@@ -75,7 +77,7 @@ static kiln_status compare_variants(confirming *c, kiln_sample *best, kiln_error
         return KILN_OK;
     kiln_status status = c->again->measure(c->again->user, other, &compare, &result, &c->ends, &differs);
     if (status != KILN_ERROR_WRONG_ANSWER || c->ends) {
-        kiln_error_free(differs); /* another failure does not affect the best configuration */
+        kiln_error_free(differs); /* a failure of the other variant does not affect the best configuration */
         return KILN_OK;
     }
     kiln__logf(c->again->log, KILN_LOG_WARNING,
@@ -98,8 +100,8 @@ static kiln_status compare_variants(confirming *c, kiln_sample *best, kiln_error
     return KILN_OK;
 }
 
-/* Runs the best configuration again and again. If an answer is wrong, refutes the configuration, or the variant with
- * which it is compared. */
+/* Runs the best configuration again until the time is over. If an answer of the configuration is wrong, refutes it. If
+ * the answer of the variant with which it is compared is wrong, refutes that variant. */
 static kiln_status confirm(confirming *c, const kiln__trial *trial, kiln_error **error)
 {
     kiln_sample *best = (kiln_sample *)c->tuning->best;

@@ -1,4 +1,5 @@
-/* determine.c - writes everything that determines a sample, except its code, its params' values and its sizes. */
+/* determine.c - writes everything on which a sample depends, except its code, the values of its params, and its
+ * sizes. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "trial_internal.h"
 #include "wire.h"
 
-/* ---- fields: a length and bytes, so that two different lists of fields never give the same text ---- */
+/* ---- fields: each is a length and bytes, so that two different lists of fields never give the same text ---- */
 
 static void field(kiln__text *out, const char *text)
 {
@@ -23,7 +24,8 @@ static void number_field(kiln__text *out, int64_t number) { kiln__text_printf(ou
 static void expr_field(kiln__text *out, const kiln__expr *expr)
 {
     kiln_value value;
-    if (expr && kiln__expr_is_constant(expr, &value)) { /* constants for defaults have no text */
+    /* a constant that stands for a default has no text in the spec */
+    if (expr && kiln__expr_is_constant(expr, &value)) {
         kiln__text_printf(out, "=%d ", (int)value.kind);
         kiln__value_print(out, value);
         kiln__text_puts(out, ",");
@@ -42,12 +44,13 @@ typedef struct definition {
     const kiln_spec *spec;
     kiln__text *out;
     const kiln_tune_options *options; /* NULL means that no sizes are needed */
-    kiln_status status;               /* a failure that must end the sweep, with its error */
+    kiln_status status;               /* a failure that must end the sweep; its error is stored too */
     kiln_error *why;
 } definition;
 
-/* Adds the content of a file. A missing file is no error here, because the run reports it. Any other failure to read
- * the file is an error: the file might be readable in the run, and the sample would then be stored under a wrong key.
+/* Adds the content of a file to the definition. A missing file is no error in this function, because the run reports
+ * it. Any other failure to read the file is an error. The run might be able to read the file, and the store would keep
+ * the sample under a wrong key.
  */
 static void file_field(definition *d, const char *path)
 {
@@ -80,7 +83,7 @@ static void file_field(definition *d, const char *path)
         close(fd);
 }
 
-/* Adds a text of the spec. If the text names a file, adds the content of the file too. */
+/* Adds a text of the spec. If the text is the name of a file, adds the content of the file too. */
 static void named_field(definition *d, const char *text)
 {
     kiln__arena arena = {.mem = d->engine->mem};
@@ -103,7 +106,7 @@ static void path_field(definition *d, const char *text, const kiln__template *pa
         return;
     }
     field(d->out, text);
-    /* If the sizes are wrong, the run reports it. */
+    /* If the sizes are wrong, the run reports the mistake. */
     if (kiln__config_open(d->engine, d->spec, &choice, &config, NULL) == KILN_OK &&
         kiln__config_path(d->engine->mem, &config->scopes[1], text, path, &name, NULL) == KILN_OK)
         named_field(d, kiln__text_get(&name));
@@ -250,7 +253,7 @@ static void loop_field(definition *d, const kiln__step *step)
 }
 
 /* Writes everything that decides what a step does, so that a change of the spec changes the hash. The switch has no
- * default, so that the compiler warns if a kind of step has no case. */
+ * default, so that the compiler warns if a new kind of step has no case. */
 static void step_field(definition *d, const kiln__step *step)
 {
     number_field(d->out, (int64_t)step->kind);
@@ -319,9 +322,9 @@ static void variant_field(definition *d, const kiln__variant *variant)
         expr_field(d->out, variant->tolerances[i].rtol);
         expr_field(d->out, variant->tolerances[i].atol);
     }
-    if (d->spec->feature_count) /* a sample has the values of the features */
+    if (d->spec->feature_count) /* a sample stores the values of its features */
         named_exprs_field(d, d->spec->features, d->spec->feature_count);
-    /* The Python dialect may name a param's list of values: max(block_size_x). */
+    /* In T1, an expression may use the name of a param for its list of values: max(block_size_x). */
     for (size_t p = 0; d->spec->from_t1 && p < variant->param_count; p++)
         for (size_t i = 0; i < variant->params[p].count; i++) {
             kiln__value_print(d->out, variant->params[p].values[i]);
@@ -331,8 +334,8 @@ static void variant_field(definition *d, const kiln__variant *variant)
 
 /* ---- verification ---- */
 
-/* Writes a variant that serves as the reference, with its params and its code. If a param is not constant, its
- * expression is written; the values that the expression uses are written with the sample. */
+/* Writes a variant that serves as the reference, with the values of its params and its code. If a param is not
+ * constant, writes its expression. The values that the expression uses are part of the sample. */
 static kiln_status reference_field(definition *d, const kiln__verify *verify, const kiln_tune_options *options,
                                    kiln_error **error)
 {
@@ -383,16 +386,17 @@ static kiln_status verify_field(definition *d, const kiln_tune_options *options,
         else
             field(d->out, verify->name);
         for (size_t k = 0; k < verify->word_count; k++)
-            named_field(d, verify->words[k]); /* the text of the program, if it is a file beside the spec */
+            /* adds the program of the command, if the program is a file beside the spec */
+            named_field(d, verify->words[k]);
         if (verify->arg_count)
             args_field(d, verify->args, verify->arg_count);
         if (verify->param_count)
             named_exprs_field(d, verify->params, verify->param_count);
-        kiln_error *why = NULL; /* if the reference cannot be computed, the run reports it */
+        kiln_error *why = NULL; /* if the reference cannot be computed, the run reports the reason */
         if (verify->against == KILN__AGAINST_VARIANT && reference_field(d, verify, options, &why) != KILN_OK) {
             kiln_status status = kiln_error_status(why);
             if (status == KILN_ERROR_MEMORY || status == KILN_ERROR_IO || status == KILN_ERROR_NOT_FOUND ||
-                /* the file may be readable in the run, so samples would have a wrong key */
+                /* the run may be able to read the file, so samples would have a wrong key */
                 status == KILN_ERROR_REFUSED) {
                 if (error && !*error)
                     *error = why;
@@ -450,7 +454,7 @@ kiln_status kiln__determine_sizes(kiln_engine *engine, const kiln_spec *spec, ki
     return d.status == KILN_OK && out->failed ? kiln__fail_memory(error) : d.status;
 }
 
-/* Writes the identity of the device. A simulated device is identified by its figures and the version of the model. */
+/* Writes the identity of the device. The identity of a simulated device is its figures and the version of the model. */
 void kiln__determine_device(const kiln_device_info *info, kiln__text *out)
 {
     field(out, info->name);

@@ -1,7 +1,7 @@
-/* estimate.c - estimates of some configurations by the simulated device's model, before a GPU is searched. The search
- * takes them as hints. A second sweep on a second engine makes these estimates, and measures nothing. It ends after the
- * share SHARE of the time, after MOST configurations, or after the caller's limit of configurations, whichever comes
- * first. */
+/* estimate.c - estimates some configurations by the simulated device's model, before the search on a GPU begins. The
+ * search uses these estimates as hints. A second sweep on a second engine makes the estimates, and measures nothing.
+ * The second sweep ends after the share SHARE of the time, after MOST configurations, or after the caller's limit of
+ * configurations, whichever comes first. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "source_internal.h"
 #include "tuning_internal.h"
 
-#define SHARE 0.1 /* share of the sweep's time */
+#define SHARE 0.1 /* the share of the sweep's time that the estimates may take */
 #define MOST 256  /* configurations */
 
 static int look(void *user, const kiln_progress *progress, const kiln_sample *sample)
@@ -37,9 +37,9 @@ static kiln_status give_hints(kiln__tune_source *source, const kiln_tuning *esti
     return status;
 }
 
-/* Runs the sweep of estimates and gives its times to the source. It fails only for errors that the search would have
- * too: no memory, a wrong argument, a file that is not found. Any other failure is logged, and the search begins
- * without estimates. */
+/* Runs the sweep that estimates, and gives its times to the source of configurations. Fails only for errors that the
+ * search would have too, such as no memory, a wrong argument, or a file that is not found. Logs any other failure, and
+ * the search begins without estimates. */
 kiln_status kiln__estimates_make(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                  const kiln__asker *watch, kiln__sweep *sweep, kiln__tune_source *source, size_t *count,
                                  kiln_error **error)

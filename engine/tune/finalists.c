@@ -1,12 +1,12 @@
-/* finalists.c - the finals: the fastest configurations are measured again, alternating, before one of them is called
+/* finalists.c - the finals of a sweep: measures the fastest configurations again in turn, before one of them is called
  * the best.
  *
- * In a sweep two configurations may be measured minutes apart, at different clocks and temperatures, and the shortest
- * of many noisy times is partly short by chance. In the finals every round measures each finalist once, in random
- * order, so that slow changes affect all of them in the same way. Two finalists are distinguished by the sign test over
- * the rounds (W. J. Conover, Practical Nonparametric Statistics, 3rd ed., section 3.4), which assumes nothing about the
- * times' distribution, with the level divided among all pairs (O. J. Dunn, Multiple Comparisons among Means, JASA 56,
- * 1961): the probability that any two are wrongly distinguished is at most LEVEL. */
+ * In a sweep two configurations may be measured minutes apart, at different clocks and temperatures. Moreover, the
+ * shortest of many noisy times is short partly by chance. In the finals every round measures each finalist once, in
+ * random order. So slow changes affect all finalists in the same way. Two finalists are distinguished by the sign test
+ * over the rounds (W. J. Conover, Practical Nonparametric Statistics, 3rd ed., section 3.4), which assumes nothing
+ * about the times' distribution, with the level divided among all pairs (O. J. Dunn, Multiple Comparisons among Means,
+ * JASA 56, 1961): the probability that any two are wrongly distinguished is at most LEVEL. */
 #include <math.h>
 #include <string.h>
 
@@ -16,40 +16,41 @@
 #include "tuning_internal.h"
 
 #define LEVEL 0.05
-#define MARGIN 0.005        /* a smaller difference does not matter */
-#define NEAR 0.05           /* a finalist is at most this share slower than the best of the sweep */
-#define NEAR_SECONDS 0.5e-6 /* this time is added to the bound; it is the resolution of events */
-#define SHARE 0.07          /* share of the sweep's wall time for the finals */
-#define LEAST_SECONDS 0.5   /* the least wall time for the finals */
-#define LONG 20e-3          /* configurations that take longer are repeated less often in a visit */
+#define MARGIN 0.005        /* a difference of at most this share does not matter */
+#define NEAR 0.05           /* a finalist is slower than the best of the sweep by at most this share */
+#define NEAR_SECONDS 0.5e-6 /* this time is added to the bound for finalists, because it is the resolution of events */
+#define SHARE 0.07          /* the share of the sweep's wall time that the finals may take */
+#define LEAST_SECONDS 0.5   /* the finals may take this wall time in any case */
+#define LONG 20e-3          /* configurations that take longer than this are repeated less often in a visit */
 enum { FINALISTS = 5, FINALISTS_MOST = 16, ROUNDS = 15, REPETITIONS = 5, REPETITIONS_LONG = 3 };
 
 typedef struct finalist {
     kiln_sample *sample;
     kiln_result last;
-    double rounds[ROUNDS]; /* the median of each visit */
+    double rounds[ROUNDS]; /* the median time of each visit */
     kiln_metric_values metrics[ROUNDS];
     unsigned count, throttle;
-    double cost; /* seconds that a visit took */
-    bool out;    /* the finalist failed in this run */
+    double cost; /* the seconds that a visit of this finalist took */
+    bool out;    /* a visit of this finalist failed */
 } finalist;
 
 typedef struct finals {
     kiln_tuning *tuning;
     const kiln__again *again;
-    finalist list[FINALISTS_MOST]; /* fastest first, as the sweep measured them */
+    /* the finalists in the order of the times that the sweep measured, the fastest first */
+    finalist list[FINALISTS_MOST];
     size_t count;
     kiln__random random;
 } finals;
 
-/* Returns the time that the sweep measured, not the time of later finals, so that the same samples give the same
- * finalists. */
+/* Returns the time that the sweep measured for a sample. Later finals do not change this time, so the same samples give
+ * the same finalists. */
 static double first_seconds(const kiln_sample *sample)
 {
     return sample->result->first_seconds > 0 ? sample->result->first_seconds : kiln__result_seconds(sample->result);
 }
 
-/* ---- the finalists ---- */
+/* ---- choosing the finalists ---- */
 
 static bool is_chosen(const finals *f, const kiln_sample *sample)
 {
@@ -59,8 +60,8 @@ static bool is_chosen(const finals *f, const kiln_sample *sample)
     return false;
 }
 
-/* Chooses at most `most` finalists: the fastest contenders whose measurement did not stop early, as far as their times
- * are within NEAR and NEAR_SECONDS of the fastest. */
+/* Chooses at most `most` finalists. They are the fastest contenders whose measurement did not stop early, and whose
+ * times are within NEAR and NEAR_SECONDS of the fastest. */
 static void choose(finals *f, size_t most)
 {
     double bound = HUGE_VAL;
@@ -80,8 +81,8 @@ static void choose(finals *f, size_t most)
     }
 }
 
-/* Reuses the rounds of earlier finals, if all finalists took part in the same finals. Finalists that were dropped for
- * lack of time have only one round. */
+/* Reuses the rounds of earlier finals, if all finalists took part in these finals. A finalist that was dropped for lack
+ * of time has only one round. */
 static bool recall(finals *f)
 {
     int64_t held = f->list[0].sample->result->finals;
@@ -108,7 +109,7 @@ static bool recall(finals *f)
 
 /* ---- the rounds ---- */
 
-/* Measures a finalist once. A finalist that fails is dropped. *ends is set if nothing can be measured any more. */
+/* Measures a finalist once. Drops a finalist that fails. Sets *ends if the device can measure nothing more. */
 static kiln_status visit(finals *f, finalist *one, bool *ends, kiln_error **error)
 {
     kiln__trial trial = {.again = first_seconds(one->sample) < LONG ? REPETITIONS : REPETITIONS_LONG};
@@ -142,7 +143,8 @@ static kiln_status hold_round(finals *f, kiln_error **error)
     bool ends = false;
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < f->count; i++) {
-        size_t at = (size_t)(kiln__random_next(&f->random) % (i + 1)); /* i is at most 16, so the bias is below 2^-60 */
+        /* `i` is at most 16, so the bias of the remainder is below 2^-60 */
+        size_t at = (size_t)(kiln__random_next(&f->random) % (i + 1));
         order[i] = i;
         order[i] = order[at];
         order[at] = i;
@@ -157,7 +159,7 @@ static kiln_status hold_round(finals *f, kiln_error **error)
     return status;
 }
 
-/* Returns the least number of rounds with which the sign test can distinguish this number of finalists. */
+/* Returns the least number of rounds with which the sign test can tell `count` finalists apart. */
 static unsigned rounds_needed(size_t count)
 {
     unsigned rounds = 1;
@@ -166,8 +168,8 @@ static unsigned rounds_needed(size_t count)
     return rounds;
 }
 
-/* Returns how many rounds fit into the time, the first included. If they are too few, drops the slowest finalists.
- * Returns 0 if only one finalist is left. */
+/* Returns how many rounds fit into the time, including the first round. If too few rounds fit, drops the slowest
+ * finalists. Returns 0 if only one finalist is left. */
 static unsigned affordable(finals *f, double left)
 {
     for (; f->count > 1; f->count--) {
@@ -181,7 +183,7 @@ static unsigned affordable(finals *f, double left)
     return 0;
 }
 
-/* Returns the metrics of the visit whose time is nearest to the median, because some metrics use the time. */
+/* Returns the metrics of the visit whose time is nearest to the median, because some metrics depend on the time. */
 static const kiln_metric_values *metrics_of(const finalist *one, double median)
 {
     unsigned nearest = 0;
@@ -191,7 +193,7 @@ static const kiln_metric_values *metrics_of(const finalist *one, double median)
     return &one->metrics[nearest];
 }
 
-/* Sets the sample's time to the median of its rounds. */
+/* Sets the time of each finalist's sample to the median of its rounds. */
 static void conclude(finals *f, int64_t held)
 {
     for (size_t i = 0; i < f->count; i++) {
@@ -219,8 +221,8 @@ static void conclude(finals *f, int64_t held)
     }
 }
 
-/* Marks the finalists that affordable() dropped. They keep the sweep's time. Their one round is stored, so that the
- * same finals need not be held again. */
+/* Marks the samples of the finalists that affordable() dropped. These samples keep the time that the sweep measured.
+ * The store gets their one round, so that the same finals need not be held again. */
 static void dismiss(finals *f, size_t count, int64_t held)
 {
     for (size_t i = f->count; i < count; i++) {
@@ -232,7 +234,7 @@ static void dismiss(finals *f, size_t count, int64_t held)
     }
 }
 
-/* Holds the finals. If no finals are held, the verdict has the reason. */
+/* Holds the finals. Holds the finals. If no finals are held, sets the reason in the verdict. */
 static kiln_status hold(finals *f, kiln_verdict *verdict, kiln_error **error)
 {
     double limit = SHARE * f->tuning->totals.seconds;
@@ -286,7 +288,7 @@ static void judge(finals *f, kiln_verdict *verdict)
     f->tuning->best = best->sample;
 }
 
-/* Estimates are the same in every run, so they are compared directly. */
+/* Sets the verdict from estimates. Estimates are the same in every run, so the function compares them directly. */
 static void judge_estimates(kiln_tuning *tuning, kiln_verdict *verdict)
 {
     verdict->why_not = "estimates are exactly repeatable";
@@ -299,8 +301,9 @@ static void judge_estimates(kiln_tuning *tuning, kiln_verdict *verdict)
     }
 }
 
-/* Sets the verdict. `why_not` says why there are no finals; it is "" if there is only one finalist. Estimates are
- * compared directly. Finals of an earlier sweep are reused if every finalist took part in them (recall). */
+/* Sets the verdict. Sets `why_not` of the verdict to the reason why there are no finals. If there is only one finalist,
+ * `why_not` is "". Compares estimates directly, without finals. Reuses the finals of an earlier sweep if every finalist
+ * took part in them (recall). */
 kiln_status kiln__finals_hold(kiln_tuning *tuning, const kiln_tune_options *options, const kiln__again *again,
                               kiln_error **error)
 {

@@ -5,8 +5,8 @@
 #include "plan.h"
 #include "space.h"
 
-/* A configuration with a time from the store, from estimates or from files. The sweep may be unable to reuse it as a
- * sample; only kiln__recorder_find() decides that. */
+/* A configuration with a time from the store, from estimates or from files. Only kiln__recorder_find() decides whether
+ * the sweep can reuse it as a sample. */
 typedef struct kiln__known {
     const char *variant;
     kiln__settings params;

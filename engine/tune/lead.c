@@ -1,19 +1,19 @@
-/* lead.c - the start of a search: the configurations that are tried first, and the variants that are known to be slow.
+/* lead.c - decides which configurations a search tries first, and which variants are known to be slow.
  *
- * Only a search whose strategy learns, whose objective is time, and which runs no checks uses this file: find_lead() in
- * source.c decides. Such a search begins with the configurations that are shipped with the spec for the nearest device
- * and sizes. Then it tries the defaults of the variants that have no shipped configuration at near sizes. On a GPU, if
- * the sweep may leave slow variants out, the defaults are in the order of their estimated times.
+ * This file serves only a search whose strategy learns, whose objective is time, and which runs no checks. find_lead()
+ * in source.c decides this. Such a search begins with the configurations that are shipped with the spec for the nearest
+ * device and sizes. Then it tries the defaults of the variants that have no shipped configuration at near sizes. On a
+ * GPU, if the sweep may leave slow variants out, the defaults are in the order of their estimated times.
  *
  * The function kiln__tune_source_expect() may later replace the defaults by the best two samples that the store has of
- * another device or other sizes. It does not do so in a repeatable sweep, nor after the sweep has made estimates
+ * another device or other sizes. It does not replace them in a repeatable sweep, nor after the sweep has made estimates
  * (`--estimates`).
  *
  * A variant is slow if its best known time at the nearest known sizes is at least SLOW times the best known time of the
- * sweep's variants there. If nothing is shipped, it is slow if its estimated time is at least SLOW times the best
- * estimate of a contender. In source.c, drop_slow() never leaves out the last contender. A sweep with a time limit that
- * names no variants leaves slow variants out (`leaves_slow`), because one measurement of a slow variant may take as
- * long as many measurements of the others. */
+ * sweep's variants at these sizes. If no configurations are shipped, a variant is slow if its estimated time is at
+ * least SLOW times the best estimate of a contender. In source.c, drop_slow() never leaves out the last contender. A
+ * sweep with a time limit that names no variants leaves slow variants out (`leaves_slow`). One measurement of a slow
+ * variant may take as long as many measurements of the other variants. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,15 +25,19 @@
 #include "model_internal.h"
 #include "plan.h"
 
-#define SLOW 10           /* times the best */
-#define NEAR 4            /* kiln__size_distance() beyond which known sizes do not count: a factor of 16 in one size */
-#define ALIKE 1.25        /* a variant at the nearest sizes comes first if it takes at most ALIKE times the best time */
-#define PROBLEMS 3        /* number of the nearest pairs of device and sizes whose best configurations come first */
-#define MOST 6            /* configurations that are tried first because they are known */
-#define DEFAULTS_MOST 8   /* defaults that are tried first; with max_configurations at most half of that number, + 1 */
-#define SHARE 0.1         /* share of the sweep's time that the estimates of defaults may take */
-#define LEAST 1e-3        /* seconds of an estimate after the time is over, because a limit of 0 means no limit */
-#define ESTIMATE_MOST 2.0 /* seconds for one estimate in a repeatable sweep */
+#define SLOW 10 /* times the best */
+/* known sizes do not count if their kiln__size_distance() is greater than this: a factor of 16 in one size */
+#define NEAR 4
+/* at the nearest sizes, another variant is tried first if it takes at most ALIKE times the best time */
+#define ALIKE 1.25
+/* the search first tries the best configurations for this number of nearest pairs of device and sizes */
+#define PROBLEMS 3
+#define MOST 6 /* the most known configurations that the search tries first */
+/* the most defaults that the search tries first; with max_configurations at most half of that number, + 1 */
+#define DEFAULTS_MOST 8
+#define SHARE 0.1         /* the share of the sweep's time that the estimates of defaults may take */
+#define LEAST 1e-3        /* the seconds for an estimate after the time is over, because a limit of 0 means no limit */
+#define ESTIMATE_MOST 2.0 /* the seconds that one estimate may take in a repeatable sweep */
 
 /* Returns true if one of the steps, or of the steps within them, runs on the host. */
 static bool has_host_step(const kiln__step *steps, size_t count)
@@ -80,8 +84,8 @@ static void leave_out(const kiln__lead_question *q, kiln__lead *lead, const char
 
 /* ---- shipped configurations ---- */
 
-/* Leaves out the variants that took at least SLOW times the best time at the nearest known sizes. `list` is sorted: the
- * nearest sizes come first. */
+/* Leaves out each variant whose best time at the nearest known sizes is at least SLOW times the best time there. `list`
+ * is sorted: the nearest sizes come first. */
 static void leave_known_slow(const kiln__lead_question *q, const kiln__shipped *list, size_t count, double best,
                              kiln__arena *arena, kiln__lead *lead)
 {
@@ -96,8 +100,8 @@ static void leave_known_slow(const kiln__lead_question *q, const kiln__shipped *
                     list[i].seconds / best, list[i].device, list[i].sizes, list[i].variant));
 }
 
-/* Removes the configurations of variants that the sweep leaves out. Returns the number of the remaining
- * configurations. */
+/* Removes the configurations of variants that the sweep leaves out. Returns the number of configurations that
+ * remain. */
 static size_t keep_variants(const kiln__lead_question *q, kiln__shipped *list, size_t count)
 {
     size_t kept = 0;
@@ -107,10 +111,10 @@ static size_t keep_variants(const kiln__lead_question *q, kiln__shipped *list, s
     return kept;
 }
 
-/* Lists the shipped configurations that are tried first, and leaves slow variants out. `list` has only configurations
- * of the sweep's variants, the nearest pair of device and sizes first. From each of the PROBLEMS nearest pairs it takes
- * the best configuration. From the nearest pair it also takes the best configuration of each other variant, if its time
- * is at most ALIKE times `best`, the best known time there. */
+/* Lists the shipped configurations that are tried first, and leaves slow variants out. The configurations in `list`
+ * belong to variants of the sweep. The nearest pair of device and sizes comes first. The function takes the best
+ * configuration for each of the PROBLEMS nearest pairs. For the nearest pair it also takes the best configuration of
+ * each other variant whose time is at most ALIKE times `best`. `best` is the best known time for this pair. */
 static void lead_by_shipped(const kiln__lead_question *q, const kiln__shipped *list, size_t count, kiln__arena *arena,
                             kiln__lead *lead)
 {
@@ -135,12 +139,12 @@ static void lead_by_shipped(const kiln__lead_question *q, const kiln__shipped *l
     leave_known_slow(q, list, count, best, arena, lead);
 }
 
-/* ---- estimates of defaults ---- */
+/* ---- estimating the defaults ---- */
 
 typedef struct guess { /* the estimate of a variant's default */
     kiln__config *config;
     kiln__code_job *code;
-    double seconds; /* HUGE_VAL if it is not known */
+    double seconds; /* HUGE_VAL means that there is no estimate */
 } guess;
 
 static void begin_guess(kiln_engine *model, const kiln__lead_question *q, const kiln__variant *variant, guess *g)
@@ -155,11 +159,11 @@ static void begin_guess(kiln_engine *model, const kiln__lead_question *q, const 
         return;
     if (kiln__code_prepare(model, g->config, NULL, model->want_cubin, &g->code, NULL) == KILN_OK &&
         kiln__code_begin(g->code, NULL) != KILN_OK)
-        g->code = NULL; /* the code was freed */
+        g->code = NULL; /* the code no longer exists */
 }
 
-/* Estimates a default whose compile was begun. The wait for the compile and the run together take at most `seconds`. If
- * the variant cannot be estimated, it has no estimate, which is not a failure. */
+/* Estimates a default whose compile has begun. Waiting for the compile and running the estimate together take at most
+ * `seconds`. If the variant cannot be estimated, leaves it without an estimate. This is not a failure. */
 static void end_guess(kiln_engine *model, guess *g, double seconds)
 {
     const uint64_t start = kiln__now_ns();
@@ -174,7 +178,8 @@ static void end_guess(kiln_engine *model, guess *g, double seconds)
         kiln__code_cancel(g->code);
     g->code = NULL;
     if (status == KILN_OK)
-        status = kiln__plan_make(model, g->config, &code, &plan, NULL); /* owns both, also on failure */
+        /* kiln__plan_make() owns the configuration and the code, also on failure */
+        status = kiln__plan_make(model, g->config, &code, &plan, NULL);
     else
         kiln__config_free(g->config);
     g->config = NULL;
@@ -184,7 +189,7 @@ static void end_guess(kiln_engine *model, guess *g, double seconds)
     kiln_plan_close(plan);
 }
 
-/* Estimates the defaults of all variants. It begins all compiles, and then simulates one default after another. In a
+/* Estimates the defaults of all variants. Begins all compiles, and then simulates one default after another. In a
  * repeatable sweep each estimate takes at most ESTIMATE_MOST. Otherwise all estimates together take at most SHARE of
  * the time limit. */
 static kiln_status guess_all(kiln_engine *engine, const kiln__lead_question *q, guess *guesses, kiln_error **error)
@@ -221,10 +226,11 @@ static kiln__settings default_params(const kiln__variant *variant, kiln__arena *
     return (kiln__settings){items ? variant->param_count : 0, items};
 }
 
-/* Appends the defaults of the variants in the order of their estimates, and leaves slow variants out. Defaults without
- * an estimate come last, in the order of the spec. Variants with `contender: false` are not in the list, and their
- * estimates do not count for `best`. With `wanted`, indexed by variant, the function handles only these variants. Their
- * estimates are still compared with the best estimate of all contenders. */
+/* Appends the defaults of the variants to the list, in the order of their estimates. Leaves slow variants out. Defaults
+ * without an estimate come last in the list, in the order of the spec. Variants with `contender: false` are not in the
+ * list. Their estimates do not count for `best`. If `wanted` is given, the function handles only the variants whose
+ * element of `wanted` is true. It still compares the estimates of these variants with the best estimate of all
+ * contenders. */
 static void lead_by_defaults(const kiln__lead_question *q, guess *guesses, const bool *wanted, kiln__arena *arena,
                              kiln__lead *lead)
 {
@@ -270,8 +276,8 @@ static void lead_by_defaults(const kiln__lead_question *q, guess *guesses, const
 }
 
 /* Marks the contenders that have no shipped configuration at sizes within NEAR. The shipped configurations then say
- * nothing about these variants, and a search that begins with the known variants may never try them. Returns the number
- * of marked variants. */
+ * nothing about these variants. A search that begins with the known variants may never try them. Returns the number of
+ * marked variants. */
 static size_t mark_unknown(const kiln__lead_question *q, const kiln__shipped *list, size_t count, bool *unknown)
 {
     size_t marked = 0;

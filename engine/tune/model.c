@@ -1,11 +1,11 @@
-/* model.c - opens an engine of the simulated device whose model estimates times for a GPU. */
+/* model.c - opens an engine on a simulated device whose model estimates the times of a GPU. */
 #include <stdio.h>
 #include <string.h>
 
 #include "model_internal.h"
 
-/* Returns the engine's folders as one text, separated by ':', the form of kiln_options. Returns NULL if there is no
- * memory. */
+/* Returns the engine's folders as one text, separated by ':'. kiln_options expects this form. Returns NULL if memory
+ * runs out. */
 static const char *list_folders(const kiln_engine *engine, kiln__arena *arena)
 {
     const char *list = "";
@@ -14,9 +14,9 @@ static const char *list_folders(const kiln_engine *engine, kiln__arena *arena)
     return list;
 }
 
-/* Opens an engine of the simulated device with the options of `engine`. `as_on_gpu` makes it compile the code that the
- * GPU will get, so that the compiles fill the cache for the search. Fails if the device has no model of times. After a
- * failure the caller closes *model, which may be set. */
+/* Opens an engine on a simulated device with the options of `engine`. If `as_on_gpu` is set, the new engine compiles
+ * the code that the GPU will get. So its compiles fill the cache for the search. Fails if the device has no model of
+ * times. After a failure *model may be set, and the caller closes it. */
 kiln_status kiln__estimates_open(kiln_engine *engine, const char *device, kiln__arena *arena, kiln_engine **model,
                                  kiln_error **error)
 {

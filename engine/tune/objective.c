@@ -1,5 +1,5 @@
-/* objective.c - the objectives of a sweep, which are expressions over measurements and over the spec's metrics, params
- * and sizes. If there are several objectives, this file also computes the Pareto front. */
+/* objective.c - evaluates the objectives of a sweep. They are expressions over measurements and over the spec's
+ * metrics, params and sizes. If there are several objectives, this file also computes the Pareto front. */
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "objective_internal.h"
 #include "tuning_internal.h"
 
-/* The fields of a result; X as in KILN__MEASUREMENTS. */
+/* The fields of a result that an objective may use. X has the same arguments as in KILN__MEASUREMENTS. */
 #define FIELDS(X)                                                                                                      \
     KILN__MEASUREMENTS(X)                                                                                              \
     X(compile, false, true, (double)r->compile_ns / 1e9, "")
@@ -24,10 +24,11 @@ static const field fields[] = {
 };
 
 typedef struct objective {
-    kiln__source source; /* the expression, for messages */
+    kiln__source source; /* the text of the expression, for messages */
     const kiln__expr *expr;
     bool maximise;
-    const field *plain; /* the objective is exactly this field; NULL means an expression */
+    /* the field that is the whole expression of the objective; NULL means that the expression is not one field */
+    const field *plain;
 } objective;
 
 struct kiln__goals {
@@ -37,7 +38,8 @@ struct kiln__goals {
     kiln__arena arena;
     size_t count; /* 0 means time */
     objective *objectives;
-    bool needs_config; /* an objective uses names that are not fields of a result */
+    /* an objective uses names that are not fields of a result, and needs the configuration for them */
+    bool needs_config;
     bool needs_energy;
 };
 
@@ -49,7 +51,7 @@ static const field *field_named(const char *name)
     return NULL;
 }
 
-/* Returns false if the result does not have the field. */
+/* Reads a field of a result. Returns false if the result does not have the field. */
 static bool field_value(const kiln_result *r, const field *wanted, double *value)
 {
     double seconds = kiln__result_seconds(r);
@@ -74,7 +76,8 @@ static void add_name(const char **names, size_t *count, const char *name)
     ++*count;
 }
 
-/* Lists all names that an objective may use, except device.*: the result's fields, and the names of all variants. */
+/* Lists all names that an objective may use, except device.*. These are the result's fields, and the names of all
+ * variants. */
 static size_t list_names(const kiln_spec *spec, const char **names)
 {
     size_t count = 0;
@@ -180,7 +183,7 @@ bool kiln__goals_by_time(const kiln_tune_options *options)
     return options->objective_count == 0 || strcmp(only, "time") == 0 || strcmp(only, "min:time") == 0;
 }
 
-/* ---- judging a sample ---- */
+/* ---- evaluating the objectives of a sample ---- */
 
 typedef struct judged {
     const kiln_result *result;
@@ -201,7 +204,7 @@ static bool find_kept(const char *text, const char *name, kiln_value *value)
 
 static bool find_name(void *user, const char *name, kiln_value *value);
 
-/* In a metric's expression the spec's own names come first. */
+/* Finds a name in the expression of a metric. The spec's own names come before the fields of a result. */
 static bool find_in_metric(void *user, const char *name, kiln_value *value)
 {
     const judged *j = user;
@@ -209,7 +212,7 @@ static bool find_in_metric(void *user, const char *name, kiln_value *value)
 }
 
 /* Finds a name of an objective: a field of the result, or a metric of the variant. A metric keeps the value that it had
- * at the run, because it may need inputs; without such a value it is computed. */
+ * at the run, because it may need inputs. If the run left no value, the function computes the metric. */
 static bool find_name(void *user, const char *name, kiln_value *value)
 {
     const judged *j = user;
@@ -228,7 +231,8 @@ static bool find_name(void *user, const char *name, kiln_value *value)
     return false;
 }
 
-/* Returns a field that the expression uses and the result lacks. Returns NULL if the result has them all. */
+/* Returns a field that the expression uses and that the result does not have. Returns NULL if the result has all fields
+ * of the expression. */
 static const field *missing_field(const objective *o, const kiln_result *result)
 {
     double value;
@@ -275,7 +279,8 @@ kiln_status kiln__goals_judge(kiln__goals *g, kiln__arena *arena, kiln_sample *s
     return status;
 }
 
-/* Compares two values: less is better, and NaN is the worst. */
+/* Returns a sample's value of one objective in a form that can be compared. Less is better, and NaN becomes the worst
+ * value. */
 static double loss(const kiln__goals *g, const kiln_sample *sample, size_t number)
 {
     double value = g->objectives[number].maximise ? -sample->objectives[number] : sample->objectives[number];
@@ -317,10 +322,10 @@ static bool dominates(const kiln__goals *g, const kiln_sample *one, const kiln_s
     return better;
 }
 
-/* Marks the Pareto front by one pass over the samples: a sample enters the front if no member dominates it, and every
- * member that it dominates is removed. Failed samples and variants with `contender: false` are not on the front. If the
- * best sample has an estimate, samples without an estimate are not on the front either. With one objective there is no
- * front. */
+/* Marks the Pareto front by one pass over the samples. A sample enters the front if no member dominates it, and every
+ * member that it dominates leaves the front. Failed samples and variants with `contender: false` are not on the front.
+ * If the best sample has an estimate, samples without an estimate are not on the front. If there is only one objective,
+ * there is no front. */
 bool kiln__goals_front(const kiln__goals *g, kiln_tuning *tuning)
 {
     if (g->count < 2)

@@ -1,4 +1,4 @@
-/* record.c - the store in a sweep: keys of samples, reusing stored samples, writing new samples. */
+/* record.c - uses the store in a sweep. Makes the keys of samples, reuses stored samples, and writes new samples. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 #include "tuning_internal.h"
 
 typedef struct recorder_device {  /* a device of the sweep */
-    const char *id, *uuid, *host; /* id, UUID and host of the site */
-    const char *fields;           /* the site's part of the key */
+    const char *id, *uuid, *host; /* the id, UUID and host of the device's site */
+    const char *fields;           /* the fields of the key that identify the device */
     char driver[16];
 } recorder_device;
 
@@ -27,17 +27,17 @@ struct kiln__recorder {
     const kiln_tune_options *options;
     kiln__arena arena;
     kiln_store *store;
-    bool told_read, told_write; /* the log has a message that the store cannot be read, or written */
-    uint64_t lost;              /* samples that could not be stored */
+    bool told_read, told_write; /* the log already has the message that the store cannot be read, or written */
+    uint64_t lost;              /* the number of samples that could not be stored */
     const char *run;            /* the options of the runs, as a text */
-    const char *path;           /* path of the spec; "" means no file */
+    const char *path;           /* the path of the spec; "" means that it is not from a file */
     recorder_device *devices;
     size_t device_count;
-    const char *sizes;      /* text of the sizes; "" until a configuration is seen */
+    const char *sizes;      /* the sizes as a text; "" until the first configuration is known */
     const char *size_files; /* the contents of the files that the sizes name */
-    const char *features;   /* text of the input's features; "" until inputs were made */
+    const char *features;   /* the features of the input as a text; "" until the inputs were made */
     char cc[16], nvrtc[16];
-    kiln__hash128 *variants; /* for each variant of the spec: its hash by kiln__determine_variant() */
+    kiln__hash128 *variants; /* for each variant of the spec, its hash by kiln__determine_variant() */
     bool *known;
     double *times;
     size_t time_count, time_room;
@@ -133,7 +133,7 @@ kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, cons
     describe_run(kiln__tune_run(options), &run);
     kiln__split_print(spec, options, &run);
     r->run = keep_text(&r->arena, &run);
-    char *path = realpath(spec->path, NULL); /* NULL means that it was parsed from memory */
+    char *path = realpath(spec->path, NULL); /* realpath(); NULL means that the spec was parsed from memory */
     r->path = path && !strchr(path, '\n') ? kiln__arena_strdup(&r->arena, path) : "";
     free(path);
     r->variants = kiln__arena_alloc(&r->arena, (spec->variant_count + 1) * sizeof *r->variants);
@@ -186,7 +186,7 @@ kiln_status kiln__recorder_identify(kiln__recorder *r, const kiln_sample *sample
     if (status != KILN_OK)
         return status;
     kiln__hash_print(hash, identity->inputs);
-    if (config && !*r->sizes) { /* the sizes are the same for all samples of a sweep */
+    if (config && !*r->sizes) { /* the sizes are the same for all samples of a sweep, so they are written once */
         kiln__text sizes = {.mem = r->engine->mem}, files = {.mem = r->engine->mem};
         status = kiln__determine_sizes(r->engine, r->spec, config->sizes, &files, error);
         if (status != KILN_OK) {
@@ -215,7 +215,7 @@ kiln_status kiln__recorder_identify(kiln__recorder *r, const kiln_sample *sample
     return status;
 }
 
-/* "" means no memory. */
+/* Writes the key of a sample for the device number `at`. The key is "" if memory runs out. */
 static void make_key(const kiln__recorder *r, const kiln__identity *identity, size_t at, char key[33])
 {
     kiln__text all = {.mem = r->engine->mem};
@@ -229,7 +229,8 @@ static void make_key(const kiln__recorder *r, const kiln__identity *identity, si
 
 /* ---- reading and writing ---- */
 
-/* Logs an error of the store, once for reading and once for writing: a sweep goes on without the store. Frees `why`. */
+/* Logs an error of the store, once for reading and once for writing. The sweep then goes on without the store. Frees
+ * `why`. */
 static void tell(kiln__recorder *r, bool writes, kiln_error *why)
 {
     bool *told = writes ? &r->told_write : &r->told_read;
@@ -252,7 +253,7 @@ static void note_taken(kiln__recorder *r, const char *key)
     kiln__format(r->taken[r->taken_count++].text, sizeof r->taken->text, "%s", key);
 }
 
-/* Notes in the store which samples the sweep has taken, so that they count as the latest samples of their
+/* Notes in the store which samples the sweep has taken. They then count as the latest samples of their
  * configurations. */
 static void store_taken(kiln__recorder *r, bool wait)
 {
@@ -273,7 +274,7 @@ void kiln__recorder_finish(kiln__recorder *r, bool wait)
     const bool settled = kiln__store_settle(r->store, wait, &why) == KILN_OK;
     if (!settled)
         kiln__logf(&r->engine->log, KILN_LOG_WARNING, "%s", kiln_error_message(why));
-    store_taken(r, wait && settled); /* one wait for another process is enough */
+    store_taken(r, wait && settled); /* waiting once for another process is enough */
     if (r->lost)
         kiln__logf(&r->engine->log, KILN_LOG_WARNING,
                    "%llu samples of this sweep were not written to the store %s; a sweep makes "
@@ -290,16 +291,16 @@ static bool died_before_marks(const kiln__store_row *row)
                                                  strstr(row->message, ": the compiler ran out of memory") != NULL);
 }
 
-/* Tells whether stored samples may replace samples of the sweep. They may not if the caller needs more results of a
- * run than the sample. */
+/* Tells whether stored samples may replace new samples of the sweep. They may not if the caller needs results of a run
+ * that the sample does not have. */
 static bool reuses(const kiln__recorder *r)
 {
     const kiln_run_options *run = kiln__tune_run(r->options);
     return !(r->options->flags & KILN_TUNE_FRESH) && !run->output_count && !(run->flags & KILN_RUN_CHECK);
 }
 
-/* Tells whether the variant is no contender by the spec. A sweep that tries only such variants takes them for
- * contenders, but the store keeps the mark of the spec. */
+/* Tells whether the spec marks the variant with `contender: false`. A sweep that tries only such variants treats them
+ * as contenders, but the store keeps the mark of the spec. */
 static bool is_comparison(const kiln_spec *spec, const char *variant)
 {
     for (size_t v = 0; v < spec->variant_count; v++)
@@ -308,10 +309,10 @@ static bool is_comparison(const kiln_spec *spec, const char *variant)
     return false;
 }
 
-/* Searches a sample by the key of each device of the sweep. Devices with the same fields have the same key. If the
- * run of a row was stopped early, and `bound` would not stop it again, the row is not used. A row that is used gets
- * the spec's path and comparison mark, so that later queries by path find it. An error of the store is logged, and
- * the sample is made. */
+/* Looks for a sample under the key of each device of the sweep. Devices with the same fields have the same key. If a
+ * stored run was stopped early, and `bound` would not stop it again, the sample is not used. A sample that is used gets
+ * the spec's path and comparison mark, so that later queries by path find it. If the store has an error, the log has a
+ * message, and the sweep measures the sample. */
 bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, double bound, kiln__arena *arena,
                          kiln_sample *sample, kiln_status *status, const char **message)
 {
@@ -407,9 +408,9 @@ kiln_status kiln__recorder_recall(kiln__recorder *r, kiln__settings sizes, kiln_
     return KILN_OK;
 }
 
-/* ---- samples of other devices or other sizes ---- */
+/* ---- samples of other devices or of other sizes ---- */
 
-/* Samples of one device at the same sizes, made in the same way. */
+/* A group of samples of one device, which have the same sizes and were measured in the same way. */
 typedef struct elsewhere {
     kiln__hash128 key;
     size_t count;
@@ -417,14 +418,14 @@ typedef struct elsewhere {
 
 typedef struct expecting {
     const kiln__recorder *r;
-    kiln__settings sizes; /* sizes of the sweep */
+    kiln__settings sizes; /* the sizes of the sweep */
     kiln__arena *arena;
     elsewhere *groups;
     size_t group_count, group_capacity;
-    const elsewhere *chosen; /* NULL during the first pass, which counts the groups */
+    const elsewhere *chosen; /* the chosen group; NULL during the first pass, which counts the samples of each group */
     kiln__known *list;
     size_t count, capacity;
-    const char *device; /* device of the chosen samples */
+    const char *device; /* the device of the chosen group */
     bool failed;
 } expecting;
 
@@ -487,7 +488,7 @@ static int expect_one(void *user, const kiln_record *record)
 kiln_status kiln__recorder_expect(kiln__recorder *r, kiln__settings sizes, kiln__arena *arena, kiln__known **list,
                                   size_t *count, const char **device, kiln_error **error)
 {
-    enum { LEAST = 4 }; /* least samples of a group, because fewer samples say too little */
+    enum { LEAST = 4 }; /* a group needs at least this number of samples, because fewer samples say too little */
     *list = NULL;
     *count = 0;
     if (!r || !reuses(r))
@@ -497,7 +498,7 @@ kiln_status kiln__recorder_expect(kiln__recorder *r, kiln__settings sizes, kiln_
     kiln_error *why = NULL;
     kiln_status status = kiln_store_list(r->store, &filter, expect_one, &all, &why);
     const elsewhere *most =
-        NULL; /* the largest group; of several equally large groups, the group that was begun last */
+        NULL; /* the largest group; if several groups are equally large, the one of them that was begun last */
     for (size_t i = 0; i < all.group_count; i++)
         most = !most || all.groups[i].count >= most->count ? &all.groups[i] : most;
     all.chosen = most && most->count >= LEAST ? most : NULL;
@@ -520,7 +521,7 @@ kiln_status kiln__recorder_expect(kiln__recorder *r, kiln__settings sizes, kiln_
 void kiln__recorder_times(kiln__recorder *r, const void *times, size_t count)
 {
     if (!r || !kiln__grow(r->engine->mem, &r->times, &r->time_room, count, sizeof *r->times))
-        return; /* no memory: the sample is written without its times */
+        return; /* memory ran out, so the sample is written without its times */
     if (count)
         memcpy(r->times, times, count * sizeof *r->times);
     r->time_count = count;
@@ -528,7 +529,7 @@ void kiln__recorder_times(kiln__recorder *r, const void *times, size_t count)
 
 void kiln__recorder_features(kiln__recorder *r, const char *features)
 {
-    /* If files replace the contents of buffers, the features do not describe these contents. */
+    /* If files replace the contents of buffers, the features do not describe the contents that were used. */
     if (!r || !*features || kiln__tune_run(r->options)->input_count || strcmp(r->features, features) == 0)
         return;
     const char *kept = kiln__arena_strdup(&r->arena, features);
@@ -550,9 +551,9 @@ kiln_status kiln__recorder_note(kiln__recorder *r, kiln_plan *plan, kiln_error *
     return status;
 }
 
-/* Returns true for success, and for failures that are caused by the configuration and would occur again. Returns
- * false for failures that depend on the state of the machine (a process that was killed, a time limit), on limits of
- * the caller, or on host code. */
+/* Returns true for success, and for failures that the configuration causes and that would occur again. Returns false
+ * for failures that depend on other causes: the state of the machine (a process that was killed, a time limit), limits
+ * of the caller, or host code. */
 static bool is_reusable(kiln_status status, const kiln_error *why)
 {
     int cuda = kiln_error_cuda(why);
@@ -568,9 +569,9 @@ static bool is_reusable(kiln_status status, const kiln_error *why)
     }
 }
 
-/* Fills the row of the store from the sweep, the device `at` and the sample. The row contains pointers to the data of
- * these objects, and no copies. A row without a source key is not reusable: the sample failed before its source was
- * known. */
+/* Fills a row of the store from the sweep, the device number `at` and the sample. The row contains pointers to the data
+ * of these objects, and no copies. A row without a source key cannot be reused, because the sample failed before its
+ * source was known. */
 static void fill_row(const kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample,
                      const recorder_device *at, const kiln_error *why, kiln__store_row *row)
 {

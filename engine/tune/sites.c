@@ -1,10 +1,11 @@
-/* sites.c - the devices on which a sweep measures: devices of this machine, and devices of the job's other ranks. */
+/* sites.c - finds the devices on which a sweep measures: devices of this machine, and devices of the other ranks of its
+ * job. */
 #include <string.h>
 
 #include "ranks.h"
 #include "sites_internal.h"
 
-/* Times of different models cannot be compared. */
+/* Tells whether two devices have the same model. Times of different models cannot be compared. */
 static bool same_model(const kiln_device_info *a, const kiln_device_info *b)
 {
     return strcmp(a->name, b->name) == 0 && a->cc_major == b->cc_major && a->cc_minor == b->cc_minor &&
@@ -25,8 +26,8 @@ static kiln_status note_uuid(kiln_engine *engine, const kiln_tune_options *optio
     return KILN_OK;
 }
 
-/* Finds the device number `i` of the options on this machine. A GPU may be named only once. A simulated device may be
- * named several times, to use several cores. */
+/* Finds the device number `i` of the options, which is on this machine. A sweep may name a GPU only once. It may name a
+ * simulated device several times, to use several cores. */
 static kiln_status find_here(kiln_engine *engine, const kiln_tune_options *options, kiln__sites *sites, size_t i,
                              kiln_error **error)
 {
@@ -53,8 +54,8 @@ static kiln_status find_here(kiln_engine *engine, const kiln_tune_options *optio
 
 /* ---- the other ranks ---- */
 
-/* Logs a warning if several ranks have the same GPU. This is nearly always a mistake, because they measure one after
- * another. */
+/* Logs a warning if several ranks have the same GPU. This is nearly always a mistake, because ranks with the same GPU
+ * measure one after another. */
 static void warn_shared(const kiln_engine *engine, const kiln__sites *sites, const kiln__site *site)
 {
     for (const kiln__site *other = sites->items; other < site; other++)
@@ -65,8 +66,8 @@ static void warn_shared(const kiln_engine *engine, const kiln__sites *sites, con
         }
 }
 
-/* Sends away the ranks whose devices have the model of `info`. They run a separate sweep, which the first of these
- * ranks leads. */
+/* Sends away the ranks whose devices have the model of `info`, which is not the model of the sweep. These ranks run a
+ * separate sweep, which the first of them leads. */
 static bool send_away(kiln_engine *engine, const kiln__rank_info *info)
 {
     const int count = kiln_ranks_count(engine->ranks);
@@ -88,7 +89,8 @@ static bool send_away(kiln_engine *engine, const kiln__rank_info *info)
     return found > 0;
 }
 
-/* Tells whether another rank has a device of the leader's model. If the leader does not measure, it needs such a rank.
+/* Tells whether another rank has a device of the leader's model. If the leader itself does not measure, it needs such a
+ * rank.
  */
 static bool has_follower(kiln_engine *engine)
 {
@@ -105,7 +107,7 @@ static bool find_ranks(kiln_engine *engine, kiln__sites *sites)
     for (int rank = 1; rank < kiln_ranks_count(engine->ranks); rank++) {
         const kiln__rank_info *info = kiln__ranks_info(engine->ranks, rank);
         if (!info)
-            continue; /* the site is lost, and a message has said so */
+            continue; /* the rank was lost, and the log has a message about it */
         const kiln__place *place = kiln__ranks_place(engine->ranks, rank);
         if (!same_model(&info->device, &engine->info)) {
             if (!send_away(engine, info))

@@ -1,5 +1,5 @@
-/* source.c - the configurations of a sweep: the spaces of the chosen variants, walked one after the other, or
- * searched as one. */
+/* source.c - gives the configurations of a sweep. Walks through the spaces of the chosen variants one after the other,
+ * or searches all spaces as one. */
 #include <math.h>
 #include <string.h>
 
@@ -15,8 +15,8 @@
 #include "trial_internal.h"
 
 typedef struct range {
-    kiln__config *config; /* scopes[1] of this configuration has the device and the sizes, for the constraints */
-    kiln__settings fixed; /* in the form of the values of the variant's params */
+    kiln__config *config; /* for constraints, scopes[1] of this configuration has the device and the sizes */
+    kiln__settings fixed; /* the fixed params, in the form of values of the variant's params */
 } range;
 
 struct kiln__tune_source {
@@ -24,42 +24,42 @@ struct kiln__tune_source {
     const kiln_spec *spec;
     const kiln_tune_options *options;
     kiln__arena arena;
-    size_t count; /* variants, in the order they are swept */
+    size_t count; /* the number of variants; the sweep goes through them in this order */
     const kiln__variant **variants;
-    kiln_left_out *left; /* variants that resolve() and drop_slow() took out, with the reasons */
+    kiln_left_out *left; /* the variants that resolve() and drop_slow() left out, with the reasons */
     size_t left_count;
-    range *ranges; /* for each variant; set by resolve() */
+    range *ranges; /* for each variant its configuration and its fixed params; set by resolve() */
     size_t resolved;
     uint64_t total; /* UINT64_MAX: not counted */
     kiln__asker watch;
-    uint64_t start, deadline; /* start and deadline of the sweep; deadline 0: no deadline */
-    uint64_t given;           /* number of configurations that were given so far */
+    uint64_t start, deadline; /* times at which the sweep begins and must end; a deadline of 0 means no deadline */
+    uint64_t given;           /* the number of configurations that the source has given so far */
     bool gave_up;
-    /* members of a walk in order */
-    size_t at; /* the variant being walked */
+    /* the next members are for a walk in order */
+    size_t at; /* the variant through whose space the source walks now */
     kiln__space *space;
     kiln__walk *walk;
-    kiln__effort effort; /* the effort of the walk to the next configuration */
-    kiln__tally tally;   /* tally of the variant with the most tried values, at the end of its walk */
+    kiln__effort effort; /* the effort that the walk to the next configuration may take */
+    kiln__tally tally;   /* at the end of a walk, the counts of the variant for which most values were tried */
     size_t tallied;
-    /* members of a search by a strategy */
+    /* the next members are for a search by a strategy */
     const kiln__strategy *strategy;
-    kiln__space **spaces; /* one space per variant */
+    kiln__space **spaces; /* one space for each variant */
     kiln__union *whole;
-    kiln__search *search;   /* NULL means that the space is walked, or that there is nothing to search */
-    kiln_setting *settings; /* settings of the last returned configuration */
-    uint32_t *points;       /* indexed by ticket: the points without an answer yet */
+    kiln__search *search;   /* NULL means that the source walks through the space, or that there is nothing to search */
+    kiln_setting *settings; /* the settings of the configuration that was returned last */
+    uint32_t *points;       /* for each ticket, the point that has no answer yet */
     size_t *free_tickets;
     size_t ticket_count, free_count, point_capacity, free_capacity;
-    kiln__known *known; /* samples of the store, the best first */
+    kiln__known *known; /* the samples from the store, the best first */
     size_t known_count, known_at;
-    uint32_t *seen; /* points of the stored samples that kiln__tune_source_known() has returned */
+    uint32_t *seen; /* the points of the stored samples that kiln__tune_source_known() has returned */
     size_t seen_count;
-    kiln__lead lead; /* configurations that the search begins with */
+    kiln__lead lead; /* the configurations with which the search begins */
     size_t lead_at;
 };
 
-/* ---- the choice of variants ---- */
+/* ---- choosing the variants ---- */
 
 static kiln_status unknown_variant(kiln__tune_source *s, const char *name, kiln_error **error)
 {
@@ -98,8 +98,8 @@ static kiln_status choose_variants(kiln__tune_source *s, kiln_error **error)
     return KILN_OK;
 }
 
-/* Fails if no variant of the sweep has one of the fixed params: the user has made a mistake, which would otherwise
- * not be noticed. */
+/* Fails if no variant of the sweep has one of the fixed params. The user has made a mistake, which nobody would notice
+ * otherwise. */
 static kiln_status check_fixed(kiln__tune_source *s, kiln_error **error)
 {
     const kiln_tune_options *options = s->options;
@@ -126,8 +126,8 @@ static kiln_status check_fixed(kiln__tune_source *s, kiln_error **error)
     return KILN_OK;
 }
 
-/* Checks whether the device can run the variant and the sweep tries it. If not, adds the variant and the reason to
- * `left`, and fails with KILN_ERROR_UNSUPPORTED. */
+/* Checks whether the device can run the variant, and whether the sweep tries it. If one of the two does not hold, adds
+ * the variant and the reason to `left`, and fails with KILN_ERROR_UNSUPPORTED. */
 static kiln_status leave_out(kiln__tune_source *s, const kiln__variant *variant, kiln_error **error)
 {
     kiln__target target;
@@ -177,9 +177,9 @@ static kiln_status resolve_one(kiln__tune_source *s, const kiln__variant *varian
     return KILN_OK;
 }
 
-/* Resolves sizes and fixed params as plan/ does: names are checked, values converted to the param's kind. Drops a
- * variant if the device cannot run it, or if one of its params does not have the fixed value. If no variant is left,
- * returns the first of these errors. */
+/* Resolves sizes and fixed params as plan/ does: checks names, and converts values to the kind of the param. Drops a
+ * variant if the device cannot run it, or if one of its params does not have the fixed value. If no variant remains,
+ * returns the first error. */
 static kiln_status resolve(kiln__tune_source *s, kiln_error **error)
 {
     kiln_setting *fixed = kiln__arena_alloc(&s->arena, (s->options->param_count + 1) * sizeof *fixed);
@@ -189,7 +189,7 @@ static kiln_status resolve(kiln__tune_source *s, kiln_error **error)
         return kiln__fail_memory(error);
     size_t kept = 0;
     kiln_status dropped = KILN_ERROR_CONSTRAINT;
-    kiln_error *none = NULL; /* `none` keeps the first error */
+    kiln_error *none = NULL; /* the first error, which is returned if no variant remains */
     kiln_status status = KILN_OK;
     for (size_t v = 0; v < s->count && status == KILN_OK; v++) {
         kiln_error *why = NULL;
@@ -223,7 +223,7 @@ static kiln_status resolve(kiln__tune_source *s, kiln_error **error)
     return status;
 }
 
-/* Removes the variants that are known or estimated to be slow. At least one contender stays. */
+/* Removes the variants that are known or estimated to be slow. At least one contender remains. */
 static void drop_slow(kiln__tune_source *s)
 {
     for (size_t i = 0; i < s->lead.slow_count; i++) {
@@ -245,7 +245,7 @@ static void drop_slow(kiln__tune_source *s)
     }
 }
 
-/* Finds the configurations with which the search begins. Does so only if the strategy learns, time is the objective,
+/* Finds the configurations with which the search begins. Does this only if the strategy learns, time is the objective,
  * and the sweep runs no checks. Other searches, such as `random`, begin with the proposals of their strategy. */
 static kiln_status find_lead(kiln__tune_source *s, kiln_error **error)
 {
@@ -265,7 +265,7 @@ static kiln_status find_lead(kiln__tune_source *s, kiln_error **error)
     return KILN_OK;
 }
 
-/* ---- the walk ---- */
+/* ---- walking through the spaces ---- */
 
 static kiln_status open_space(kiln__tune_source *s, size_t variant, kiln__space **space, kiln_error **error)
 {
@@ -273,14 +273,14 @@ static kiln_status open_space(kiln__tune_source *s, size_t variant, kiln__space 
     return kiln__space_open(s->engine->mem, s->variants[variant], &r->config->scopes[1], r->fixed, space, error);
 }
 
-/* The effort for counting: about a quarter of a second on a usual machine. It is in units of work, so that the same
- * spaces are counted, and the same seeds draw the same configurations, on every machine. COUNT_SECONDS ends the count
- * earlier on machines that are much slower. */
+/* The effort that counting may take, about a quarter of a second on a usual machine. The effort is in units of work, so
+ * that every machine counts the same spaces, and the same seed draws the same configurations. On machines that are much
+ * slower, COUNT_SECONDS ends the count earlier. */
 #define COUNT_UNITS ((uint64_t)1 << 26)
 #define COUNT_SECONDS 5.0
-#define COUNT_SHARE 0.25 /* share of a sweep's limit */
-#define RECALL_SHARE 0.1 /* the share of the sweep's time for samples from the store */
-/* Time limit for one step of a walk that finds nothing. */
+#define COUNT_SHARE 0.25 /* the share of a sweep's time limit that counting may take */
+#define RECALL_SHARE 0.1 /* the share of the sweep's time that samples from the store may take */
+/* The time limit for one step of a walk that finds no configuration. */
 #define STEP_SECONDS 60.0
 
 static uint64_t count_deadline(const kiln__tune_source *s)
@@ -324,7 +324,7 @@ static kiln_status count_all(kiln__tune_source *s, kiln_error **error)
 
 /* Chooses the strategy that the options name. If they name none, a sweep with a budget gets the default strategy, and a
  * sweep without a budget tries the configurations in order. A sweep with checks must find the same faults first every
- * time, so without a name it also tries the configurations in order, even with a budget. */
+ * time. So if the options name no strategy, it tries the configurations in order, even with a budget. */
 static kiln_status choose_strategy(kiln__tune_source *s, kiln_error **error)
 {
     const kiln_tune_options *options = s->options;
@@ -334,9 +334,9 @@ static kiln_status choose_strategy(kiln__tune_source *s, kiln_error **error)
     return kiln__strategy_named(s->engine->mem, name, &s->strategy, error);
 }
 
-/* Opens the union of the variants' spaces and the strategy on it. If the configurations cannot be counted in a short
- * time, the strategy draws them at random, and a message tells the user. An empty union leaves `search` NULL; the
- * caller reports it. */
+/* Opens the union of the variants' spaces, and a search by the strategy on it. If the configurations cannot be counted
+ * in a short time, the strategy draws configurations at random, and a message tells the user. If the union is empty,
+ * `search` stays NULL, and the caller reports this. */
 static kiln_status open_search(kiln__tune_source *s, kiln_error **error)
 {
     size_t most = 0;
@@ -386,7 +386,7 @@ static void close_search(kiln__tune_source *s)
     kiln__free(s->engine->mem, s->seen);
 }
 
-/* Reserves a ticket with room for its point. */
+/* Reserves a ticket, with memory for its point. */
 static bool take_ticket(kiln__tune_source *s, size_t width, size_t *ticket)
 {
     const kiln_allocator *mem = s->engine->mem;
@@ -410,13 +410,13 @@ static void give(kiln__tune_source *s, const uint32_t *point, kiln_choice *choic
     choice->param_count = s->variants[point[0]]->param_count;
 }
 
-static kiln_choice first_choice(const kiln__tune_source *s) /* a choice without a variant */
+static kiln_choice first_choice(const kiln__tune_source *s) /* a choice of sizes without a variant */
 {
     return (kiln_choice){
         .size_set = s->options->size_set, .sizes = s->options->sizes, .size_count = s->options->size_count};
 }
 
-/* Finds the position of a value in the list of a param. */
+/* Finds the position of a value in the list of values of a param. */
 static bool find_value(const kiln__space *space, size_t param, const kiln_setting *setting, uint32_t *position)
 {
     const kiln_value *values;
@@ -429,7 +429,7 @@ static bool find_value(const kiln__space *space, size_t param, const kiln_settin
     return false;
 }
 
-/* Returns false if the point is no longer in the space. */
+/* Finds the point of a known configuration. Returns false if the space no longer has it. */
 static bool find_point(const kiln__tune_source *s, const kiln__known *known, uint32_t *point)
 {
     const kiln__points *points = kiln__union_points(s->whole);
@@ -447,7 +447,8 @@ static bool find_point(const kiln__tune_source *s, const kiln__known *known, uin
     return false;
 }
 
-/* Takes the next of the configurations with which the search begins. *found is false if none is left. */
+/* Takes the next of the configurations with which the search begins. *found is false if no such configuration is
+ * left. */
 static kiln_status next_lead(kiln__tune_source *s, uint32_t *point, bool *found, kiln_error **error)
 {
     const kiln__points *points = kiln__union_points(s->whole);
@@ -513,8 +514,8 @@ kiln_status kiln__tune_source_hint(kiln__tune_source *s, const kiln__known *know
     return status;
 }
 
-/* Adds one configuration to a sorted list of `count` configurations, of which at most the `most` fastest are kept.
- * Returns the new number. */
+/* Inserts one configuration into a sorted list of `count` configurations. Keeps only the `most` fastest configurations.
+ * Returns the new number of configurations in the list. */
 static size_t keep_fastest(kiln__known *list, size_t count, size_t most, const kiln__known *one)
 {
     size_t at = count;
@@ -541,10 +542,8 @@ kiln_status kiln__tune_source_expect(kiln__tune_source *s, kiln__recorder *recor
     uint32_t *point = kiln__arena_alloc(&s->arena, width * sizeof *point);
     if (status == KILN_OK && !point)
         status = kiln__fail_memory(error);
-    enum {
-        FIRST = 2
-    }; /* the number of the best samples of another device or other sizes that are tried instead of
-                         * defaults */
+    /* the number of samples of another device or of other sizes that are tried instead of defaults, the best first */
+    enum { FIRST = 2 };
     size_t found = 0;
     for (size_t i = 0; i < count && status == KILN_OK; i++)
         if (find_point(s, &list[i], point)) {
@@ -627,7 +626,8 @@ kiln_status kiln__tune_source_tell(kiln__tune_source *s, size_t ticket, double v
     return kiln__search_tell(s->search, s->points + ticket * kiln__union_points(s->whole)->width, value, cost, error);
 }
 
-/* Makes the error for a sweep without any valid configuration. It tells how many configurations each constraint leaves.
+/* Makes the error for a sweep that has no valid configuration. The error tells how many configurations each constraint
+ * leaves.
  */
 static kiln_status none_valid(kiln__tune_source *s, kiln_error **error)
 {
@@ -647,10 +647,10 @@ static kiln_status none_valid(kiln__tune_source *s, kiln_error **error)
     return status;
 }
 
-/* ---- entry points ---- */
+/* ---- functions for the sweep ---- */
 
-/* Opens the device first, because the choice of variants and the constraints depend on it. A strategy that goes in
- * order only counts the configurations; any other strategy opens a search. */
+/* Opens the device first, because the choice of variants and the constraints depend on the device. A strategy that goes
+ * in order only needs the number of configurations. Any other strategy opens a search. */
 kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                    const kiln__asker *watch, kiln__tune_source **source, kiln_error **error)
 {
@@ -692,7 +692,7 @@ kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, c
 static void close_walk(kiln__tune_source *s)
 {
     const kiln__tally *tally = s->walk ? kiln__walk_tally(s->walk) : NULL;
-    /* the message needs these numbers if nothing is found */
+    /* if the source finds no configuration, its message needs these numbers */
     if (tally && tally->tried > s->tally.tried && s->given == 0) {
         size_t count = s->variants[s->at]->where_count;
         uint64_t *kept = kiln__arena_alloc(&s->arena, (count + 1) * sizeof *kept);
@@ -726,8 +726,8 @@ bool kiln__tune_source_sampled(const kiln__tune_source *s) { return s->whole && 
 
 bool kiln__tune_source_gave_up(const kiln__tune_source *s) { return s->gave_up; }
 
-/* Finds the next configuration of the current variant. *settings stays NULL at the end of the variant, or if the
- * search took too long. */
+/* Finds the next configuration of the current variant. *settings stays NULL if the variant has no further
+ * configuration, or if looking for one took too long. */
 static kiln_status step_walk(kiln__tune_source *s, const kiln_setting **settings, kiln_error **error)
 {
     kiln_status status = KILN_OK;

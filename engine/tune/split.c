@@ -1,5 +1,5 @@
-/* split.c - samples of a simulated device at two sets of sizes. At small sizes all blocks run, and the answer is
- * verified. At the sizes of the sweep a few blocks run, and the time is estimated. */
+/* split.c - makes samples of a simulated device at two sets of sizes. At the small sizes all blocks run, and the answer
+ * is verified. At the sizes of the sweep only a few blocks run, and the time is estimated. */
 #include <string.h>
 
 #include "config.h"
@@ -62,8 +62,8 @@ bool kiln__split_print(const kiln_spec *spec, const kiln_tune_options *options, 
     return true;
 }
 
-/* Makes the code at the smaller sizes. It equals the code at the sweep's sizes unless the source uses sizes as macros.
- * In both cases the cache may have it. */
+/* Makes the code of a configuration at the small sizes. This code equals the code at the sweep's sizes, unless the
+ * source uses sizes as macros. In both cases the cache may have the code. */
 static kiln_status make_code(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                              kiln__config **config, kiln__code *code, bool *invalid, kiln_error **error)
 {
@@ -96,8 +96,8 @@ kiln_status kiln__split_plan(kiln_engine *engine, const kiln_spec *spec, const k
     kiln__config *config = NULL;
     kiln__code code = {0};
     KILN__TRY(make_code(engine, spec, choice, &config, &code, invalid, error));
-    return *invalid ? KILN_OK : kiln__plan_make(engine, config, &code, plan, error); /* the plan takes ownership of
-                                                                                      * both, also after a failure */
+    /* the plan takes ownership of the configuration and the code, also after a failure */
+    return *invalid ? KILN_OK : kiln__plan_make(engine, config, &code, plan, error);
 }
 
 kiln_status kiln__split_code(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,

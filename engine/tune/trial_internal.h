@@ -1,4 +1,5 @@
-/* trial_internal.h - settings for the run of one sample, such as how long it is measured (runner/trial.c). */
+/* trial_internal.h - the settings for the run of one sample, such as the time for which it is measured
+ * (runner/trial.c). */
 #ifndef KILN_TUNE_TRIAL_INTERNAL_H
 #define KILN_TUNE_TRIAL_INTERNAL_H
 
@@ -8,25 +9,26 @@ typedef struct kiln__trial { /* the settings that apply to the run of one sample
     double stop_early_above; /* stop_early_above of kiln_run_options */
     double cut_above;        /* cut_above of kiln_run_options */
     double most_seconds;     /* most_seconds of kiln_run_options */
-    double timeout;          /* sample_timeout of kiln_run_options; 0 means the limit of the sweep */
-    unsigned again;          /* the exact number of repetitions, without a check of the answer; 0 means as many as in
-                              * the sweep */
-    double verify_seconds;   /* seconds in which further runs are made and their answers are compared; 0 means no
-                              * further runs */
-    kiln__answer_use answer; /* the use of the answer; unless it is NONE, the sample is not measured */
+    double timeout;          /* the sample_timeout of kiln_run_options; 0 means the limit of the sweep */
+    /* the exact number of repetitions of a run that does not check the answer; 0 means the same number as in the
+     * sweep */
+    unsigned again;
+    double verify_seconds; /* the seconds for further runs whose answers are compared; 0 means no further runs */
+    /* the way in which the run uses its answer; if it is not NONE, the sample is not measured */
+    kiln__answer_use answer;
 } kiln__trial;
-/* Tells whether the sweep stops clearly slower configurations early. Time must be the only objective, and energy must
- * not be measured, because a slow configuration may need little energy. The caller must not have given an exact number
- * of repetitions. */
+/* Tells whether the sweep stops configurations early that are clearly slower than the best. Time must be the only
+ * objective, and the sweep must not measure energy, because a slow configuration may need little energy. The caller
+ * must not have set an exact number of repetitions. */
 bool kiln__trial_stops_early(const kiln_tune_options *options);
 /* Returns the time in seconds above which a sample is stopped early, or 0 for never. `best` is the best sample so far,
  * or NULL. */
 double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *best);
 /* Returns the settings for the next sample. `best` is the best sample so far, or NULL. */
 kiln__trial kiln__trial_plan(const kiln_tune_options *options, const kiln_sample *best);
-/* Returns the run options of the sweep: the options of the caller, or the defaults. */
+/* Returns the run options of the sweep. They are the options of the caller, or the defaults. */
 const kiln_run_options *kiln__tune_run(const kiln_tune_options *options);
-/* Copies the verdict on the answer from a run at other sizes. */
+/* Copies the verdict on the answer from the result of a run at other sizes. */
 static inline void kiln__take_answer(kiln_result *to, const kiln_result *from)
 {
     to->verified = from->verified;
@@ -36,7 +38,7 @@ static inline void kiln__take_answer(kiln_result *to, const kiln_result *from)
     to->weak = from->weak;
 }
 kiln_run_options kiln__trial_run(const kiln_run_options *sweep, const kiln__trial *trial);
-/* Writes the features of the input of a plan that has run, as a text of settings. */
+/* Writes the features of the input as a text of settings. The plan must have run. */
 kiln_status kiln__trial_features(kiln_plan *plan, kiln__text *out, kiln_error **error);
 
 #endif

@@ -1,38 +1,38 @@
-/* tune.c - the sweep: compiles run ahead in the workers, and one configuration at a time is measured: in this process,
- * or one per device by its runner process.
+/* tune.c - the sweep. Compiles run ahead in worker processes, and each device measures one configuration at a time.
+ * This process measures, or one runner process for each device.
  *
  * A sweep has these phases (kiln__tune):
- *   open      open_sweep(): goals, source, devices, queue, store, inputs; runner processes are started
- *   recall    recall(): a search that learns first hears the estimates and the samples that the store has
- *   greet     await_crew_open(): compiles begin while the runner processes open their devices
- *   measure   run_with_crew() or run_alone(), until the budget is used, the source is drained, or an error ends the
- *             sweep
- *   finals    hold_finals(), only if no error ended the sweep
- *   finish    the ranking, the front, the store's pending rows; then close_sweep()
- * If the first phase fails, there is no tuning. The same holds in go_without_crew() if the sweep needs runner
- * processes, or if their failure has a fatal status. After every later failure the samples made so
- * far are returned.
+ *   open      open_sweep() opens goals, source, devices, queue, store and inputs, and starts runner processes
+ *   recall    recall() gives a search that learns the estimates and the samples of the store
+ *   greet     await_crew_open() begins compiles while the runner processes open their devices
+ *   measure   run_with_crew() or run_alone() measures until the budget is used, the source has no more
+ *             configurations, or an error ends the sweep
+ *   finals    hold_finals() measures the fastest configurations again, if no error ended the sweep
+ *   finish    makes the ranking and the front, and writes the pending rows of the store; then close_sweep()
  *
- * A configuration is a `job` with these states:
- *   drawn     draw() asked the source for it, and holds the ticket
+ * If the phase `open` fails, there is no tuning. There is no tuning either if go_without_crew() ends the sweep. After
+ * every later failure the caller gets the samples made so far.
+ *
+ * A configuration is a `job` with these states and transitions:
+ *   drawn     draw() has asked the source for the configuration, and the job has the ticket
  *               -> counted: the store has the sample, or the configuration is invalid, too large or cannot be compiled
  *               -> queued
- *   queued    in `jobs`, while a worker compiles it
+ *   queued    the job is in `jobs`, and a worker compiles its code
  *               -> ready: the compile ended
- *   ready     in `jobs`, with a compile that ended (well or not), with its code (`made`), or as a sample of the store
- *             (`found`, only in a repeatable sweep)
+ *   ready     the job is in `jobs`. Its compile has ended or failed, and `made` has the code. In a repeatable sweep
+ *             `found` may be set instead, if the store has the sample
  *               -> counted: take_job() finds a failed compile, a block for which the device has no room, or `found`
  *               -> measured: take_job()
- *   measured  in `flying` at the device's place; without runner processes: in measure_here()
+ *   measured  the job is in `flying` at the device's place, or in measure_here() without runner processes
  *               -> counted: finish()
- *               -> ready: let_go(), because the device can no longer measure and another one takes the job
- *   counted   count() gave the sample to the tuning and answered the ticket; the job is forgotten
- * An error that ends the sweep forgets the job in whatever state it is.
+ *               -> ready: let_go(), because the device can no longer measure and another device takes the job
+ *   counted   count() has given the sample to the tuning and the answer to the source, and the job is forgotten
+ * An error that ends the sweep forgets the jobs in all states.
  *
  * wants_more() stops the drawing of jobs under three conditions:
  *   drained   the source has no more configurations
- *   alone     a sample is retried while nothing else may run
- *   a limit   of the sweep is reached
+ *   alone     a sample is retried, and nothing else may run meanwhile
+ *   limit     a limit of the sweep is reached
  *
  * The file is long because drawing configurations, compiling ahead and measuring share one state. */
 #include <math.h>
@@ -55,32 +55,37 @@
 #include "tune_internal.h"
 #include "tuning_internal.h"
 
-/* The number of compiles that are begun before their configuration is measured. It is large enough that a slow compile
- * does not leave the workers idle, and small enough that little work is lost when the sweep stops. For a strategy that
- * learns the number is smaller, because without answers its proposals are hardly better than random. */
+/* The number of configurations whose compiles begin before they are measured, for each compile worker. It is large
+ * enough that one slow compile does not leave the workers idle. It is small enough that little work is lost when the
+ * sweep stops. For a strategy that learns, the number is smaller (AHEAD_LEARNING), because without answers its
+ * proposals are hardly better than random. */
 #define AHEAD_PER_JOB 4
-#define AHEAD_LEARNING 2 /* jobs ahead, in addition to one for each compile worker */
-/* jobs ahead for each worker, if several codes are compiled as one (compile/group.c) */
+/* the number of jobs ahead for a search that learns, in addition to one job for each compile worker */
+#define AHEAD_LEARNING 2
+/* the number of jobs ahead for each worker, if one compile makes several codes (compile/group.c) */
 #define AHEAD_TOGETHER 6
-#define AHEAD_TOGETHER_LEARNING 3 /* AHEAD_TOGETHER for a search that learns */
+#define AHEAD_TOGETHER_LEARNING 3 /* the same number as AHEAD_TOGETHER, for a search that learns */
 #define AHEAD_MOST 512
-#define AHEAD_REPEATABLE 4 /* a constant, so that the same seed leads to the same configurations on every machine */
-#define READY_MORE 1       /* compiled configurations that may wait, in addition to the one that each device measures */
-#define TICK_NS 100000000u /* between two calls of the callback while waiting */
-#define WAIT_SECONDS 0.02  /* wait for the oldest compile before the others are checked again */
+/* jobs ahead in a repeatable sweep; a constant, so that the same seed leads to the same configurations on every
+ * machine */
+#define AHEAD_REPEATABLE 4
+#define READY_MORE 1       /* the number of compiled configurations that may wait, in addition to one for each device */
+#define TICK_NS 100000000u /* the time between two calls of the callback while the sweep waits */
+/* the time for which the sweep waits for the oldest compile before it checks the others again */
+#define WAIT_SECONDS 0.02
 
 typedef struct job { /* a configuration whose code is compiled and then measured */
     kiln_sample *sample;
     kiln__config *config;
     kiln__code_job *code;
-    kiln__code made; /* the compiled code, when `code` was taken and set to NULL */
+    kiln__code made; /* the compiled code; `code` is NULL from then on */
     kiln__identity identity;
-    size_t ticket;       /* ticket of the source */
-    bool found;          /* the store has the sample, and it waits for its turn (KILN_TUNE_REPEATABLE) */
-    kiln_status status;  /* if `found`: the status of the sample */
-    const char *message; /* if `found`: the message of the sample, in the tuning's arena */
-    size_t place;        /* index of the device that measures it */
-    uint64_t start;      /* time at which measuring began */
+    size_t ticket;       /* the ticket with which the source gave the configuration */
+    bool found;          /* the store has the sample of this job, which waits for its turn (KILN_TUNE_REPEATABLE) */
+    kiln_status status;  /* the status of the stored sample, if `found` is set */
+    const char *message; /* the message of the stored sample in the tuning's arena, if `found` is set */
+    size_t place;        /* the index of the device that measures the job */
+    uint64_t start;      /* the time at which the measurement of the job began */
 } job;
 
 typedef struct sweep {
@@ -89,33 +94,36 @@ typedef struct sweep {
     const kiln_tune_options *options;
     kiln_run_options run; /* the run options to which `options` points */
     kiln__tune_source *source;
-    kiln__shared *shared, *small; /* small: for `verify_size_set`; NULL means that there are no smaller sizes */
-    kiln__crew *crew;             /* measures in other processes, one per device; NULL means that this process
-                                   * measures */
-    job *flying; /* for each device the job that it measures; a job without a sample: the device is idle */
+    /* small: the shared object for `verify_size_set`; NULL means that there are no smaller sizes */
+    kiln__shared *shared, *small;
+    /* the processes that measure, one for each device; NULL means that this process measures */
+    kiln__crew *crew;
+    job *flying; /* for each device the job that it measures; if the job has no sample, the device is idle */
     size_t flying_count;
     bool unopened;            /* runner processes could not be opened, so there is no sweep */
-    bool alone;               /* a sample is retried while nothing else is at work, or waits until nothing else is */
-    kiln__sites sites;        /* the devices, by place */
-    kiln__recorder *recorder; /* NULL means that samples are not stored */
+    bool alone;               /* a sample is retried while nothing else runs, or waits for the end of everything else */
+    kiln__sites sites;        /* the devices of the sweep; their index is the place */
+    kiln__recorder *recorder; /* writes samples to the store and finds them there; NULL means that there is no store */
     kiln__goals *goals;
     kiln__budget budget;
     kiln_tuning *tuning;
-    job *jobs;           /* the first is the oldest */
-    size_t count, ahead; /* the number of queued jobs, and its limit */
-    size_t together;     /* the limit once kiln__code_goes_together() was true for a code */
-    size_t workers;      /* processes that compile, on all hosts */
+    job *jobs;           /* the queue of jobs; the first job is the oldest */
+    size_t count, ahead; /* the number of jobs in the queue, and the limit of this number */
+    size_t together;     /* the limit that applies once kiln__code_goes_together() was true for a code */
+    size_t workers;      /* the number of processes that compile, on all machines */
     bool repeatable;     /* KILN_TUNE_REPEATABLE: the order of questions and answers does not depend on times */
-    uint64_t begun;      /* configurations that were drawn and were not in the store */
-    uint64_t fresh;      /* samples that were made in this sweep and counted */
-    uint64_t refused; /* configurations of `begun` that were not compiled: their blocks need more than the device has */
-    bool drained;     /* the source has no more configurations */
+    uint64_t begun;      /* the number of configurations that were drawn and were not in the store */
+    uint64_t fresh;      /* the number of samples that this sweep made and counted */
+    /* the number of configurations of `begun` that were not compiled, because the device has no room for their
+     * blocks */
+    uint64_t refused;
+    bool drained; /* the source has no further configurations */
     uint64_t start, ticked;
 } sweep;
 
 /* ---- the callback ---- */
 
-/* The expected number of samples, from the space and the budget. */
+/* Returns the expected number of samples, from the size of the space and the budget. */
 static uint64_t total(const sweep *s)
 {
     uint64_t all = s->source ? kiln__tune_source_total(s->source) : UINT64_MAX, most = s->options->max_configurations;
@@ -156,8 +164,8 @@ static bool report(sweep *s, const kiln_sample *sample)
     return s->options->callback(s->options->user, &progress, sample) == 0;
 }
 
-/* Tells whether the caller asks to stop, at most once in TICK_NS. Rooms that walk the space or wait use this function
- * as their callback. */
+/* Asks the caller's callback whether the sweep shall end, at most once in TICK_NS. Code in other folders that walks the
+ * space or waits uses this function as its callback. */
 static bool wants_end(void *user)
 {
     sweep *s = user;
@@ -177,14 +185,15 @@ static kiln_status interrupted(sweep *s, kiln_error **error)
 
 /* ---- samples ---- */
 
-/* Tells whether a failure ends the sweep and not only its sample: every other configuration would fail in the same way.
+/* Tells whether a failure ends the sweep and not only its sample, because every other configuration would fail in the
+ * same way.
  */
 static bool is_fatal(kiln_status status)
 {
     return status == KILN_ERROR_MEMORY || status == KILN_ERROR_NO_DEVICE || status == KILN_ERROR_NO_COMPILER;
 }
 
-/* Moves `why` to *error. If the caller wants no error or *error is set, frees `why`. */
+/* Moves `why` to *error. If `error` is NULL or *error is already set, frees `why`. */
 static void pass_on(kiln_error *why, kiln_error **error)
 {
     if (error && !*error)
@@ -193,16 +202,16 @@ static void pass_on(kiln_error *why, kiln_error **error)
         kiln_error_free(why);
 }
 
-/* Returns the seconds that a measured sample took, or 0 for any other sample. It uses only values that the store keeps,
- * so that a repeated search tries the same configurations. It does not use the wall time of an estimate, which differs
- * from run to run. */
+/* Returns the seconds that a measured sample took, or 0 for any other sample. The function uses only values that the
+ * store keeps, so that a repeated search tries the same configurations. It does not use the wall time of an estimate,
+ * because this time differs from run to run. */
 static double cost_of(const kiln_result *r)
 {
     double once = r->first_seconds > 0 ? r->first_seconds : r->seconds;
     return r->measured ? once * r->repetitions + (double)r->compile_ns * 1e-9 : 0;
 }
 
-/* Handles a finished sample: computes its objectives, counts it, and tells the strategy. */
+/* Handles a finished sample. Computes its objectives, counts it, and gives its value to the strategy. */
 static kiln_status count(sweep *s, const job *made, kiln_status status, const char *message, kiln_error **error)
 {
     kiln_sample *sample = made->sample;
@@ -214,7 +223,7 @@ static kiln_status count(sweep *s, const job *made, kiln_status status, const ch
     const kiln__simulator *simulator = s->engine->driver.simulator;
     const bool timed = !simulator || !simulator->has_model() || sample->result->estimated || sample->result->measured;
     double value = sample->contender && timed ? kiln__goals_told(s->goals, sample)
-                                              : HUGE_VAL; /* HUGE_VAL: the search takes the sample for a failure */
+                                              : HUGE_VAL; /* HUGE_VAL tells the search that the sample failed */
     if (!kiln__goals_by_time(s->options))
         kiln__tuning_set_value(sample, kiln__goals_rank(s->goals, sample));
     if (!kiln__tuning_add(s->tuning, sample, status, message))
@@ -223,8 +232,8 @@ static kiln_status count(sweep *s, const job *made, kiln_status status, const ch
     return kiln__tune_source_tell(s->source, made->ticket, value, cost_of(sample->result), error);
 }
 
-/* Counts a sample that was made now, writes it to the store, and calls the callback. Takes ownership of `why`. Returns
- * KILN_ERROR_INTERRUPTED if the caller wants to stop. */
+/* Counts a sample that this sweep made, writes it to the store, and calls the callback. Takes ownership of `why`.
+ * Returns KILN_ERROR_INTERRUPTED if the caller wants to stop. */
 static kiln_status add(sweep *s, const job *made, kiln_status status, kiln_error *why, kiln_error **error)
 {
     kiln_status counted = count(s, made, status, kiln_error_message(why), error);
@@ -235,9 +244,9 @@ static kiln_status add(sweep *s, const job *made, kiln_status status, kiln_error
     return counted != KILN_OK || report(s, made->sample) ? counted : interrupted(s, error);
 }
 
-/* Finds the sample in the store for a repeatable sweep, which counts it only when its turn comes: the search must not
- * learn the value earlier than in the sweep that measured it. A sample that was stopped early is accepted with any
- * bound, because a repeatable sweep would stop it early too. */
+/* Looks for the sample in the store, in a repeatable sweep. The sample is counted later, when its turn comes, because
+ * the search must not learn its value earlier than in the sweep that measured it. A sample that was stopped early is
+ * accepted for any bound, because a repeatable sweep would stop it early too. */
 static bool keep_known(sweep *s, job *made)
 {
     const double any_bound = 1e-300;
@@ -246,7 +255,7 @@ static bool keep_known(sweep *s, job *made)
     return made->found;
 }
 
-/* Reuses a sample from the store. Returns false if the store has none that can be reused. */
+/* Reuses a sample from the store for the job. Returns false if the store has no sample that can be reused. */
 static bool add_known(sweep *s, const job *made, kiln_status *ended, kiln_error **error)
 {
     kiln_status status;
@@ -260,7 +269,7 @@ static bool add_known(sweep *s, const job *made, kiln_status *ended, kiln_error 
     return true;
 }
 
-/* ---- a lost context ---- */
+/* ---- replacing a lost context ---- */
 
 static kiln_status open_shared(sweep *s, kiln_error **error)
 {
@@ -269,8 +278,9 @@ static kiln_status open_shared(sweep *s, kiln_error **error)
     return s->options->verify_size_set ? kiln__shared_open(s->engine, s->spec, &s->small, error) : KILN_OK;
 }
 
-/* Continues after a fault, which destroys the context and everything on the device. On the simulated device, if the
- * engine owns the context, creates a new context. On a GPU only a new process could continue, so the sweep ends. */
+/* Continues the sweep after a fault, which destroys the context and everything on the device. On the simulated device,
+ * creates a new context if the engine owns the context. On a GPU only a new process could continue, so the sweep
+ * ends. */
 static kiln_status recover(sweep *s, kiln_error *why, kiln_error **error)
 {
     kiln_engine *engine = s->engine;
@@ -288,7 +298,7 @@ static kiln_status recover(sweep *s, kiln_error *why, kiln_error **error)
     return open_shared(s, error);
 }
 
-/* ---- drawing configurations, starting their compiles ---- */
+/* ---- drawing configurations and starting their compiles ---- */
 
 static void forget(job *taken)
 {
@@ -298,10 +308,10 @@ static void forget(job *taken)
     *taken = (job){0};
 }
 
-/* Makes the job of a choice: its sample, its configuration and its code, which is not compiled yet. If the store has
- * the sample, counts it and sets *known; in a repeatable sweep sets `found` of the job instead. If the configuration is
- * invalid, *failed and *why tell why, and the sweep goes on. The return value is an error of the sweep. The job keeps
- * configuration and code only if the sample has to be made. */
+/* Makes the job of a choice, with its sample, its configuration and its code. The code is not compiled yet. If the
+ * store has the sample, counts it and sets *known. In a repeatable sweep sets `found` of the job instead. If the
+ * configuration is invalid, *failed and *why get the reason, and the sweep continues. The return value is an error that
+ * ends the sweep. The job keeps configuration and code only if the sweep has to make the sample. */
 static kiln_status look_up(sweep *s, const kiln_choice *choice, job *made, bool *known, kiln_status *failed,
                            kiln_error **why, kiln_error **error)
 {
@@ -328,13 +338,14 @@ static kiln_status look_up(sweep *s, const kiln_choice *choice, job *made, bool 
     return lost != KILN_OK ? lost : ended;
 }
 
-/* Gives a search that learns its first knowledge: the estimates if the caller asks for them, otherwise times from other
- * devices and sizes, and then the stored samples of its space. A stored sample that does not fit this sweep is dropped,
- * and the search may propose its configuration again. A repeatable sweep skips all this. */
+/* Gives a search that learns its first knowledge. First come the estimates if the caller asks for them, otherwise times
+ * from other devices and sizes. Then come the stored samples of its space. If a stored sample does not fit this sweep,
+ * the function drops it, and the search may propose its configuration again. In a repeatable sweep the function does
+ * nothing. */
 static kiln_status recall(sweep *s, kiln_error **error)
 {
     kiln_status status = KILN_OK, failed;
-    if (s->repeatable) /* samples that the store got meanwhile must not change the path of the search */
+    if (s->repeatable) /* samples that other sweeps have stored must not change the path of this search */
         return KILN_OK;
     size_t estimates = 0;
     const kiln__asker watch = {wants_end, s};
@@ -353,7 +364,9 @@ static kiln_status recall(sweep *s, kiln_error **error)
         if (status != KILN_OK || !choice.variant)
             break;
         status = look_up(s, &choice, &made, &known, &failed, &why, error);
-        s->budget.stale = 0; /* stored samples come best first, so later ones are no sign of a stale search */
+        /* the stored samples begin with the best, so the later samples do not mean that the search no longer
+         * improves */
+        s->budget.stale = 0;
         if (status != KILN_OK || known)
             continue;
         kiln__tune_source_drop(s->source, made.ticket);
@@ -363,9 +376,10 @@ static kiln_status recall(sweep *s, kiln_error **error)
     return status;
 }
 
-/* Takes one configuration from the source. Afterwards it is counted, or it is a job at the end of the queue, or the
- * source is drained and `end` of the budget says why. A configuration that cannot be compiled becomes a failed sample.
- * The sweep ends only for errors that every configuration would have, and for a source that cannot be read. */
+/* Takes one configuration from the source. Then the configuration is counted, or it is a job at the end of the queue.
+ * If the source has no more configurations, `end` of the budget has the reason. If a configuration cannot be compiled,
+ * it becomes a failed sample. The function ends the sweep only for an error that every configuration would have, or for
+ * a source that cannot be read. */
 static kiln_status draw(sweep *s, kiln_error **error)
 {
     uint64_t most = s->options->max_configurations;
@@ -382,7 +396,7 @@ static kiln_status draw(sweep *s, kiln_error **error)
                         : kiln__tune_source_gave_up(s->source) ? KILN_END_SEARCHED
                                                                : KILN_END_ALL;
         if (s->budget.end == KILN_END_SEARCHED)
-            kiln__budget_over(&s->budget); /* the search has used up the rest of the time */
+            kiln__budget_over(&s->budget); /* finding the configuration has used up the rest of the time */
         return KILN_OK;
     }
     kiln_error *why = NULL;
@@ -404,8 +418,7 @@ static kiln_status draw(sweep *s, kiln_error **error)
         s->ahead = kiln__code_goes_together(made.code) ? s->together : s->ahead;
         status = kiln__code_begin(made.code, &why);
     }
-    s->tuning->totals.compile_seconds +=
-        kiln__seconds_since(start); /* reading the cache takes time of the runner too */
+    s->tuning->totals.compile_seconds += kiln__seconds_since(start); /* a runner's read of the cache takes time too */
     if (status == KILN_OK) {
         s->jobs[s->count++] = made;
         return KILN_OK;
@@ -429,8 +442,8 @@ static bool is_flying(const sweep *s)
     return false;
 }
 
-/* Tells whether the sweep is over. If the time of a sweep is shorter than its first compile, the sweep continues until
- * it has made one sample. So the same command makes progress each time. */
+/* Tells whether one of the sweep's limits is reached. If the time limit of a sweep is shorter than its first compile,
+ * the sweep continues until it has made one sample. So each run of the same command makes progress. */
 static bool is_over(sweep *s)
 {
     if (!kiln__budget_over(&s->budget))
@@ -439,7 +452,7 @@ static bool is_over(sweep *s)
     return s->budget.end != KILN_END_SECONDS || s->fresh > 0 || (s->drained && idle);
 }
 
-/* Returns the number of jobs that have no answer yet, queued and measured. */
+/* Returns the number of jobs without an answer, both queued jobs and jobs that are measured. */
 static size_t count_open(const sweep *s)
 {
     size_t open = s->count;
@@ -448,23 +461,24 @@ static size_t count_open(const sweep *s)
     return open;
 }
 
-/* Tells whether the first measurement waits for the code of the oldest job, because that configuration is known to be
- * good. Codes that compile faster may be a thousand times slower, and under a short limit the first sample may be the
- * only one. */
+/* Tells whether the first measurement waits for the code of the oldest job, because its configuration is known to be
+ * good. Another configuration whose code compiles faster may run a thousand times slower. Under a short limit the first
+ * sample may be the only sample. */
 static bool awaits_known(const sweep *s)
 {
     return s->tuning->totals.configurations == 0 && !is_flying(s) && kiln__tune_source_begins_known(s->source);
 }
 
-/* Tells whether another configuration shall be drawn now. The limit is the length of the queue. A repeatable sweep
- * counts open jobs instead, because their number must not depend on times. A search that learns is asked only until
- * each device has a job and one more is ready: its proposals are better after more answers. While the first measurement
- * waits for one code, half of the workers stay idle: side by side, NVRTC's compiles take up to twice as long. */
+/* Tells whether the sweep shall draw another configuration now. The length of the queue is limited. In a repeatable
+ * sweep the number of open jobs is limited instead, because this number must not depend on times. A search that learns
+ * is asked only until each device has a job and one more job is ready, because its proposals are better after more
+ * answers. While the first measurement waits for one code, half of the workers stay idle, because NVRTC's compiles take
+ * up to twice as long side by side. */
 static bool wants_more(sweep *s)
 {
     if (s->drained || s->alone || s->count >= s->ahead || is_over(s))
         return false;
-    if (kiln__budget_over(&s->budget)) /* only the first sample is still needed */
+    if (kiln__budget_over(&s->budget)) /* the limit is reached, and only the first sample is still needed */
         return count_open(s) == 0;
     if (s->repeatable)
         return count_open(s) < AHEAD_REPEATABLE;
@@ -480,12 +494,12 @@ static bool wants_more(sweep *s)
     return known < enough;
 }
 
-/* ---- jobs that are ready to be measured ---- */
+/* ---- taking jobs that are ready to be measured ---- */
 
-/* Returns the oldest job whose code is ready, or `count` if there is none yet. */
+/* Returns the index of the oldest job whose code is ready, or `count` if no code is ready yet. */
 static size_t find_ready(const sweep *s)
 {
-    /* so that findings, or the answers to the search, come in the same order every time */
+    /* takes jobs in order, so that findings, or the answers to the search, come in the same order every time */
     bool ordered = s->run.flags & KILN_RUN_CHECK || s->repeatable || awaits_known(s);
     for (size_t i = 0; i < (ordered && s->count ? 1 : s->count); i++)
         if (is_ready(&s->jobs[i]))
@@ -494,7 +508,8 @@ static size_t find_ready(const sweep *s)
 }
 
 /* Takes the job number `index` and its compiled code from the queue. If *taken has no sample afterwards, there is
- * nothing to measure: the compile failed or the store had the sample, and the sample was counted, or the sweep ends. */
+ * nothing to measure. Then the compile failed or the store had the sample, and the sample was counted, or the sweep
+ * ends. */
 static kiln_status take_job(sweep *s, size_t index, job *taken, kiln_error **error)
 {
     *taken = s->jobs[index];
@@ -506,7 +521,7 @@ static kiln_status take_job(sweep *s, size_t index, job *taken, kiln_error **err
         forget(taken);
         return more ? counted : interrupted(s, error);
     }
-    if (!taken->code) /* the code was taken before */
+    if (!taken->code) /* the code of the job was taken before */
         return KILN_OK;
     kiln_tuning_totals *totals = &s->tuning->totals;
     kiln_error *why = NULL;
@@ -515,7 +530,7 @@ static kiln_status take_job(sweep *s, size_t index, job *taken, kiln_error **err
     taken->code = NULL;
     totals->compile_seconds += kiln__seconds_since(begin);
     bool hit = status == KILN_OK && taken->made.from_cache;
-    if (status != KILN_OK && !report(s, NULL)) { /* Ctrl-C also ends the workers, so this is not a failed compile */
+    if (status != KILN_OK && !report(s, NULL)) { /* Ctrl-C also ends the workers, so the compile has not failed */
         forget(taken);
         kiln_error_free(why);
         return interrupted(s, error);
@@ -535,7 +550,7 @@ static kiln_status take_job(sweep *s, size_t index, job *taken, kiln_error **err
     return status;
 }
 
-/* Completes the result of a measured sample, counts it and forgets the job. Takes ownership of `why`. */
+/* Completes the result of a measured sample, counts the sample and forgets the job. Takes ownership of `why`. */
 static kiln_status finish(sweep *s, job *done, kiln_status status, kiln_error *why, kiln_error **error)
 {
     kiln_result *result = kiln__tuning_result(done->sample);
@@ -549,10 +564,10 @@ static kiln_status finish(sweep *s, job *done, kiln_status status, kiln_error *w
     return add(s, &counted, status, why, error);
 }
 
-/* ---- measuring here ---- */
+/* ---- measuring in this process ---- */
 
-/* Runs a plan and sets *result. If the answer was verified at the smaller sizes, *result holds that verdict before the
- * call and keeps it. */
+/* Runs a plan and sets *result. If the answer was verified at the smaller sizes, *result already has the verdict, and
+ * keeps it. */
 static kiln_status run_plan(sweep *s, kiln_plan *plan, const kiln_run_options *how, kiln_result *result,
                             kiln_error **error)
 {
@@ -565,14 +580,14 @@ static kiln_status run_plan(sweep *s, kiln_plan *plan, const kiln_run_options *h
     return status == KILN_OK ? kiln__recorder_note(s->recorder, plan, error) : status;
 }
 
-/* The plan takes ownership of the code. */
+/* Makes a plan of the job's code, and runs it. The plan takes ownership of the code. */
 static kiln_status run_code(sweep *s, job *taken, const kiln__trial *trial, kiln_result *result, kiln_error **error)
 {
     kiln_plan *plan = NULL;
     kiln__code code = taken->made;
     taken->made = (kiln__code){.from_cache = code.from_cache, .compile_ns = code.compile_ns};
     kiln_status status = kiln__plan_make(s->engine, taken->config, &code, &plan, error);
-    taken->config = NULL; /* owned by the plan, also after a failure */
+    taken->config = NULL; /* the plan owns the configuration, also after a failure */
     if (status == KILN_OK) {
         kiln__plan_share(plan, s->shared);
         kiln__plan_answer(plan, trial->answer);
@@ -585,16 +600,16 @@ static kiln_status run_code(sweep *s, job *taken, const kiln__trial *trial, kiln
     return status;
 }
 
-/* Tells whether a run may have run only a few blocks of each kernel, as an estimate does if nobody looks at the
- * results. A kernel may then fault because an earlier kernel wrote only a part of its addresses. So if such a run
- * faults, the caller runs the sample once more with all blocks, in a new context. */
+/* Tells whether a run may run only a few blocks of each kernel. An estimate does so if nobody looks at the results. A
+ * kernel may then fault because an earlier kernel wrote only a part of its addresses. So if such a run faults, the
+ * caller runs the sample once more with all blocks, in a new context. */
 static bool may_be_of_parts(const sweep *s)
 {
     const kiln__simulator *simulator = s->engine->driver.simulator;
     return simulator && simulator->has_model() && (s->small || s->run.flags & KILN_RUN_NO_VERIFY);
 }
 
-/* Runs a sample again with all blocks, in a plan made anew: the first plan took the job's code and configuration. */
+/* Runs a sample again with all blocks, in a new plan. The first plan took the job's code and configuration. */
 static kiln_status run_whole(sweep *s, const job *taken, const kiln__trial *trial, kiln_result *result,
                              kiln_error **error)
 {
@@ -624,9 +639,10 @@ static bool is_lost(kiln_status status, const kiln_error *why)
     return status != KILN_OK && kiln__driver_is_sticky((CUresult)kiln_error_cuda(why));
 }
 
-/* Measures a job in this process, and counts it. If a fault lost the context, creates a new one for the next sample
- * (recover). A fault of an estimate that ran only some blocks is first tried again with all blocks (run_whole). Ends
- * the sweep for a fatal error, a request to stop, a kernel that does not end, and a context that cannot be replaced. */
+/* Measures a job in this process, and counts its sample. If a fault destroyed the context, creates a new context for
+ * the next sample (recover). If the fault happened in an estimate that ran only some blocks, first runs the sample
+ * again with all blocks (run_whole). Ends the sweep for a fatal error, a request to stop, a kernel that does not end,
+ * and a context that cannot be replaced. */
 static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
 {
     kiln_error *why = NULL, *lost_why = NULL;
@@ -650,7 +666,7 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
         pass_on(why, error);
         return status;
     }
-    if (status == KILN_ERROR_INTERRUPTED) { /* options.run->stop, during a sample */
+    if (status == KILN_ERROR_INTERRUPTED) { /* the caller set options.run->stop during a sample */
         forget(taken);
         kiln_error_free(why);
         return interrupted(s, error);
@@ -672,7 +688,7 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
     return status;
 }
 
-/* Measures a job that is ready, or waits a short time for the oldest job. */
+/* Measures a job that is ready. If no job is ready, waits a short time for the oldest job. */
 static kiln_status measure_here(sweep *s, kiln_error **error)
 {
     size_t ready = find_ready(s);
@@ -689,7 +705,7 @@ static kiln_status measure_here(sweep *s, kiln_error **error)
     return status == KILN_OK && taken.sample ? run_here(s, &taken, error) : status;
 }
 
-/* ---- measuring in other processes ---- */
+/* ---- measuring in runner processes ---- */
 
 /* Handles a device that can no longer measure: puts its job back at the front of the queue for the other devices. If
  * there is no other device, or if memory ran out, the sweep ends. */
@@ -714,7 +730,7 @@ static kiln_status let_go(sweep *s, size_t place, kiln_status status, kiln_error
     return KILN_OK;
 }
 
-/* Steps each runner, and counts finished samples. */
+/* Steps the state machine of each runner, and counts the samples that have finished. */
 static kiln_status step_crew(sweep *s, kiln_error **error)
 {
     kiln_status status = KILN_OK;
@@ -731,8 +747,8 @@ static kiln_status step_crew(sweep *s, kiln_error **error)
     return status;
 }
 
-/* Gives a job to an idle runner. With `verify_size_set`, first makes the code at the smaller sizes, which may take a
- * whole compile. If that code cannot be made, the sample fails. */
+/* Gives a job to a runner that is idle. With `verify_size_set`, the function first makes the code at the smaller sizes,
+ * which may take a whole compile. If the code at the smaller sizes cannot be made, the sample fails. */
 static kiln_status begin_job(sweep *s, kiln__runner *runner, job *flying, kiln_error **error)
 {
     kiln__code small = {0};
@@ -752,7 +768,7 @@ static kiln_status begin_job(sweep *s, kiln__runner *runner, job *flying, kiln_e
     return status;
 }
 
-/* Gives ready jobs to idle runners. Sets *idle to the number of runners that stay idle. */
+/* Gives jobs that are ready to runners that are idle. Sets *idle to the number of runners that stay idle. */
 static kiln_status feed_crew(sweep *s, bool more, size_t *idle, kiln_error **error)
 {
     *idle = 0;
@@ -776,8 +792,8 @@ static kiln_status feed_crew(sweep *s, bool more, size_t *idle, kiln_error **err
     return KILN_OK;
 }
 
-/* Sleeps until a runner needs attention. If a runner is idle or a retry waits for running compiles, a compile that ends
- * wakes the sweep too. The sleep is limited, so that the callback is called often enough. */
+/* Sleeps until a runner needs attention. If a runner is idle, or a retry waits for running compiles, the end of a
+ * compile also wakes the sweep. The sleep is limited, so that the callback is called often enough. */
 static void await_crew(sweep *s, size_t idle)
 {
     uint64_t start = kiln__now_ns();
@@ -787,9 +803,10 @@ static void await_crew(sweep *s, size_t idle)
         s->tuning->totals.compile_seconds += kiln__seconds_since(start);
 }
 
-/* ---- the finals: on one device ---- */
+/* ---- the finals, which run on one device ---- */
 
-/* Returns the place of the first device that can still measure: all finals run there, so that their times compare. */
+/* Returns the place of the first device that can still measure. All finals run on this device, so that their times can
+ * be compared. */
 static size_t finals_place(const sweep *s)
 {
     size_t place = 0;
@@ -819,7 +836,7 @@ static kiln_status measure_again(void *user, const kiln_sample *sample, const ki
         return interrupted(s, error);
     kiln_status status = prepare_again(s, sample, &again, error);
     kiln__code_job *code = again.code;
-    again.code = NULL; /* both functions free the code on failure */
+    again.code = NULL; /* both functions free the code if they fail */
     if (status == KILN_OK && (status = kiln__code_begin(code, error)) == KILN_OK)
         status = kiln__code_take(code, &again.made, error);
     *ends = is_fatal(status);
@@ -836,8 +853,8 @@ static kiln_status measure_again(void *user, const kiln_sample *sample, const ki
     return status;
 }
 
-/* Writes a sample over its row in the store, with new times, or with the stored ones if `times` is NULL. If it cannot
- * be written, the old row stays, and the log says why. */
+/* Writes a sample over its row in the store, with new times. If `times` is NULL, the row keeps its stored times. If the
+ * sample cannot be written, the old row stays, and the log has the reason. */
 static void keep_again(void *user, const kiln_sample *sample, const double *times, size_t count, const kiln_error *why)
 {
     sweep *s = user;
@@ -882,10 +899,11 @@ static kiln_status hold_finals(sweep *s, kiln_error **error)
 
 /* ---- the whole sweep ---- */
 
-/* Measures with runner processes until no job is left and no more are wanted. One thread serves all runners, so no step
- * here waits except await_crew(), and begin_job() with `verify_size_set`: it waits for the code at the smaller sizes,
- * unless the cache has that code. Each turn steps the runners, gives ready jobs to idle ones, and then draws one job or
- * sleeps. When the time is over, running samples are awaited, and queued jobs are not begun. */
+/* Measures with runner processes until no job is left and no more jobs are wanted. One thread serves all runners, so
+ * only two functions here may wait. One is await_crew(). The other is begin_job() with `verify_size_set`, because it
+ * waits for the code at the smaller sizes unless the cache has this code. Each round steps the runners, gives ready
+ * jobs to idle runners, and then draws one job or sleeps. When the time is over, the function waits for running
+ * samples, and begins no queued jobs. */
 static kiln_status run_with_crew(sweep *s, kiln_error **error)
 {
     kiln_status status = KILN_OK;
@@ -894,14 +912,15 @@ static kiln_status run_with_crew(sweep *s, kiln_error **error)
         bool late = kiln__now_ns() - s->ticked >= TICK_NS;
         if (late && !report(s, NULL))
             return interrupted(s, error);
-        if (s->repeatable && wants_more(s)) { /* all questions are asked before the next answer is given */
+        /* draws all jobs that it may draw before the search gets the next answer */
+        if (s->repeatable && wants_more(s)) {
             status = draw(s, error);
             continue;
         }
         status = step_crew(s, error);
-        const bool more = !is_over(s); /* is_over() counts the samples that have just ended */
+        const bool more = !is_over(s); /* is_over() also counts the samples that have just ended */
         s->alone = kiln__crew_alone(s->crew);
-        if (status == KILN_OK) /* running work is awaited when the time is over */
+        if (status == KILN_OK) /* when the time is over, waits for running samples */
             status = feed_crew(s, more && !s->alone, &idle, error);
         if (status != KILN_OK)
             break;
@@ -915,7 +934,7 @@ static kiln_status run_with_crew(sweep *s, kiln_error **error)
     return status;
 }
 
-/* Measures in this process: draws jobs until the queue is full or the oldest is ready, then measures one. */
+/* Measures in this process. Draws jobs until the queue is full or the oldest job is ready, then measures one job. */
 static kiln_status run_alone(sweep *s, kiln_error **error)
 {
     kiln_status status = KILN_OK;
@@ -925,7 +944,8 @@ static kiln_status run_alone(sweep *s, kiln_error **error)
             return interrupted(s, error);
         if (wants_more(s)) {
             status = draw(s, error);
-            /* Filling the window before the first run would leave the device idle if everything is cached. */
+            /* If all codes are in the cache, filling the queue before the first run would only leave the device
+             * idle. */
             if (status != KILN_OK || s->count == 0 || s->repeatable ||
                 (s->count < s->ahead && s->jobs[0].code && !kiln__code_done(s->jobs[0].code)))
                 continue;
@@ -937,15 +957,15 @@ static kiln_status run_alone(sweep *s, kiln_error **error)
     return status;
 }
 
-/* Tells whether the sweep must measure in other processes. If these processes cannot be started, such a sweep ends. */
+/* Tells whether the sweep must measure in runner processes. If these processes cannot be started, the sweep ends. */
 static bool needs_crew(const sweep *s)
 {
     return s->options->device_count > 0 || s->engine->ranks || s->options->isolation == KILN_ISOLATE_ALWAYS ||
            (kiln__sandbox_wanted(s->engine) && s->engine->flags & KILN_SANDBOX_REQUIRED);
 }
 
-/* Handles runner processes that could not be started. The sweep then measures in this process, and the log says so. If
- * the sweep needs the runner processes, or if the failure is fatal, the sweep ends with `why`. Takes ownership of
+/* Handles runner processes that could not be started. The sweep then measures in this process, and logs this. If the
+ * sweep must measure in runner processes, or if the failure is fatal, the sweep ends with `why`. Takes ownership of
  * `why`. */
 static kiln_status go_without_crew(sweep *s, kiln_status status, kiln_error *why, kiln_error **error)
 {
@@ -959,8 +979,8 @@ static kiln_status go_without_crew(sweep *s, kiln_status status, kiln_error *why
     }
     if (kiln__sandbox_wanted(engine)) {
         kiln__logf(&engine->log, KILN_LOG_WARNING, "kernels run without a sandbox: %s", kiln_error_message(why));
-        engine->sandboxed = true; /* so that kiln_plan_run() does not try to enter a sandbox in this process */
-    } else {                      /* a GPU that takes one process at a time is in use by this process */
+        engine->sandboxed = true; /* keeps kiln_plan_run() from entering a sandbox in this process */
+    } else {                      /* if the GPU takes only one process at a time, this process already uses it */
         kiln__logf(&engine->log, KILN_LOG_WARNING, "%s, so a kernel that faults ends this sweep",
                    kiln_error_message(why));
     }
@@ -968,9 +988,9 @@ static kiln_status go_without_crew(sweep *s, kiln_status status, kiln_error *why
     return KILN_OK;
 }
 
-/* Starts runner processes, if the options, the device or a sandbox require them. They open their devices while the
- * sweep begins compiles; await_crew_open() waits for them. A sweep on the simulated device that runs host functions of
- * the application cannot have a sandbox. */
+/* Starts runner processes if the options, the device or a sandbox require them. The runner processes open their devices
+ * while the sweep begins compiles. The function await_crew_open() waits for them. If a sweep on the simulated device
+ * runs host functions of the application, it cannot have a sandbox. */
 static kiln_status start_crew(sweep *s, kiln_error **error)
 {
     kiln_engine *engine = s->engine;
@@ -992,8 +1012,8 @@ static kiln_status start_crew(sweep *s, kiln_error **error)
 }
 
 /* Waits until the runner processes have opened their devices, and starts compiles meanwhile. As soon as one compiled
- * configuration is ready, draws no further configurations, because a search that learns proposes better with answers.
- * If the runner processes cannot be opened, calls go_without_crew(). */
+ * configuration is ready, the function draws no further configurations, because a search that learns proposes better
+ * configurations after answers. If the runner processes cannot be opened, calls go_without_crew(). */
 static kiln_status await_crew_open(sweep *s, kiln_error **error)
 {
     for (bool ready = false; !ready;) {
@@ -1023,8 +1043,8 @@ static kiln_status run_sweep(sweep *s, kiln_error **error)
     return s->crew ? run_with_crew(s, error) : run_alone(s, error);
 }
 
-/* Finds the devices, and copies their labels: samples point to the labels, and live longer than the engine and the
- * ranks. */
+/* Finds the devices of the sweep, and copies their labels. Samples point to the labels, and live longer than the engine
+ * and the ranks. */
 static kiln_status open_sites(sweep *s, kiln_error **error)
 {
     kiln__arena *arena = &s->tuning->arena;
@@ -1035,9 +1055,9 @@ static kiln_status open_sites(sweep *s, kiln_error **error)
     return s->flying && !arena->failed ? KILN_OK : kiln__fail_memory(error);
 }
 
-/* Opens everything that the sweep needs, in the order in which each part needs the earlier ones. After a failure the
- * caller calls close_sweep(), which accepts a half-open sweep, and frees the tuning. The runner processes come last:
- * they start only if all names and options are right. */
+/* Opens everything that the sweep needs. Each object is opened after the objects that it needs. After a failure the
+ * caller frees the tuning and calls close_sweep(), which accepts a sweep that is only partly open. The runner processes
+ * come last, so that they start only if all names and options are right. */
 static kiln_status open_sweep(sweep *s, kiln_error **error)
 {
     kiln_engine *engine = s->engine;
@@ -1085,9 +1105,9 @@ static kiln_status open_sweep(sweep *s, kiln_error **error)
     return status;
 }
 
-/* Frees the jobs that were not measured. The cache keeps the code that is compiled. If the time limit ended the sweep,
- * it also gets the code of the compiles that have begun, so that the same command later continues from there. After an
- * error or a request to stop nothing is kept. */
+/* Frees the jobs that were not measured. The cache keeps the code of these jobs if it is compiled. If the time limit
+ * ended the sweep, the cache also gets the code of the compiles that have begun. So the same command can later continue
+ * with this code. After an error or a request to stop, the compiles that have begun are cancelled. */
 static void leave_jobs(sweep *s)
 {
     const kiln_end end = s->tuning ? s->tuning->totals.end : KILN_END_EARLY;
@@ -1102,7 +1122,7 @@ static void leave_jobs(sweep *s)
 
 static void close_sweep(sweep *s)
 {
-    kiln__crew_close(s->crew); /* closed first, so that no process measures any more */
+    kiln__crew_close(s->crew); /* closes the runner processes first, so that no process measures any more */
     leave_jobs(s);
     for (size_t i = 0; i < s->flying_count; i++)
         forget(&s->flying[i]);
@@ -1115,10 +1135,10 @@ static void close_sweep(sweep *s)
     kiln__free(s->engine->mem, s->jobs);
 }
 
-/* Runs the sweep. The caller, kiln_tune(), adds the rule that a sweep without any success fails. *tuning is set at the
- * end, after the finals and the ranking. It is also set if the sweep ended with an error, so that the caller gets the
- * samples made so far. Ranking, front and store are finished in that case too; the finals are skipped. *tuning stays
- * unset if the sweep, or its runner processes, could not be opened. */
+/* Runs the sweep. The caller, kiln_tune(), adds the rule that a sweep without any success fails. Sets *tuning at the
+ * end, after the finals and the ranking. Also sets *tuning if an error ended the sweep, so that the caller gets the
+ * samples made so far. In that case too, ranking, front and store are finished, but there are no finals. If the sweep
+ * or its runner processes could not be opened, *tuning stays unset. */
 kiln_status kiln__tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *given, kiln_tuning **tuning,
                        kiln_error **error)
 {
@@ -1128,7 +1148,8 @@ kiln_status kiln__tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tu
     s.run.sample_timeout = options.sample_timeout != 0 ? options.sample_timeout : s.run.sample_timeout;
     options.sample_timeout = s.run.sample_timeout;
     KILN__TRY(kiln__split_check(engine, spec, &options, error));
-    /* Other processes and models take the same sizes: their devices may have another default. */
+    /* Writes the sizes into the options, because the devices of other processes and of models may have other
+     * defaults. */
     KILN__TRY(kiln__engine_device(engine, error));
     if (!options.size_set)
         options.size_set = kiln__config_size_set(engine, spec, NULL)->name;
@@ -1167,8 +1188,8 @@ kiln_status kiln__tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tu
     return status;
 }
 
-/* If all samples failed with one status, fails with that status. If their statuses differ, there are several reasons,
- * and the samples tell them; then the sweep does not fail. */
+/* If all samples failed with the same status, fails with this status. If their statuses differ, the function does not
+ * fail, because the samples tell the different reasons. */
 static kiln_status check_one_worked(const kiln_engine *engine, const kiln_tuning *tuning, kiln_error **error)
 {
     const size_t count = kiln_tuning_count(tuning);

@@ -1,4 +1,4 @@
-/* tuning.c - the outcome of a sweep: the ranked samples, and the totals. */
+/* tuning.c - the outcome of a sweep: the ranked samples, and the totals (kiln_tuning). */
 #include <stdlib.h>
 
 #include "tuning_internal.h"
@@ -21,7 +21,8 @@ void kiln_tuning_free(kiln_tuning *tuning)
 {
     if (!tuning)
         return;
-    kiln_allocator copy = tuning->mem_copy; /* a copy, because the tuning holds the allocator, and is freed last */
+    /* a copy of the allocator, because the tuning contains the allocator and is freed last */
+    kiln_allocator copy = tuning->mem_copy;
     const kiln_allocator *mem = tuning->mem ? &copy : NULL;
     kiln__free(mem, tuning->samples);
     kiln__arena_free(&tuning->arena);
@@ -64,11 +65,11 @@ const kiln_setting *kiln_tuning_size(const kiln_tuning *tuning, size_t number)
 }
 
 typedef struct drawn {
-    kiln_sample sample; /* the first member, because callers see this part */
-    kiln_result result; /* the result that `result` of the sample points to */
-    uint64_t order;     /* number in the order in which the space gave it */
+    kiln_sample sample; /* the public part of a sample, which callers see; it must be the first member */
+    kiln_result result; /* the result to which `result` of the sample points */
+    uint64_t order;     /* the position of the configuration in the order in which the space gave it */
     bool finalist, by_value;
-    double value; /* the value for the ranking, if by_value is set; the smallest value is the best */
+    double value; /* the value for the ranking if by_value is set; a smaller value is better */
     const double *rounds;
     size_t round_count;
 } drawn;
@@ -99,16 +100,17 @@ void kiln__tuning_set_value(kiln_sample *sample, double value)
     ((drawn *)sample)->value = value;
 }
 
-/* Returns the value for the ranking. The time is read when it is needed, because the finals change it. */
+/* Returns the value of a sample for the ranking. The function reads the time of the sample at each call, because the
+ * finals change it. */
 static double value_of(const kiln_sample *sample)
 {
     const drawn *made = (const drawn *)sample;
     return made->by_value ? made->value : kiln__result_seconds(sample->result);
 }
 
-/* Tells whether the sample has a time of the device. On a device that estimates, a sample without an estimate has
- * only the interpreter's wall time, which says nothing about the device. Such a sample is ranked behind all samples
- * with a time. */
+/* Tells whether the sample has a time that says something about the device. On a device that estimates, a sample
+ * without an estimate has only the interpreter's wall time, which says nothing about the device. Such a sample is
+ * ranked behind all samples that have an estimate. */
 static bool is_timed(const kiln_sample *sample)
 {
     return sample->status == KILN_OK && (sample->result->measured || sample->result->estimated);
@@ -144,7 +146,7 @@ bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status stat
 
 static int compare(const void *left, const void *right);
 
-/* Returns the contender that is first in the ranking, or NULL if none was successful. */
+/* Returns the contender that is first in the ranking, or NULL if no contender was successful. */
 static const kiln_sample *find_best(const kiln_tuning *tuning)
 {
     kiln_sample *best = NULL;
@@ -191,7 +193,8 @@ void kiln__tuning_mark(kiln_sample *sample, bool tied)
     sample->tied = tied;
 }
 
-/* Equal samples are ranked in the order of the space, independent of the times of their compiles. */
+/* Compares two samples for the ranking. Equal samples stay in the order of the space, so that the ranking does not
+ * depend on the times of compiles. */
 static int compare(const void *left, const void *right)
 {
     const kiln_sample *a = *(kiln_sample *const *)left, *b = *(kiln_sample *const *)right;

@@ -5,9 +5,9 @@
  * runs for the first time, and again when it runs for the first time after a second thread ran any block.
  *
  * Each copy of this file, in a program or a shared library, writes one file to the folder that the variable KILN_COVER names.
- * The first 4096 bytes have the path of the program or library. 64-bit words follow. The first word counts the others. Each
- * further word is the offset of a block, with the bit SEVERAL. The words are in a shared mapping, because signals end many
- * processes of the tests. A forked process continues the file of its parent. */
+ * The first 4096 bytes have the path of the program or library. 64-bit words follow. The first word is the number of
+ * the words that follow. Each further word is the offset of a block, with the bit SEVERAL. The words are in a shared
+ * mapping, because signals end many processes of the tests. A forked process continues the file of its parent. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
@@ -32,8 +32,6 @@ static pthread_t first;
 static bool several;
 
 void __sanitizer_cov_trace_pc(void);
-__attribute__((weak)) void __sanitizer_cov_trace_cmpf(float a, float b);
-__attribute__((weak)) void __sanitizer_cov_trace_cmpd(double a, double b);
 
 static int find_module(struct dl_phdr_info *info, size_t size, void *name)
 {
@@ -94,16 +92,4 @@ void __sanitizer_cov_trace_pc(void)
     const uint64_t place = __atomic_add_fetch(words, 1, __ATOMIC_RELAXED);
     if (place < WORDS)
         words[place] = (uint64_t)(pc - base) | (several ? SEVERAL : 0);
-}
-
-/* gcc also calls these two functions where it compares floating-point numbers. They do nothing. */
-void __sanitizer_cov_trace_cmpf(float a, float b)
-{
-    (void)a;
-    (void)b;
-}
-void __sanitizer_cov_trace_cmpd(double a, double b)
-{
-    (void)a;
-    (void)b;
 }

@@ -276,8 +276,10 @@ static void check_all_endless(void)
 {
     static const char late[] = "finding its #include lines takes too long";
     check_endless("// include\n", "#/*\n", late);
-    check_endless("// include\n", "\f", late);
     check_endless("// include\n", "\\\n", late);
+    if (CHECK_SANITIZER[0]) /* each text is read up to the limit, and a sanitizer takes two seconds for that */
+        return;
+    check_endless("// include\n", "\f", late);
     check_endless("// include\n", "i\\\n", late);
     check_endless("// include\n", "__has_include/*", late);
     check_endless("// include\n", "_\\\n", late);

@@ -7,7 +7,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { COUNTERS = 1 << 14 };         /* no target reaches more places; further places would share the last counter */
+/* no target reaches more places than this; further places would share the last counter */
+enum { COUNTERS = 1 << 14 };
 enum { CALL = 4, PLACES = 1 << 22 }; /* a call has five bytes, so two places are never in the same four */
 
 static uint8_t counters[COUNTERS];
@@ -20,8 +21,6 @@ extern const char __executable_start; /* from the linker */
 void __sanitizer_cov_8bit_counters_init(uint8_t *begin, uint8_t *end);
 void __sanitizer_cov_pcs_init(const uintptr_t *begin, const uintptr_t *end);
 void __wrap___sanitizer_cov_trace_pc(void);
-void __sanitizer_cov_trace_cmpf(float a, float b);
-void __sanitizer_cov_trace_cmpd(double a, double b);
 
 __attribute__((constructor)) static void give_counters(void)
 {
@@ -44,17 +43,4 @@ void __wrap___sanitizer_cov_trace_pc(void)
         places[counter].address = address;
     }
     counters[counter]++;
-}
-
-/* gcc also calls these two functions where it compares floating-point numbers. They do nothing, because libFuzzer only
- * uses comparisons of integers. */
-void __sanitizer_cov_trace_cmpf(float a, float b)
-{
-    (void)a;
-    (void)b;
-}
-void __sanitizer_cov_trace_cmpd(double a, double b)
-{
-    (void)a;
-    (void)b;
 }

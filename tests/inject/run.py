@@ -129,13 +129,13 @@ def read_table(path):
 
 
 class Slot:
-    """Holds a folder in which the runs take place, one after another."""
+    """Holds a folder in which the runs take place, one after another. The results of undisturbed runs are the same in all
+    slots, so one slot makes them. Then the other slots begin with a copy of its answers of NVRTC."""
 
     def __init__(self, tool, index):
         self.tool, self.root = tool, os.path.join(tool.work, f"slot{index}")
         os.makedirs(os.path.join(self.root, "memo"))
         shutil.copytree(os.path.join(HERE, "spec"), os.path.join(self.root, "spec"))
-        self.baselines, self.prepared, self.filled = {}, None, set()
 
     def path(self, *names):
         return os.path.join(self.root, *names)
@@ -147,9 +147,9 @@ class Slot:
             os.makedirs(self.path(name))
         if os.path.exists(self.path("out.csv")):
             os.unlink(self.path("out.csv"))
-        if scenario.prepared and self.prepared:
+        if scenario.prepared and self.tool.prepared:
             for name in ("cache", "store"):
-                shutil.copytree(os.path.join(self.prepared, name), self.path(name), dirs_exist_ok=True)
+                shutil.copytree(os.path.join(self.tool.prepared, name), self.path(name), dirs_exist_ok=True)
 
     def start(self, scenario, extra=(), **more):
         environment = {key: value for key, value in os.environ.items()
@@ -200,9 +200,10 @@ class Slot:
     def prepare(self, scenario):
         """Returns the samples and files that an undisturbed run leaves. For a prepared scenario, also makes the files
         from which it starts."""
-        if scenario.name in self.baselines:
-            return self.baselines[scenario.name]
-        if scenario.prepared and not self.prepared:
+        baselines = self.tool.baselines
+        if scenario.name in baselines:
+            return baselines[scenario.name]
+        if scenario.prepared and not self.tool.prepared:
             cold = SCENARIOS[0]
             self.clear(cold)
             self.start(cold)
@@ -214,19 +215,19 @@ class Slot:
             kept = self.path("prepared")
             for name in ("cache", "store"):
                 shutil.copytree(self.path(name), os.path.join(kept, name))
-            self.prepared = kept
+            self.tool.prepared = kept
         self.clear(scenario)
-        if scenario.driver not in self.filled: # fills the memo, because a confined worker cannot write it
-            self.filled.add(scenario.driver)
+        if scenario.driver not in self.tool.filled: # fills the memo, because a confined worker cannot write it
+            self.tool.filled.add(scenario.driver)
             self.start(scenario, ("--no-isolate",) if scenario.driver else (), KILN_WORKER="/nonexistent")
         self.clear(scenario)
         code, out, err = self.start(scenario)
         if code != 0:
             raise RuntimeError(f"{scenario.name}: an undisturbed run ends with {code}: {out[-2000:]}{err}")
-        self.baselines[scenario.name] = (self.samples(), self.files("cache", "store"))
-        if not self.baselines[scenario.name][0]:
+        baselines[scenario.name] = (self.samples(), self.files("cache", "store"))
+        if not baselines[scenario.name][0]:
             raise RuntimeError(f"{scenario.name}: an undisturbed run keeps no sample")
-        return self.baselines[scenario.name]
+        return baselines[scenario.name]
 
     def table(self):
         path = self.path("table")
@@ -306,7 +307,8 @@ class Slot:
             wrong.append(f"the run after it ends with {code}: {(out if not err else err)[-400:]!r}")
         elif err.strip():
             wrong.append(f"the run after it says: {err!r}")
-        # A failure that the next sweep tries again is no sample: it has no code, so its key is another one.
+        # A failure that the next sweep tries again is not a sample. It has no code, so its key differs from the key of
+        # a sample.
         samples = [row for row in self.samples() if row[4] == 0 or row[5] or row in want_samples]
         files = self.files("cache", "store")
         if samples != want_samples:
@@ -328,6 +330,7 @@ class Tool:
     def __init__(self, args):
         self.args, self.begun = args, time.monotonic()
         self.work = os.path.realpath(tempfile.mkdtemp(prefix="inject-"))
+        self.baselines, self.prepared, self.filled = {}, None, set()
         prefix = os.path.join(self.work, "prefix")
         subprocess.run(["cmake", "--install", args.build, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
         self.kiln = os.path.join(prefix, "bin", "kiln")
@@ -357,7 +360,7 @@ class Tool:
 
     def plan(self, slot):
         """Returns all cases, by scenario. The most important cases come first."""
-        # these two have every kind of process
+        # these two scenarios have every kind of process
         named = self.args.scenario or (None if self.args.full else ("cold", "driver"))
         scenarios = [s for s in SCENARIOS if not named or s.name in named]
         seen, cases, lost, sites = {}, [], 0, 0
@@ -370,7 +373,7 @@ class Tool:
                     continue
                 if self.args.site and f"{site['key']:x}" not in self.args.site:
                     continue
-                first = not seen.get(site["key"])  # false if an earlier scenario has the same call
+                first = not seen.get(site["key"])  # false if an earlier scenario has this call
                 seen[site["key"]] = True
                 for at, error in enumerate(errors_of(site["kind"])):
                     for nth in sorted({1, site["calls"]}):
@@ -385,7 +388,7 @@ class Tool:
             group = (case.site["kind"], case.site["role"])
             counts[group] = counts.get(group, 0) + 1
             ranked.append((late or at > 0 or last, 0 if self.args.full else counts[group], len(ranked), case))
-        ranked.sort(key=lambda r: r[:3]) # one of each group, another of each, ...
+        ranked.sort(key=lambda r: r[:3]) # takes one of each group, then another one of each group, and so on
         return [r[3] for r in ranked], sites
 
     def name_of(self, module, offset):
@@ -467,6 +470,8 @@ def main():
     try:
         slots = [Slot(tool, i) for i in range(args.jobs)]
         cases, sites = tool.plan(slots[0])
+        for slot in slots[1:]:
+            shutil.copytree(slots[0].path("memo"), slot.path("memo"), dirs_exist_ok=True)
         if args.list:
             for case in cases:
                 print(case)

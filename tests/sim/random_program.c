@@ -1,6 +1,7 @@
-/* random_program [SEED [CALLS]]: four threads make random calls of the driver API, with objects that they share. Other threads
- * destroy the objects meanwhile, or end the contexts. No call may touch memory of an object that has ended: the sanitizers find
- * such accesses. The results of the calls do not matter. */
+/* random_program [SEED [CALLS [pair]]] makes random calls of the driver API in four threads, with objects that the threads
+ * share, on up to four devices. Other threads destroy the objects meanwhile, or end the contexts. No call may touch memory of
+ * an object that has ended: the sanitizers find such accesses. The results of the calls do not matter. With `pair`, two
+ * processes make the calls, and share memory, events and pools. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -9,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "random_program.h"
@@ -34,9 +37,9 @@ const char random_text[] =
     "   call.uni cudaGraphSetConditional, (a, b); }\n"
     " tex.2d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%t, {%i, %i}]; ret;\n}\n";
 
-/* Handles and addresses that all threads use, by the context in which they were made; 0: none. Objects of other contexts
- * are rarely used, because a call with such an object only fails. */
-enum { PLACES = 3 }; /* the primary contexts of two devices; one more context */
+/* The table has the handles and addresses that all threads use, by the context in which they were made. 0 is a free
+ * slot. A thread rarely uses objects of other contexts, because a call with such an object only fails. */
+enum { OTHER = DEVICES, PLACES }; /* the primary contexts of the devices, and one more context */
 static _Atomic uint64_t table[PLACES][KINDS][SLOTS];
 static _Atomic uint64_t
     execs[PLACES][KINDS][SLOTS];     /* by slot of a node: an executable graph of the node's graph, or 0 */
@@ -45,18 +48,19 @@ static atomic_ulong kept[KINDS];     /* number of objects of each kind that call
 static _Thread_local uint64_t state;
 static atomic_ulong calls;
 static unsigned long most = CALLS;
-static CUdevice devices[2];
+static unsigned there = 1; /* devices of the process, DEVICES at most */
 
 unsigned pick(unsigned limit)
 {
     state ^= state << 13, state ^= state >> 7, state ^= state << 17;
     return (unsigned)(state >> 33) % limit;
 }
-static unsigned place_of(enum kind kind)
+/* Returns true if objects of this kind belong to no device. */
+static bool is_everywhere(enum kind kind)
 {
-    const bool everywhere = kind == CONTEXT || kind == OWN || kind == RANGE || kind == PHYSICAL;
-    return everywhere ? 0 : pick(16) ? place : pick(PLACES);
+    return kind == CONTEXT || kind == OWN || kind == RANGE || kind == PHYSICAL || kind == TEAM || kind == TEAM_ADDRESS;
 }
+static unsigned place_of(enum kind kind) { return is_everywhere(kind) ? 0 : pick(16) ? place : pick(PLACES); }
 static _Atomic uint64_t *find(enum kind kind)
 {
     const unsigned at = place_of(kind);
@@ -75,8 +79,8 @@ CUgraphExec get_exec(enum kind kind, CUgraphNode *node)
     const uint64_t exec = atomic_load(&execs[place][kind][slot]);
     return pick(8) && exec ? (CUgraphExec)(uintptr_t)exec : GET(CUgraphExec, EXEC);
 }
-/* Returns an object that the caller destroys. It leaves the table, or stays there as an invalid handle. Other threads may have
- * the handle already, and use it meanwhile. */
+/* Returns an object that the caller destroys. The object leaves the table, or stays there as an invalid handle. Other
+ * threads may already have the handle, and use it meanwhile. */
 uint64_t take(enum kind kind)
 {
     _Atomic uint64_t *slot = find(kind);
@@ -84,8 +88,7 @@ uint64_t take(enum kind kind)
 }
 static void keep_with(enum kind kind, uint64_t handle, uint64_t exec)
 {
-    const bool everywhere = kind == CONTEXT || kind == OWN || kind == RANGE || kind == PHYSICAL;
-    const unsigned at = everywhere ? 0 : place, slot = pick(SLOTS);
+    const unsigned at = is_everywhere(kind) ? 0 : place, slot = pick(SLOTS);
     if (!handle)
         return;
     atomic_store(&table[at][kind][slot], handle);
@@ -102,7 +105,9 @@ CUstream any_stream(void)
         return captured;
     return pick(4) ? GET(CUstream, STREAM) : pick(2) ? NULL : CU_STREAM_PER_THREAD;
 }
-CUdevice any_device(void) { return devices[pick(8) && place < 2 ? place : pick(2)]; }
+unsigned device_count(void) { return there; }
+CUdevice device_at(unsigned k) { return (CUdevice)k; }
+CUdevice any_device(void) { return device_at(pick(8) && place < OTHER ? place : pick(there)); }
 CUdeviceptr any_address(void)
 {
     static const enum kind kinds[] = {MEMORY, MEMORY, MEMORY, MEMORY, SHARED, SHARED, OWN, RANGE};
@@ -122,20 +127,20 @@ static void enter(unsigned where)
 {
     CUcontext context = NULL;
     place = where;
-    if (where == 2 && cuCtxSetCurrent(context = GET(CUcontext, CONTEXT)) == CUDA_SUCCESS && context)
+    if (where == OTHER && cuCtxSetCurrent(context = GET(CUcontext, CONTEXT)) == CUDA_SUCCESS && context)
         return;
-    place = where % 2;
-    if (cuDevicePrimaryCtxRetain(&context, devices[place]) == CUDA_SUCCESS)
+    place = where % there;
+    if (cuDevicePrimaryCtxRetain(&context, device_at(place)) == CUDA_SUCCESS)
         cuCtxSetCurrent(context);
 }
 
-/* Ends the contexts of a device. A context that has faulted can do nothing else. */
+/* Ends the contexts of a device. After a fault, a context can do no other work. */
 static void reset(unsigned where)
 {
-    cuDevicePrimaryCtxReset(devices[where % 2]);
+    cuDevicePrimaryCtxReset(device_at(where % there));
     for (unsigned kind = 0; kind < KINDS; kind++)
-        for (unsigned k = 0; kind != CONTEXT && kind != OWN && kind != RANGE && kind != PHYSICAL && k < SLOTS; k++)
-            atomic_store(&table[where % 2][kind][k], 0);
+        for (unsigned k = 0; !is_everywhere((enum kind)kind) && k < SLOTS; k++)
+            atomic_store(&table[where % there][kind][k], 0);
 }
 
 static void change_context(void)
@@ -150,20 +155,20 @@ static void change_context(void)
         }
         break;
     case 2: cuCtxDestroy((CUcontext)(uintptr_t)take(CONTEXT)); break;
-    case 3: reset(pick(2)); break;
+    case 3: reset(pick(there)); break;
     case 4:
     case 5:
-        if (cuDevicePrimaryCtxRetain(&context, devices[pick(2)]) == CUDA_SUCCESS)
+        if (cuDevicePrimaryCtxRetain(&context, device_at(pick(there))) == CUDA_SUCCESS)
             cuCtxEnablePeerAccess(context, 0);
         break;
     case 6: cuCtxSynchronize(); break;
-    default: enter(pick(20) ? (unsigned)(state >> 40) % 2 : 2);
+    default: enter(pick(20) ? (unsigned)(state >> 40) % there : OTHER);
     }
     const CUresult result = cuStreamQuery(NULL);
     if (result == CUDA_ERROR_ILLEGAL_ADDRESS || result == CUDA_ERROR_LAUNCH_TIMEOUT ||
         result == CUDA_ERROR_MISALIGNED_ADDRESS || result == CUDA_ERROR_LAUNCH_FAILED ||
         result == CUDA_ERROR_ILLEGAL_INSTRUCTION) {
-        if (place == 2)
+        if (place == OTHER)
             cuCtxDestroy((CUcontext)(uintptr_t)take(CONTEXT));
         else
             reset(place);
@@ -400,8 +405,8 @@ static void add_node(void)
         keep(MEMORY, alloc.dptr);
         break;
     case 4: KEEP(CHILD_NODE, cuGraphAddChildGraphNode(&node, graph, NULL, 0, GET(CUgraph, GRAPH)), node); break;
-    default: /* the array phGraph_out ends with the node, which another thread may destroy at once: it is not read */
-        KEEP(NODE, cuGraphAddNode(&node, graph, NULL, NULL, 0, &choice), node);
+    /* phGraph_out is not read, because another thread may destroy the node at once, and the array ends with the node */
+    default: KEEP(NODE, cuGraphAddNode(&node, graph, NULL, NULL, 0, &choice), node);
     }
 }
 
@@ -441,7 +446,7 @@ static void change_graph(void)
     }
 }
 
-/* Keeps some nodes of a graph, by their types. */
+/* Puts some nodes of a graph into the table, each by its type. */
 static void keep_nodes(CUgraph graph, CUgraphExec exec)
 {
     static const enum kind kinds[] = {KERNEL_NODE, COPY_NODE, FILL_NODE, HOST_NODE,  CHILD_NODE, NODE,       WAIT_NODE,
@@ -466,7 +471,8 @@ static void make_body(void)
     CUgraphNode node = NULL;
     CUstream stream = NULL;
     CUgraphNodeParams choice = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
-    choice.conditional.type = pick(2) ? CU_GRAPH_COND_TYPE_IF : CU_GRAPH_COND_TYPE_SWITCH; /* a loop might never end */
+    /* no WHILE, because a loop might never end */
+    choice.conditional.type = pick(2) ? CU_GRAPH_COND_TYPE_IF : CU_GRAPH_COND_TYPE_SWITCH;
     choice.conditional.size = 1;
     if (captured || pick(8) || cuCtxCreate(&context, NULL, 0, any_device()) != CUDA_SUCCESS)
         return;
@@ -480,7 +486,7 @@ static void make_body(void)
     }
     cuCtxPopCurrent(&context);
     keep(CONTEXT, (uintptr_t)context);
-    place = 2;
+    place = OTHER;
     cuCtxSetCurrent(context);
     keep(STREAM, (uintptr_t)stream);
     keep(GRAPH, (uintptr_t)graph);
@@ -489,7 +495,7 @@ static void make_body(void)
     keep(EXEC, (uintptr_t)exec);
 }
 
-/* Captures some calls of the thread, and keeps the graph. */
+/* Captures some calls of the thread, and puts the graph into the table. */
 static void capture(void)
 {
     CUgraph graph = NULL;
@@ -512,10 +518,11 @@ static void capture(void)
 
 static void make_call(void)
 {
-    static void (*const all[])(void) = {
-        change_context, change_stream, change_stream, change_memory, change_memory, change_shared, change_pool,
-        change_range,   change_array,  change_module, launch,        add_node,      change_graph,  change_graph,
-        capture,        call_any,      call_any,      call_any,      call_any,      call_any,      make_body};
+    static void (*const all[])(void) = {change_context, change_stream, change_stream, change_memory, change_memory,
+                                        change_shared,  change_pool,   change_range,  change_array,  change_module,
+                                        launch,         add_node,      change_graph,  change_graph,  capture,
+                                        call_any,       call_any,      call_any,      call_any,      call_any,
+                                        make_body,      call_team,     call_team};
     if (atomic_fetch_add(&calls, 1) < most)
         all[pick(sizeof all / sizeof all[0])]();
 }
@@ -526,21 +533,45 @@ static void *run(void *seed)
         CU_STREAM_CAPTURE_MODE_RELAXED; /* otherwise a capture forbids most calls of all threads */
     state = (uintptr_t)seed * 0x9e3779b97f4a7c15u | 1;
     cuThreadExchangeStreamCaptureMode(&mode);
-    enter((unsigned)(uintptr_t)seed % 2);
+    enter((unsigned)(uintptr_t)seed % there);
     while (atomic_load(&calls) < most)
         make_call();
     return NULL;
 }
 
+/* Forks the second process, before the driver is initialised. Returns its number in the first process, and 0 in the second. */
+static pid_t make_pair(void)
+{
+    const pid_t child = share_team() ? fork() : -1;
+    if (child < 0)
+        exit(1);
+    join_team(child != 0);
+    return child;
+}
+
+/* Objects are lost from the tables, and many have a file. */
+static void allow_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+}
+
 int main(int count, char **arguments)
 {
-    const unsigned long seed = count > 1 ? strtoul(arguments[1], NULL, 0) : 1;
+    unsigned long seed = count > 1 ? strtoul(arguments[1], NULL, 0) : 1;
+    const bool pair = count > 3 && strcmp(arguments[3], "pair") == 0;
+    const pid_t other = pair ? make_pair() : 0;
     pthread_t threads[THREADS];
-    int devices_there = 1;
+    int devices = 1, status = 0;
+    seed += pair && other == 0 ? 1000000 : 0;
     most = count > 2 ? strtoul(arguments[2], NULL, 0) : CALLS;
-    if (cuInit(0) != CUDA_SUCCESS || cuDeviceGetCount(&devices_there) != CUDA_SUCCESS)
+    allow_files();
+    if (cuInit(0) != CUDA_SUCCESS || cuDeviceGetCount(&devices) != CUDA_SUCCESS)
         return 1;
-    devices[1] = devices_there - 1;
+    there = devices < DEVICES ? (unsigned)devices : DEVICES;
     for (unsigned k = 0; k < SLOTS; k++) {
         void *own = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         atomic_store(&table[0][OWN][k], own == MAP_FAILED ? 0 : (uintptr_t)own);
@@ -550,9 +581,13 @@ int main(int count, char **arguments)
             return 1;
     for (unsigned k = 0; k < THREADS; k++)
         pthread_join(threads[k], NULL);
+    if (other > 0 && (waitpid(other, &status, 0) != other || status != 0)) {
+        fprintf(stderr, "the other process ended with status %d\n", status);
+        _exit(1);
+    }
     /* Without objects the calls would only fail, and nothing would be tested. */
     for (unsigned kind = 0; kind < KINDS && most >= CALLS; kind++)
-        if (kind != OWN && atomic_load(&kept[kind]) == 0) {
+        if (kind != OWN && (kind != FOREIGN || pair) && atomic_load(&kept[kind]) == 0) {
             fprintf(stderr, "no call has made an object of kind %u\n", kind);
             _exit(1);
         }

@@ -1,8 +1,9 @@
-/* random_program.h - shared by random_program.c and random_calls.c: the objects that all threads use. */
+/* random_program.h - shared by random_program.c, random_calls.c and random_team.c: the objects that all threads use. */
 #include <cuda.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-enum { SLOTS = 8, THREADS = 4, PAGE = 4096, RANGE_BYTES = 4 << 20, PIECE = 2 << 20, CALLS = 60000 };
+enum { SLOTS = 8, THREADS = 4, DEVICES = 4, PAGE = 4096, RANGE_BYTES = 4 << 20, PIECE = 2 << 20, CALLS = 60000 };
 enum kind {
     CONTEXT,
     STREAM,
@@ -15,7 +16,7 @@ enum kind {
     CHOICE,   /* choose */
     LIBRARY,
     GRAPH,
-    NODE, /* a node of any kind; each of those below is a NODE too */
+    NODE, /* a node of any kind; a node of the kinds below is also kept as a NODE */
     KERNEL_NODE,
     COPY_NODE,
     FILL_NODE,
@@ -37,19 +38,24 @@ enum kind {
     TEXTURE,
     SURFACE,
     LINK,
+    TEAM,         /* a multicast object */
+    TEAM_ADDRESS, /* where a multicast object is mapped */
+    TEAM_FUNCTION,
+    FOREIGN, /* memory of another process */
     KINDS
 };
 /* Returns a random number below the limit, from the thread's own sequence. */
 unsigned pick(unsigned limit);
-/* Returns a handle or an address of this kind, which another thread may destroy at any time. 0: there is none yet. */
+/* Returns a handle or an address of this kind, or 0 if no object of this kind exists. Another thread may destroy the
+ * object at any time. */
 uint64_t get(enum kind kind);
-/* Sets *node to a node of this kind, and returns an executable graph, which probably has a copy of the node. */
+/* Sets *node to a node of this kind, and returns an executable graph that probably has a copy of the node. */
 CUgraphExec get_exec(enum kind kind, CUgraphNode *node);
 uint64_t take(enum kind kind); /* returns an object that the caller destroys */
 void keep(enum kind kind, uint64_t handle);
 #define GET(type, kind) ((type)(uintptr_t)get(kind))
 #define TAKE(type, kind) ((type)(uintptr_t)take(kind))
-/* Keeps what a call has made, if it succeeds. */
+/* Puts the object that a call has made into the table, if the call succeeds. */
 #define KEEP(kind, call, made)                                                                                         \
     do {                                                                                                               \
         if ((call) == CUDA_SUCCESS)                                                                                    \
@@ -58,11 +64,18 @@ void keep(enum kind kind, uint64_t handle);
 
 CUstream any_stream(void);
 CUdevice any_device(void);
+unsigned device_count(void);
+CUdevice device_at(unsigned k); /* k may be too large by a few */
 CUdeviceptr any_address(void);
-CUdeviceptr kernel_address(void); /* for a kernel: rarely an address that ends the context by a fault */
-/* A host function or a destructor of a user object. It destroys other objects while its stream or graph is in the middle of its
- * work. */
+CUdeviceptr kernel_address(void); /* an argument for a kernel; rarely an address that ends the context by a fault */
+/* This is a host function or the destructor of a user object. It destroys other objects while its stream or graph is
+ * working. */
 void CUDA_CB destroy_any(void *none);
 /* Makes one random call of the functions that random_program.c does not call. */
 void call_any(void);
+/* random_team.c. share_team() prepares the memory and the sockets of two processes. After the process has forked, each of them
+ * calls join_team(). call_team() makes one random call. */
+bool share_team(void);
+void join_team(bool first);
+void call_team(void);
 extern const char random_text[]; /* a module */

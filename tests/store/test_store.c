@@ -874,7 +874,7 @@ static void several_write_at_once(void)
     teardown(&f);
 }
 
-static unsigned kills = 100;
+static unsigned kills = 60;
 
 static uint32_t next_random(uint32_t *state)
 {

@@ -1,4 +1,4 @@
-/* crew.c - the processes that measure for a sweep, one for each of its devices. */
+/* crew.c - the runner processes that measure for a sweep, one for each of its devices. */
 #include <unistd.h>
 
 #include "config.h"
@@ -12,17 +12,18 @@
 
 struct kiln__crew {
     kiln_engine *engine;
-    kiln__compiler *held; /* the compiler whose waiting compiles are held for kiln__crew_alone(); NULL means none */
+    /* the compiler whose waiting compiles kiln__crew_alone() holds back; NULL means that none is held back */
+    kiln__compiler *held;
     size_t count;
     kiln__runner **runners;
     const kiln__sites *sites;
-    struct pollfd *fds; /* room for all runners and one more descriptor */
+    struct pollfd *fds; /* memory for the descriptors of all runners and one more descriptor */
 };
 
-/* ---- the crew ---- */
+/* ---- all runners together ---- */
 
-/* Handles a runner that cannot open its device. If it is on another rank, the runner is left out. If it is on this
- * machine, the sweep fails. */
+/* Handles a runner that cannot open its device. If the runner is on another rank, the sweep continues without it. If
+ * the runner is on this machine, the sweep fails. */
 static kiln_status leave_out(kiln__crew *crew, size_t index, kiln_status status, kiln_error *why, kiln_error **error)
 {
     const kiln__site *site = &crew->sites->items[index];
@@ -46,7 +47,7 @@ kiln_status kiln__crew_greet(kiln__crew *crew, bool *ready, kiln_error **error)
         kiln_error *why = NULL;
         bool ends;
         if (crew->runners[i] && kiln__runner_step(crew->runners[i])) {
-            /* no sample runs, so a failure means that opening has failed */
+            /* no sample runs yet, so a failure means that opening the device has failed */
             kiln_status status = kiln__runner_take(crew->runners[i], NULL, NULL, &ends, &why);
             KILN__TRY(leave_out(crew, i, status, why, error));
         }
@@ -115,10 +116,10 @@ void kiln__crew_wait(const kiln__crew *crew, bool compiles, double seconds)
     }
     crew->fds[crew->count] = (struct pollfd){.fd = ended, .events = POLLIN};
     int limit = until <= now ? 0 : (int)((until - now + 999999) / 1000000);
-    /* the result of poll() does not matter, because all runners are stepped afterwards */
+    /* the result of poll() does not matter, because the sweep steps all runners afterwards */
     poll(crew->fds, crew->count + 1, limit);
     if (ended >= 0 && read(ended, &rung, sizeof rung) != sizeof rung)
-        rung = 0; /* no runner has ended */
+        rung = 0; /* no compile has ended */
 }
 
 bool kiln__crew_alone(kiln__crew *crew)
@@ -167,6 +168,6 @@ kiln_status kiln__crew_run(kiln__crew *crew, size_t index, const kiln_sample *sa
             kiln__runner_stop(runner);
     }
     status = kiln__runner_take(runner, recorder, result, ends, error);
-    kiln__crew_alone(crew); /* the sample has ended, so the runner is no longer alone */
+    kiln__crew_alone(crew); /* the sample has ended, so the other runners may measure again */
     return status;
 }

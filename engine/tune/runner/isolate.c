@@ -1,7 +1,7 @@
-/* isolate.c - the sweep's side of measuring in another process: start, time limits, end and replacement of the process.
- * No function here waits, so that one thread can serve several processes (crew.c).
+/* isolate.c - the sweep's side of measuring in another process: starts, limits, ends and replaces the process. No
+ * function in this file waits, so that one thread can serve several processes (crew.c).
  *
- * The states of a runner, and the events that change them:
+ * A runner has these states. For each event in a state, the arrow shows the next state:
  *   OFF        kiln__runner_begin()                   -> OPENING
  *   OPENING    READY message, no sample requested     -> READY
  *              READY message, a sample is requested   -> PREPARING
@@ -19,8 +19,9 @@
  *              any other end of the process, an invalid message, or a passed deadline -> ENDED
  *   WAITING    kiln__runner_retry()                   -> OPENING
  *   ENDED      kiln__runner_take()                    -> READY if the process is there, otherwise OFF
- * kiln__runner_open() enters OPENING, kiln__runner_stop() enters ENDED from any state, and a process that cannot be
- * started enters ENDED in place of OPENING. */
+ *
+ * kiln__runner_open() enters OPENING. kiln__runner_stop() enters ENDED from any state. A process that cannot be started
+ * enters ENDED instead of OPENING. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,21 +36,22 @@
 #define READY_SECONDS 120    /* the time limit for opening a device, which takes long on a host with many devices */
 #define PREPARE_SECONDS 3600 /* the time limit for computing inputs and expected answers on the host */
 
-/* The default time limit of a sample, from its first launch on (time_limit). FIRST is the limit in seconds as long as
- * no sample is right. After that it is AFTER_FLOOR seconds and AFTER_TIMES the shortest time so far. */
+/* The default time limit of a sample, counted from its first launch (time_limit). The limit is FIRST seconds until one
+ * sample was right. Then the limit is AFTER_FLOOR seconds plus AFTER_TIMES the shortest time so far. */
 #define FIRST 60.0
-#define GRACE 5.0 /* for the simulated device to end a kernel itself, and to report its position */
+/* seconds in which the simulated device can end a kernel itself, and report the position in the kernel */
+#define GRACE 5.0
 #define AFTER_FLOOR 5.0
 #define AFTER_TIMES 50.0
 
 typedef enum runner_state {
     OFF,       /* there is no process */
     OPENING,   /* the process is started and is sent the opening message */
-    READY,     /* the process waits for a sample */
-    PREPARING, /* the process is sent a sample, waits for the device, or makes inputs and expected answers */
-    LAUNCHED,  /* kernels run, and the time limit of the sample with them */
-    WAITING,   /* the process ended; the sample will be retried when nothing else is at work */
-    ENDED      /* the outcome can be taken */
+    READY,     /* the process waits for a request */
+    PREPARING, /* the process gets a request, waits for the device, or makes inputs and expected answers */
+    LAUNCHED,  /* kernels run, and the time limit of the sample counts */
+    WAITING,   /* the process ended; the sample will be retried when nothing else runs */
+    ENDED      /* the caller can take the outcome of the sample */
 } runner_state;
 
 struct kiln__runner {
@@ -59,32 +61,34 @@ struct kiln__runner {
     const char *device, *label;
     kiln__child child;
     runner_state state;
-    kiln__text opening; /* the first message to every process */
-    kiln__text request; /* the message of the running sample; empty: no sample runs */
-    size_t sent;        /* bytes sent of the current message */
+    kiln__text opening; /* the message that every process gets first */
+    kiln__text request; /* the message that requests the running sample; empty means that no sample runs */
+    size_t sent;        /* how many bytes of the current message are sent */
     kiln__incoming in;  /* the answer */
-    bool worked;        /* OPENING succeeded once, in this process or an earlier one */
-    bool told;          /* the log has a message that the process waits for another process */
-    bool waits;         /* the process waits for another process now */
+    bool worked;        /* OPENING succeeded once, in this process or in an earlier process */
+    bool told;          /* the log has the message that this process waits for another process */
+    bool waits;         /* the process now waits for another process that measures */
     bool ran;           /* the process has launched a kernel */
-    bool enough;        /* the caller wants no more findings of the sample */
-    bool judged;        /* the missing protections of its sandbox were logged */
-    bool whole;         /* the sample is tried again, with all blocks of its kernels */
-    unsigned launches;  /* number of LAUNCHING messages of the sample */
-    unsigned tries;     /* tries of the current sample during which the process ended */
+    bool enough;        /* the caller wants no more findings about this sample */
+    bool judged;        /* the log has the protections that are missing in its sandbox */
+    bool whole;         /* the sample is tried again, and all blocks of its kernels run */
+    unsigned launches;  /* the number of LAUNCHING messages for the current sample */
+    unsigned tries;     /* the number of tries of the current sample in which the process ended */
     uint64_t deadline, begun;
-    double limit; /* seconds from which the deadline was computed */
-    /* Seconds of the fastest launched sample, from its first launch on. Samples with a passing error do not count,
-     * samples that failed otherwise do. Negative: there is none yet. */
+    double limit; /* the time limit in seconds from which the deadline was computed */
+    /* The seconds of the fastest launched sample, counted from its first launch. A sample that failed because of the
+     * state of the machine does not count. A sample that failed for another reason counts. A negative value means that
+     * there is no such sample yet. */
     double shortest;
     /* the outcome */
     kiln_status status;
     kiln_error *why;
-    bool ends;                  /* the failure is not the sample's */
-    kiln__runner_answer answer; /* valid if status is KILN_OK; points into the answer's body */
+    bool ends; /* the sample did not cause the failure, so the device can no longer measure */
+    /* the result of the sample if the status is KILN_OK; points into the body of the message */
+    kiln__runner_answer answer;
 };
 
-/* ---- what can be moved to another process ---- */
+/* ---- checking whether another process can measure ---- */
 
 static kiln_status check_possible(kiln_engine *engine, const kiln_run_options *run, kiln_error **error)
 {
@@ -109,7 +113,7 @@ static kiln_status check_possible(kiln_engine *engine, const kiln_run_options *r
     return KILN_OK;
 }
 
-/* ---- the process ---- */
+/* ---- starting the process ---- */
 
 static kiln_status make_opening(kiln__runner *r, kiln_error **error)
 {
@@ -121,7 +125,7 @@ static kiln_status make_opening(kiln__runner *r, kiln_error **error)
         .version = KILN_VERSION,
         .device = r->device,
         .flags = (engine->flags & (KILN_READ_ANYWHERE | KILN_ALLOW_COMMANDS | KILN_SANDBOX | KILN_SANDBOX_REQUIRED)) |
-                 KILN_NO_CACHE | KILN_NO_WORKERS, /* the process compiles only variants that serve as references */
+                 KILN_NO_CACHE | KILN_NO_WORKERS, /* the process compiles only the variants that are references */
         .memory_limit = engine->memory_limit,
         .near = engine->ranks || r->options->device_count > 1,
         .search_path = kiln__text_get(&path),
@@ -152,7 +156,7 @@ static void forget_answer(kiln__runner *r)
     r->in = (kiln__incoming){0};
 }
 
-/* Starts to send a message, after which its answer is awaited. */
+/* Begins to send a message. The state `state` waits for the answer to this message. */
 static void post(kiln__runner *r, runner_state state, double limit)
 {
     forget_answer(r);
@@ -199,7 +203,8 @@ kiln_status kiln__runner_open(kiln_engine *engine, const kiln_spec *spec, const 
                                   .pidfd = -1,
                                   .wake = -1,
                                   .place = site->place,
-                                  .shows = engine->info.simulated}, /* the process prints the output of kernels */
+                                  /* the process itself prints the output of kernels */
+                                  .shows = engine->info.simulated},
                         .opening = {.mem = engine->mem},
                         .request = {.mem = engine->mem}};
     status = make_opening(r, error);
@@ -224,7 +229,7 @@ void kiln__runner_close(kiln__runner *r)
     kiln__free(r->engine->mem, r);
 }
 
-/* ---- how a process ends ---- */
+/* ---- the end of a process ---- */
 
 /* Makes the error for a runner that could not be started. */
 static kiln_status explain_start(kiln__runner *r, kiln__io what, const char *how)
@@ -269,11 +274,12 @@ static kiln_status explain_end(kiln__runner *r, kiln__io what, const char *how, 
     }
 }
 
-/* Handles a process that ended, sent an invalid message or passed its deadline: ends it, and decides what becomes of
- * the sample. If the process ended, a sample was requested and OPENING succeeded once, the sample is retried once. The
- * system may have killed the process for lack of memory, and another process may have used that memory. Therefore the
- * retry runs while nothing else is at work. Otherwise the sample ends with an error. If no process could be opened, if
- * the machine of the process is lost, or if memory is exhausted, the device is given up too. */
+/* Handles a process that ended, sent an invalid message or passed its deadline. Ends the process, and decides whether
+ * the sample is retried or fails. If the process ended during a requested sample and OPENING succeeded once, the sample
+ * is retried once. The system may have killed the process for lack of memory, and another process may have used that
+ * memory. Therefore the retry runs while nothing else is at work. In all other cases the sample ends with an error. If
+ * no process could be opened, if the machine of the process is lost, or if memory is exhausted, the sweep also gives up
+ * the device. */
 static void lose(kiln__runner *r, kiln__io what)
 {
     runner_state state = r->state;
@@ -298,11 +304,11 @@ static void lose(kiln__runner *r, kiln__io what)
     }
 }
 
-/* ---- a sample ---- */
+/* ---- running a sample ---- */
 
-/* Returns the seconds that a sample may take from its first launch on; 0 means no limit. Without an option the limit is
- * twice the measuring budget plus FIRST seconds, or less if `max_seconds` is shorter on a GPU. Once a sample was
- * launched and is right, the limit follows the shortest time, so that a hang is found sooner. */
+/* Returns the seconds that a sample may take, counted from its first launch. 0 means no limit. If no option sets the
+ * limit, it is twice the measuring budget plus FIRST seconds. On a GPU it is less if `max_seconds` is shorter. After
+ * one right sample, the limit follows the shortest time, so that the sweep finds a hang sooner. */
 static double time_limit(const kiln__runner *r)
 {
     const kiln_run_options *run = kiln__tune_run(r->options);
@@ -310,17 +316,17 @@ static double time_limit(const kiln__runner *r)
         return r->options->sample_timeout > 0 ? r->options->sample_timeout : 0;
     bool simulated = r->engine->info.simulated;
     double budget = run->budget > 0 ? run->budget : simulated ? 0 : 1;
-    /* A sweep of a few seconds does not wait a minute for a kernel; the next sweep tries it again. A simulated kernel
-     * is slow for other reasons. */
+    /* A sweep of a few seconds must not wait a minute for a kernel that hangs. The next sweep tries this kernel again.
+     * This does not apply to a simulated kernel, which is slow for other reasons. */
     const double most = r->options->max_seconds;
     const double first = simulated || !(most > 0) || most > FIRST ? FIRST : most > AFTER_FLOOR ? most : AFTER_FLOOR;
     double after = AFTER_FLOOR + AFTER_TIMES * r->shortest;
     return 2 * budget + (r->shortest >= 0 && after < first ? after : first);
 }
 
-/* Tells whether a run may have run only a few blocks of each kernel, as an estimate does if nobody looks at the
- * results. A kernel may then fault because an earlier kernel wrote only a part of its addresses. So if such a run ends
- * its process with a device error, another process runs the sample once more, with all blocks. */
+/* Tells whether a run may run only a few blocks of each kernel. An estimate does so if nobody looks at the results. A
+ * kernel may then fault because an earlier kernel wrote only a part of its addresses. So if such a run ends its process
+ * with a device error, another process runs the sample again with all blocks. */
 static bool is_of_parts(const kiln__runner *r)
 {
     const kiln__simulator *simulator = r->engine->driver.simulator;
@@ -328,9 +334,9 @@ static bool is_of_parts(const kiln__runner *r)
            (r->options->verify_size_set || kiln__tune_run(r->options)->flags & KILN_RUN_NO_VERIFY);
 }
 
-/* Turns the RESULT message into the outcome. `launched`: kernels ran, so `begun` is set. Ends the process if it cannot
- * measure another sample. Keeps the shortest time of a right sample for time_limit(). A sample that fails at once tells
- * nothing of the time that other samples need. */
+/* Makes the outcome of the sample from a RESULT message. If `launched` is true, kernels ran, and so `begun` is set.
+ * Ends the process if it cannot measure another sample. Keeps the shortest time of a right sample for the function
+ * time_limit(). A sample that fails at once does not tell how much time other samples need. */
 static void take_answer(kiln__runner *r, bool launched)
 {
     const kiln__runner_answer *answer = &r->answer;
@@ -342,8 +348,9 @@ static void take_answer(kiln__runner *r, bool launched)
         start(r);
         return;
     }
-    /* After a fault the context of the process is lost. A process without memory or without its device cannot continue
-     * either. If the device is permanently gone the next process reports it, and the device is no longer used. */
+    /* After a fault the context of the process is lost. A process that has no memory or has lost its device cannot
+     * continue either. If the device is permanently gone, the next process reports this, and the sweep no longer uses
+     * the device. */
     if (answer->lost || answer->status == KILN_ERROR_MEMORY || answer->status == KILN_ERROR_NO_DEVICE)
         kiln__child_end(&r->child);
     if (answer->status != KILN_OK)
@@ -355,9 +362,9 @@ static void take_answer(kiln__runner *r, bool launched)
     conclude(r, answer->status, false);
 }
 
-/* Writes a reference to disk for a process in a sandbox. Until its first launch such a process has run only code of
- * Kiln. The key must begin with this spec. So even if Kiln's code has a flaw, the process can change only references of
- * this spec. */
+/* Writes a reference to disk that a process in a sandbox sent. Until its first launch, such a process has run no code
+ * besides Kiln's. The key of the reference must begin with the hash of this spec. So even if Kiln's code has a flaw,
+ * the process can change only the references of this spec. */
 static bool keep_reference(kiln__runner *r, size_t length)
 {
     kiln__kept_reference kept;
@@ -379,8 +386,8 @@ static bool keep_reference(kiln__runner *r, size_t length)
     return of_spec && whole;
 }
 
-/* Handles a complete message, by the state machine at the head of this file. Returns KILN__IO_MALFORMED for a message
- * that the state does not allow. */
+/* Handles a complete message from the process, by the state machine at the head of this file. Returns
+ * KILN__IO_MALFORMED if the state does not allow the message. */
 static kiln__io hear(kiln__runner *r)
 {
     uint32_t kind = r->in.header.kind;
@@ -410,11 +417,12 @@ static kiln__io hear(kiln__runner *r)
         return KILN__IO_DONE;
     }
     if (kind == KILN__RUNNER_WAITING && r->state == PREPARING && kiln__runner_read_waiting(r->in.body, length, &why)) {
-        if (*why && (!r->told || r->waits)) /* a second reason, while the process waits, tells why it no longer waits */
+        /* a second message with a reason, sent while the process waits, tells why it no longer waits */
+        if (*why && (!r->told || r->waits))
             kiln__logf(&r->engine->log, KILN_LOG_WARNING, "%s", why);
         r->told = r->told || *why;
         r->waits = *why;
-        /* the measurement of the other process has no time limit */
+        /* the measurement of another process has no time limit */
         r->deadline = *why ? 0 : kiln__deadline_in(PREPARE_SECONDS);
         forget_answer(r);
         return KILN__IO_DONE;
@@ -459,8 +467,8 @@ bool kiln__runner_retries(const kiln__runner *r) { return r->tries > 0 && !kiln_
 
 void kiln__runner_retry(kiln__runner *r) { start(r); }
 
-/* Writes the request first, so that a process that is started here gets it after its greeting. The caller makes sure
- * that the runner is idle. */
+/* Writes the request before it starts a process, so that a new process gets the request after the opening message. The
+ * caller makes sure that the runner is idle. */
 kiln_status kiln__runner_begin(kiln__runner *r, const kiln_sample *sample, const kiln__trial *trial,
                                const kiln__code *code, const kiln__code *small, kiln_error **error)
 {
@@ -469,7 +477,8 @@ kiln_status kiln__runner_begin(kiln__runner *r, const kiln_sample *sample, const
     if (small)
         request.small = small->unit;
     r->whole = r->enough = false;
-    double limit = r->engine->info.simulated ? time_limit(r) : 0; /* a kernel on a GPU ends only with its process */
+    /* a kernel on a GPU ends only with its process, so the process gets no limit of its own */
+    double limit = r->engine->info.simulated ? time_limit(r) : 0;
     request.trial.timeout = limit > 0 ? limit : -1;
     kiln__runner_write_run(&r->request, &request);
     if (r->request.failed) {
@@ -501,8 +510,9 @@ void kiln__runner_stop(kiln__runner *r)
 }
 
 /* Sends and receives as much as the socket takes without waiting, and handles each complete message. KILN__IO_LATE from
- * the socket means that it would block; it is an error only after the deadline. The time of OPENING counts from the
- * last byte of the opening message, because the sweep may do other work before the first call of this function. */
+ * the socket means that the operation would block. This is an error only after the deadline. In the state OPENING, the
+ * time counts from the last byte of the opening message, because the sweep may do other work before the first call of
+ * this function. */
 bool kiln__runner_step(kiln__runner *r)
 {
     while (!kiln__runner_is_idle(r) && r->state != ENDED && r->state != WAITING) {

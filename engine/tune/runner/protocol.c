@@ -1,4 +1,4 @@
-/* protocol.c - the messages between a sweep and its runner. */
+/* protocol.c - writes and reads the messages between a sweep and its runner. */
 #include <limits.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static kiln__settings read_settings(kiln__wire *in, kiln__arena *arena)
     return (kiln__settings){count, list};
 }
 
-/* Reads a number, and fails if it is above `most`. */
+/* Reads a number. Fails if the number is above `most`. */
 static uint64_t read_small(kiln__wire *in, uint64_t most)
 {
     uint64_t number = kiln__wire_read_number(in);
@@ -53,10 +53,11 @@ static uint64_t read_small(kiln__wire *in, uint64_t most)
     return in->failed ? 0 : number;
 }
 
-/* ---- the sweep ---- */
+/* ---- messages for the whole sweep ---- */
 
-/* Writes the opening message. The order of the fields is the format, and kiln__runner_read_open() has the same order.
- * Sender and receiver must come from one build, which open_all() checks by the version. */
+/* Writes the opening message for a process. The order in which this function writes the fields is the format.
+ * kiln__runner_read_open() reads them in the same order. Sender and receiver must come from the same build. open_all()
+ * compares their versions. */
 void kiln__runner_write_open(kiln__text *message, const kiln__runner_setup *setup)
 {
     const kiln_run_options *run = &setup->run;
@@ -89,8 +90,9 @@ void kiln__runner_write_open(kiln__text *message, const kiln__runner_setup *setu
     kiln__wire_end(message);
 }
 
-/* Reads the fields of kiln__runner_write_open(). Texts point into `body`; settings and inputs are in the arena. A field
- * that is missing or out of range, and bytes behind the last field, make the message malformed. */
+/* Reads the message that kiln__runner_write_open() wrote. The texts of *setup point into `body`. The settings and
+ * inputs are allocated in the arena. The message is malformed if a field is missing or out of range, or if there are
+ * bytes behind the last field. */
 bool kiln__runner_read_open(const char *body, size_t length, kiln__arena *arena, kiln__runner_setup *setup)
 {
     kiln__wire in = {.at = body, .left = length};
@@ -151,7 +153,7 @@ bool kiln__runner_read_ready(const char *body, size_t length, kiln__runner_greet
     return !in.failed && in.left == 0;
 }
 
-/* ---- a sample ---- */
+/* ---- the request of a sample ---- */
 
 static void write_unit(kiln__text *message, const kiln__unit *unit)
 {
@@ -170,7 +172,8 @@ static void read_unit(kiln__wire *in, kiln__unit *unit)
 void kiln__runner_write_run(kiln__text *message, const kiln__runner_request *request)
 {
     kiln__wire_begin(message, KILN__RUNNER_RUN);
-    kiln__wire_number(message, request->whole); /* the first number, for kiln__runner_mark_whole() */
+    /* the first number of the message, because kiln__runner_mark_whole() sets it */
+    kiln__wire_number(message, request->whole);
     kiln__wire_string(message, request->variant);
     write_settings(message, request->params);
     kiln__wire_real(message, request->trial.stop_early_above);
@@ -210,7 +213,7 @@ bool kiln__runner_read_run(const char *body, size_t length, kiln__arena *arena, 
     return !in.failed && in.left == 0 && !arena->failed;
 }
 
-/* ---- a finding ---- */
+/* ---- a finding of the checks ---- */
 
 static void write_three(kiln__text *message, const unsigned numbers[3])
 {
@@ -297,7 +300,7 @@ bool kiln__runner_read_finding(const char *body, size_t length, kiln_check_findi
     return !in.failed && in.left == 0;
 }
 
-/* ---- a reference ---- */
+/* ---- a reference for the disk ---- */
 
 void kiln__runner_write_keep(kiln__text *message, const kiln__kept_reference *kept)
 {
@@ -323,7 +326,7 @@ bool kiln__runner_read_keep(const char *body, size_t length, kiln__kept_referenc
     return !in.failed && in.left == 0;
 }
 
-/* ---- a result ---- */
+/* ---- the result of a sample ---- */
 
 void kiln__runner_write_waiting(kiln__text *message, const char *why)
 {
@@ -345,7 +348,7 @@ void kiln__runner_write_launching(kiln__text *message)
     kiln__wire_end(message);
 }
 
-/* Macros that write and read a field of KILN_RESULT_MAP, one pair for each kind. */
+/* Macros that write and read one field of KILN_RESULT_MAP. There is one pair of macros for each kind of field. */
 #define WRITE(kind, name, unit, text) WRITE_##kind(answer->result.name);
 #define WRITE_FLAG(value) kiln__wire_number(message, (value) != 0)
 #define WRITE_COUNT(value) kiln__wire_number(message, value)

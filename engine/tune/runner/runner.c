@@ -1,5 +1,5 @@
-/* runner.c - the process that measures for a sweep: one device, one spec, one sample after another. The sweep's process
- * notices and records a fault, a hang or the end of this process. */
+/* runner.c - the process that measures for a sweep. It has one device and one spec, and measures one sample after
+ * another. If the process faults, hangs or ends, the process of the sweep notices and records this. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,20 +16,23 @@
 typedef struct server {
     int fd;
     kiln__add_hosts add_hosts;
-    kiln__arena arena; /* holds the settings and inputs of `setup` */
-    char *body;        /* the opening message, into which the texts of `setup` point */
+    kiln__arena arena; /* the memory of the settings and inputs in `setup` */
+    char *body;        /* the body of the opening message, into which the texts of `setup` point */
     kiln__runner_setup setup;
     kiln_engine *engine;
     kiln_spec *spec;
-    kiln__config **bases; /* for each variant of the spec: the configuration with resolved sizes; NULL until needed */
-    kiln__shared *shared; /* inputs and expected answers: created once per process */
-    kiln__shared *small;  /* inputs and expected answers of the small sizes; NULL means no small sizes */
-    bool closed;          /* the other side has closed the connection */
-    bool launched;        /* a kernel ran, or is about to run */
-    kiln__text keeps;     /* messages with references, which are sent before the first launch */
-    char cores[64];       /* cores of the process, for a log; "" means unchanged */
+    /* for each variant of the spec, the configuration with resolved sizes; NULL until it is needed */
+    kiln__config **bases;
+    kiln__shared *shared; /* the inputs and expected answers, which this process makes only once */
+    /* the inputs and expected answers at the small sizes; NULL means that there are no small sizes */
+    kiln__shared *small;
+    bool closed;      /* the sweep has closed the connection */
+    bool launched;    /* a kernel has run, or is about to run */
+    kiln__text keeps; /* messages with references; the process sends them before the first launch */
+    char cores[64];   /* the cores to which the process is bound, for a log; "" means that it is not bound */
     bool sandbox;
-    unsigned confined; /* KILN__CONFINED_...: the parts of the sandbox that hold; `how` names their means */
+    /* the parts of the sandbox that are in force, as KILN__CONFINED_... bits; `how` names the mechanisms */
+    unsigned confined;
     char how[256];
 } server;
 
@@ -58,8 +61,8 @@ static void waits(void *user, const char *why)
     kiln__text_free(&message);
 }
 
-/* Keeps a reference until the sweep waits for a sample, because the sweep reads no messages before. After a launch the
- * sweep would not trust the reference. */
+/* Keeps a reference until the first sample is requested, because the sweep reads no messages before that. The sweep
+ * would not accept the reference after a launch. */
 static void keep(void *user, const kiln__kept_reference *kept)
 {
     server *s = user;
@@ -74,8 +77,8 @@ static void keep(void *user, const kiln__kept_reference *kept)
 
 /* ---- opening ---- */
 
-/* Moves this process to the cores near the device: its copies and launches then use the cores and the memory beside the
- * device. Threads that the driver has already started stay on their cores. */
+/* Binds this process to the cores near the device, so that its copies and launches use the cores and the memory beside
+ * the device. Threads that the driver has already started stay on their earlier cores. */
 static void go_near(server *s)
 {
     const kiln_engine *engine = s->engine;
@@ -83,7 +86,7 @@ static void go_near(server *s)
     char place[KILN__PCI_TEXT], path[PATH_MAX];
     bool far = false;
     unsigned cores = 0;
-    if (engine->driver.simulator && !folder) /* a simulated GPU has no such file */
+    if (engine->driver.simulator && !folder) /* a simulated GPU has no folder in /sys */
         return;
     if (kiln__driver_place(&engine->driver, engine->device, place) &&
         snprintf(path, sizeof path, "%s/%s/local_cpulist", folder ? folder : "/sys/bus/pci/devices", place) <
@@ -107,7 +110,7 @@ static kiln_status enter_sandbox(server *s, kiln_error **error)
     return kiln__engine_sandbox(s->engine, s->spec, &want, error);
 }
 
-/* Opens the device and makes its context, so that the greeting says whether both work. */
+/* Opens the device and makes its context, so that the answer to the opening message tells whether both work. */
 static kiln_status open_device(server *s, kiln_error **error)
 {
     CUcontext previous;
@@ -117,9 +120,9 @@ static kiln_status open_device(server *s, kiln_error **error)
     return status;
 }
 
-/* Opens the engine, the device, the spec and the shared inputs, as the opening message says. The sandbox is entered
- * after everything that needs rights, and before any code of the spec runs. The callbacks of the shared inputs are set
- * last; they send the KEEP, LAUNCHING and WAITING messages. */
+/* Opens the engine, the device, the spec and the shared inputs that the opening message names. The process enters the
+ * sandbox after all work that needs rights, and before any code of the spec runs. At the end, sets the callbacks of the
+ * shared inputs, which send the KEEP, LAUNCHING and WAITING messages. */
 static kiln_status open_all(server *s, kiln_error **error)
 {
     const kiln__runner_setup *setup = &s->setup;
@@ -185,14 +188,14 @@ static bool greet(server *s)
     return sent && status == KILN_OK;
 }
 
-/* Prepares inputs and expected answers while the sweep compiles its first configuration. The function ignores an error,
- * because the first sample meets the same error and reports it. */
+/* Makes inputs and expected answers while the sweep compiles its first configuration. Ignores an error, because the
+ * first sample has the same error and reports it. */
 static void prepare(server *s)
 {
     const kiln_run_options *run = &s->setup.run;
     kiln_error *why = NULL;
     kiln_choice choice = s->setup.choice;
-    if (s->small) /* answers are verified only at the small sizes */
+    if (s->small) /* the answers are verified only at the small sizes */
         choice = (kiln_choice){.size_set = s->setup.smaller};
     if (run->input_count == 0)
         kiln__plan_prepare(s->engine, s->spec, &choice, s->small ? s->small : s->shared,
@@ -200,10 +203,10 @@ static void prepare(server *s)
     kiln_error_free(why);
 }
 
-/* ---- a sample ---- */
+/* ---- measuring a sample ---- */
 
-/* Finds the variant of a request. A request has all params of its variant in their order, because the sweep takes them
- * from a space of the same spec. */
+/* Checks that a request has all params of its variant. They must be in the order of the variant, because the sweep
+ * takes them from a space of the same spec. */
 static bool has_all_params(const kiln__variant *variant, const kiln__runner_request *request)
 {
     bool all = variant && request->params.count == variant->param_count;
@@ -212,8 +215,8 @@ static bool has_all_params(const kiln__variant *variant, const kiln__runner_requ
     return all;
 }
 
-/* Makes the configuration of a request. All requests of a sweep have the same sizes, so the sizes are resolved once for
- * each variant. */
+/* Makes the configuration of a request. All requests of a sweep have the same sizes. So the function resolves the sizes
+ * once for each variant. */
 static kiln_status make_config(server *s, const kiln__runner_request *request, kiln__config **config,
                                kiln_error **error)
 {
@@ -228,7 +231,7 @@ static kiln_status make_config(server *s, const kiln__runner_request *request, k
     return status == KILN_OK ? kiln__config_at(*base, request->params.items, config, error) : status;
 }
 
-/* Makes a plan from the compiled code that the sweep sent. Takes ownership of the configuration. */
+/* Makes a plan from compiled code that the sweep sent. Takes ownership of the configuration. */
 static kiln_status make_plan(server *s, kiln__config *config, const kiln__unit *unit, kiln__shared *shared,
                              kiln_plan **plan, kiln_error **error)
 {
@@ -238,13 +241,14 @@ static kiln_status make_plan(server *s, kiln__config *config, const kiln__unit *
         kiln__config_free(config);
         return status;
     }
-    status = kiln__plan_make(s->engine, config, &code, plan, error); /* takes ownership of both */
+    /* the plan takes ownership of the configuration and the code */
+    status = kiln__plan_make(s->engine, config, &code, plan, error);
     if (status == KILN_OK)
         kiln__plan_share(*plan, shared);
     return status;
 }
 
-/* Sends a finding to the sweep. */
+/* Sends a finding of the checks to the sweep. */
 static int report_finding(void *user, const kiln_check_finding *finding)
 {
     server *s = user;
@@ -256,8 +260,8 @@ static int report_finding(void *user, const kiln_check_finding *finding)
     return s->closed;
 }
 
-/* Verifies the answer at the smaller sizes. A sweep that measures in its own process calls kiln__split_verify() for
- * this. */
+/* Verifies the answer of a configuration at the smaller sizes. A sweep that measures in its own process calls
+ * kiln__split_verify() instead. */
 static kiln_status verify_small(server *s, const kiln__runner_request *request, kiln_result *result, kiln_error **error)
 {
     const kiln_choice choice = {.variant = request->variant,
@@ -289,7 +293,7 @@ static kiln_status run(server *s, const kiln__runner_request *request, kiln__run
         KILN__TRY(verify_small(s, request, result, error));
     KILN__TRY(make_config(s, request, &config, error));
     KILN__TRY(make_plan(s, config, &request->unit, s->shared, &plan, error));
-    *made = plan; /* the caller reads the times from this plan */
+    *made = plan; /* the caller reads the times of the repetitions from this plan */
     kiln_run_options how = kiln__trial_run(&s->setup.run, &request->trial);
     how.check = report_finding;
     how.check_user = s;
@@ -327,7 +331,7 @@ static bool answer(server *s, const char *body, size_t length)
         made.lost = made.status != KILN_OK && kiln__driver_is_sticky((CUresult)made.cuda);
         made.passing = kiln__error_is_passing(error);
         made.why = kiln_error_message(error);
-        fflush(stdout); /* the output of kernels comes before the result */
+        fflush(stdout); /* the printed output of kernels must come before the result */
         kiln__runner_write_result(&message, &made);
         good = !s->closed && kiln__socket_send(s->fd, &message);
         kiln__text_free(&message);
@@ -347,7 +351,7 @@ int kiln__runner_serve(int fd, kiln__add_hosts add_hosts)
     bool good = greet(&s);
     if (good)
         prepare(&s);
-    while (good && kiln__socket_message(fd, &header, &body)) { /* ends normally when the connection closes */
+    while (good && kiln__socket_message(fd, &header, &body)) { /* the loop ends normally when the connection closes */
         good = header.kind == KILN__RUNNER_RUN && answer(&s, body, (size_t)header.length);
         kiln__free(NULL, body);
     }

@@ -6,18 +6,19 @@
 #include "plan.h"
 #include "trial_internal.h"
 
-/* The factor above the best time at which a sample is stopped early. It is large enough that the noise of a few
- * repetitions does not matter, and small enough that most configurations of a space are above it. */
+/* A sample is stopped early if it takes this factor times the best time. The factor is large enough that the noise of a
+ * few repetitions does not matter. It is small enough that most configurations of a space are above it. */
 #define STOP_EARLY_FACTOR 1.5
 
-/* A first run that takes 30 times the best is not repeated. The host times this run, and its time includes the first
- * launch of the kernels. So a time below CUT_FLOOR seconds is inexact, and then repeating the run takes little time. */
+/* A first run is not repeated if it takes this factor times the best time. The host measures this run, and its time
+ * includes the first launch of the kernels. A time below CUT_FLOOR seconds is therefore inexact, and repeating such a
+ * run takes little time. */
 #define CUT_FACTOR 30
 #define CUT_FLOOR 0.02
 /* The share of a sweep's time limit that one sample may take, from its first launch to the end of its measurement. */
 #define LIMIT_SHARE 0.1
 
-/* The number of runs whose answers are compared when the best configuration is checked at the end. */
+/* The most runs whose answers are compared when the best configuration is checked at the end. */
 #define VERIFY_RUNS_MOST 100000
 
 const kiln_run_options *kiln__tune_run(const kiln_tune_options *options)
@@ -36,7 +37,7 @@ bool kiln__trial_stops_early(const kiln_tune_options *options)
 
 double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *best)
 {
-    /* an estimate cannot be compared with times of the host */
+    /* an estimate cannot be compared with times that the host measured */
     if (!best || best->result->estimated || !kiln__trial_stops_early(options))
         return 0;
     return STOP_EARLY_FACTOR * kiln__result_seconds(best->result);

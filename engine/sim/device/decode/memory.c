@@ -234,8 +234,8 @@ void decode_st(vm_decoder *d)
 }
 
 /* Decodes atom and red. `extra` has the type, the operation, and two slots for each element: destination and operand. A
- * destination of 0 means that the old value is not used, as in red or with the sink `_`. VM_SIGNED marks singles that
- * may lie in global memory, because atomics on global memory flush subnormals. */
+ * destination of 0 means that the old value is not used, as in red or with the sink `_`. VM_SIGNED marks singles and
+ * doubles that may lie in global memory, because atomics on global memory flush subnormals and keep NaNs. */
 void decode_atom(vm_decoder *d)
 {
     static const ptx_mod operations[] = {PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_AND,  PTX_MOD_OR,
@@ -266,7 +266,7 @@ void decode_atom(vm_decoder *d)
     i->count = (uint8_t)count;
     i->size = (uint8_t)ptx_type_bytes((ptx_type)type);
     i->flags |= (uint8_t)(VM_WRITES | (bytes > 4 ? VM_REG64 : 0) |
-                          (type == PTX_F32 && d->in->space != PTX_SPACE_SHARED ? VM_SIGNED : 0));
+                          ((type == PTX_F32 || type == PTX_F64) && d->in->space != PTX_SPACE_SHARED ? VM_SIGNED : 0));
 }
 
 void decode_cp_async(vm_decoder *d)

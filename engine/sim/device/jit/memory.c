@@ -554,7 +554,7 @@ static void emit_anywhere(jit_emitter *e, const access *a, unsigned host)
 
 /* Finds four consecutive words that hold the access and at least two more of the loads that follow in the basic block,
  * before any store. Such loads read a lane's part of an array, which the loop has unrolled. Sets g->from and
- * g->until. Returns false if there are none. */
+ * g->until. Returns false if no such words exist. */
 static bool find_fours(const jit_emitter *e, const access *a, jit_group *g)
 {
     unsigned seen = 0; /* bit 3 + k: the word k words behind the access is loaded */

@@ -10,6 +10,8 @@ const jit_shape jit_shapes[VM_H_COUNT] = {
 #define VM_UN(name, D, A, ...) {#name, JIT_UN, JIT_##D, JIT_##A, 0, 0, false},
 #define VM_BIN(name, D, A, B, ...) {#name, JIT_BIN, JIT_##D, JIT_##A, JIT_##B, 0, false},
 #define VM_TER(name, D, A, B, C, ...) {#name, JIT_TER, JIT_##D, JIT_##A, JIT_##B, JIT_##C, false},
+#define VM_BIN64(name, ...) {#name, JIT_BIN, JIT_f64, JIT_f64, JIT_f64, 0, false},
+#define VM_TER64(name, ...) {#name, JIT_TER, JIT_f64, JIT_f64, JIT_f64, JIT_f64, false},
 #define VM_CMP(name, A, ...) {#name, JIT_CMP, 0, JIT_##A, JIT_##A, 0, false},
 #define VM_LOAD(name, S, T, R) {#name, JIT_LOAD, JIT_##R, JIT_##T, 0, 0, IS_##S},
 #define VM_STORE(name, S, T, R) {#name, JIT_STORE, JIT_##R, JIT_##T, 0, 0, IS_##S},

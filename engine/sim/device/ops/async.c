@@ -200,7 +200,8 @@ static void reduce(const vm_bulk *b, unsigned char *to, const unsigned char *fro
 {
     unsigned size = ptx_type_bytes((ptx_type)b->type);
     vm_code one = {.size = (uint8_t)size,
-                   .flags = b->type == PTX_F32 && b->to.space != PTX_SPACE_SHARED ? VM_SIGNED : 0};
+                   .flags = (b->type == PTX_F32 || b->type == PTX_F64) && b->to.space != PTX_SPACE_SHARED ? VM_SIGNED
+                                                                                                          : 0};
     for (uint64_t at = 0; at < bytes; at += size) {
         uint64_t value = 0;
         memcpy(&value, from + at, size);

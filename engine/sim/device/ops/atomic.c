@@ -10,6 +10,14 @@
 #include "vm_ops.h"
 #include "vm_poll.h"
 
+/* Adds doubles. If the result is NaN, it is the number that an H200 gives: vm_add64() in shared memory. In global memory
+ * it is a NaN operand as it is, and the operand of the instruction comes before the old value. */
+static uint64_t add_double(uint64_t old, uint64_t b, bool global)
+{
+    const double x = vm_double(old), y = vm_double(b);
+    return global && y != y ? b : global && x != x ? old : vm_bits64(vm_add64(y, x));
+}
+
 /* Returns the new value of an element. `b` and `c` are the operands of the instruction; only CAS uses `c`. */
 static uint64_t step(const vm_code *i, unsigned type, unsigned op, uint64_t old, uint64_t b, uint64_t c)
 {
@@ -26,12 +34,13 @@ static uint64_t step(const vm_code *i, unsigned type, unsigned op, uint64_t old,
     bool max = op == PTX_MOD_MAX;
     switch (type) {
     case PTX_F32:
-        /* Single-precision atomics on global memory flush subnormals. The decoder marks such atomics by VM_SIGNED. */
+        /* Single-precision atomics on global memory flush subnormals. The decoder marks atomics on global memory by
+         * VM_SIGNED. */
         if (i->flags & VM_SIGNED)
             return vm_bits32(
                 vm_out(vm_in(vm_float((uint32_t)old), VM_FTZ) + vm_in(vm_float((uint32_t)b), VM_FTZ), VM_FTZ));
         return vm_bits32(vm_canon(vm_float((uint32_t)old) + vm_float((uint32_t)b)));
-    case PTX_F64: return vm_bits64(vm_double(old) + vm_double(b));
+    case PTX_F64: return add_double(old, b, i->flags & VM_SIGNED);
     case PTX_F16:
     case PTX_BF16:
     case PTX_F16X2:

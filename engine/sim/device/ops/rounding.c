@@ -62,11 +62,11 @@ void ops_round_f64(vm_warp *w, const vm_code *i, uint32_t m)
     VM_EACH(lane, m) {
         volatile double x = a[lane], y = b[lane], z = c[lane], r;
         switch (i->size) {
-        case VM_ADD: r = x + y; break;
-        case VM_SUB: r = x - y; break;
-        case VM_MUL: r = x * y; break;
-        case VM_FMA: r = fma(x, y, z); break;
-        case VM_DIV: r = x / y; break;
+        case VM_ADD: r = vm_add64(x, y); break;
+        case VM_SUB: r = vm_sub64(x, y); break;
+        case VM_MUL: r = vm_mul64(x, y); break;
+        case VM_FMA: r = vm_fma64(x, y, z); break;
+        case VM_DIV: r = vm_div64(x, y); break;
         case VM_RCP: r = 1.0 / x; break;
         default: r = sqrt(x); break;
         }

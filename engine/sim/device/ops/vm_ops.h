@@ -10,6 +10,8 @@ typedef enum vm_handler_id {
 #define VM_UN(name, ...) VM_H_##name,
 #define VM_BIN(name, ...) VM_H_##name,
 #define VM_TER(name, ...) VM_H_##name,
+#define VM_BIN64(name, ...) VM_H_##name,
+#define VM_TER64(name, ...) VM_H_##name,
 #define VM_CMP(name, ...) VM_H_##name,
 #define VM_LOAD(name, ...) VM_H_##name,
 #define VM_STORE(name, ...) VM_H_##name,

@@ -89,7 +89,7 @@ const char *ptx_op_since(ptx_op op);
 /* Finds the longest prefix of `text`, cut only at dots, that is an opcode. Returns its length, or 0 if there is no
  * such prefix. */
 size_t ptx_op_find(const char *text, size_t length, ptx_op *op);
-/* Returns the longest prefix that is an unsupported PTX opcode, or NULL if there is none. */
+/* Returns the longest prefix that is an unsupported PTX opcode, or NULL if no prefix is. */
 const char *ptx_op_later(const char *text, size_t length);
 const char *ptx_op_later_name(unsigned index); /* returns NULL past the last name */
 bool ptx_suffix_later(const char *text, size_t length);

@@ -81,7 +81,23 @@ VM_INLINE double vm_out64(double x, unsigned flags)
     return flags & VM_SAT ? s : x;
 }
 
-/* min and max: if one operand is NaN, the result is the other operand. -0 is smaller than +0. */
+/* Arithmetic on doubles whose result is NaN. An H200 returns one of the NaN operands with the quiet bit set. If no
+ * operand is NaN, an H200 returns 0xfff8000000000000. x86 returns the same numbers. But if several operands are NaN, x86
+ * chooses one of them by the form of the instruction. So these functions replace the other NaNs by the NaN that an
+ * H200 chooses. An H200 chooses the first NaN in the order b, a. The order is a, b for a division, and b, c, a for fma. */
+VM_INLINE double vm_add64(double a, double b) { return (b != b ? b : a) + b; }
+VM_INLINE double vm_sub64(double a, double b) { return (b != b ? b : a) - b; }
+VM_INLINE double vm_mul64(double a, double b) { return (b != b ? b : a) * b; }
+VM_INLINE double vm_div64(double a, double b) { return a / (a != a ? a : b); }
+VM_INLINE double vm_fma64(double a, double b, double c)
+{
+    c = b != b ? b : c;
+    a = c != c ? c : a;
+    return __builtin_fma(a, b, c);
+}
+
+/* min and max: if one operand is NaN, the result is the other operand. If both doubles are NaN, the result is b with
+ * the quiet bit set. -0 is smaller than +0. */
 VM_INLINE float vm_min32(float a, float b)
 {
     float r = a < b || b != b ? a : b;
@@ -94,15 +110,16 @@ VM_INLINE float vm_max32(float a, float b)
     r = vm_float(a == b ? vm_bits32(a) & vm_bits32(b) : vm_bits32(r));
     return vm_canon(r);
 }
+VM_INLINE double vm_quiet64(double x) { return vm_double(x != x ? vm_bits64(x) | 1ull << 51 : vm_bits64(x)); }
 VM_INLINE double vm_min64(double a, double b)
 {
-    double r = a < b || b != b ? a : b;
-    return vm_double(a == b ? vm_bits64(a) | vm_bits64(b) : vm_bits64(r));
+    double r = b < a || a != a ? b : a;
+    return vm_quiet64(a == b ? vm_double(vm_bits64(a) | vm_bits64(b)) : r);
 }
 VM_INLINE double vm_max64(double a, double b)
 {
-    double r = a > b || b != b ? a : b;
-    return vm_double(a == b ? vm_bits64(a) & vm_bits64(b) : vm_bits64(r));
+    double r = b > a || a != a ? b : a;
+    return vm_quiet64(a == b ? vm_double(vm_bits64(a) & vm_bits64(b)) : r);
 }
 VM_INLINE float vm_pick32(float a, float b, unsigned flags, bool max)
 {

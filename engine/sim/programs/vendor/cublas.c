@@ -4,8 +4,8 @@
  *
  * A function checks its arguments, packs them into a `work`, and enqueues the work (device.c). The work finds the
  * host's pointers of the matrices when it runs, because a graph may run it later. The host's BLAS rounds sums in its
- * own way, so they differ from the sums of a GPU in the last digits. As in cuBLAS, any thread may use a handle, but no
- * two threads may use the same handle at the same time.
+ * own way, so they differ from the sums of a GPU in the last digits. As in cuBLAS, several threads may use the same handle
+ * at the same time. A setting that one thread changes is valid for the next calls of all threads.
  *
  * cublas_absent.c defines the names that are not implemented. They return CUBLAS_STATUS_NOT_SUPPORTED. */
 #include <stdio.h>
@@ -230,11 +230,10 @@ const void *blas_scalar(const work *w, const void *at, const scalar *kept, size_
     return is_aligned(at, size) ? vendor_reach(at, size, false, w->name) : NULL;
 }
 
-static void take_scalar(const struct cublas_context *handle, const void *at, size_t size, const void **device,
-                        scalar *kept)
+static void take_scalar(bool on_device, const void *at, size_t size, const void **device, scalar *kept)
 {
     *device = at;
-    if (handle->pointers == POINTER_HOST)
+    if (!on_device)
         memcpy(kept, at, size);
 }
 
@@ -243,16 +242,17 @@ int blas_enqueue(cublas_handle handle, work *w, const void *alpha, const void *b
                  bool (*function)(const void *))
 {
     bool done = true;
+    void *stream = handle->stream;
     if (!vendor_enter(handle->context))
         return EXECUTION_FAILED;
     w->device_scalars = handle->pointers == POINTER_DEVICE;
     if (alpha)
-        take_scalar(handle, alpha, size, &w->alpha_at, &w->alpha);
+        take_scalar(w->device_scalars, alpha, size, &w->alpha_at, &w->alpha);
     if (beta)
-        take_scalar(handle, beta, size, &w->beta_at, &w->beta);
-    if (w->result && !w->device_scalars && vendor_is_capturing(handle->stream))
+        take_scalar(w->device_scalars, beta, size, &w->beta_at, &w->beta);
+    if (w->result && !w->device_scalars && vendor_is_capturing(stream))
         return NOT_SUPPORTED; /* the call must wait for its result, so it cannot be captured */
-    if (!vendor_enqueue(handle->stream, w->name, function, w, sizeof *w, &done))
+    if (!vendor_enqueue(stream, w->name, function, w, sizeof *w, &done))
         return EXECUTION_FAILED;
     return done ? DONE : EXECUTION_FAILED;
 }

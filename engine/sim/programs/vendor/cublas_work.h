@@ -3,6 +3,7 @@
 #ifndef KILN_SIM_VENDOR_CUBLAS_WORK_H
 #define KILN_SIM_VENDOR_CUBLAS_WORK_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "cublas.h"
@@ -11,9 +12,11 @@
 #define LIBRARY "libcublas"
 #define VERSION (KILN_VENDOR_VERSION * 10000) /* the version that cublasGetVersion() returns */
 
+/* Several threads may use one handle, so each setting is atomic. A call reads each setting once. */
 struct cublas_context {
-    void *stream, *context; /* context: the context for threads that have no current context */
-    int pointers, math, atomics, sms;
+    void *context; /* the context for threads that have no current context */
+    _Atomic(void *) stream;
+    atomic_int pointers, math, atomics, sms;
 };
 
 /* One matrix or vector: rows x columns, with `ld` elements from one column to the next. */

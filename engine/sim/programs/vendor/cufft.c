@@ -5,8 +5,8 @@
  * pointers of the data, makes a plan of FFTW for them by FFTW_ESTIMATE, and executes it. FFTW's planner is not
  * thread-safe. The works of the device run one after another, so only a program that calls FFTW itself must take care.
  *
- * As in cuFFT, any thread may use a plan, but no two threads may use the same plan at the same time. The end of this
- * file defines the names that are not implemented. They return CUFFT_NOT_SUPPORTED. */
+ * Several threads may use the same plan at the same time. Each call copies the plan under the lock of the table. The end
+ * of this file defines the names that are not implemented. They return CUFFT_NOT_SUPPORTED. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,23 +80,24 @@ static int add_plan(const plan *made, int *handle)
     return fits ? FFT_DONE : FFT_ALLOC_FAILED;
 }
 
-static plan *find_plan(int handle)
-{
-    pthread_mutex_lock(&table.lock);
-    plan *found = handle > 0 && handle <= table.room ? table.plans[handle - 1] : NULL;
-    pthread_mutex_unlock(&table.lock);
-    return found;
-}
+/* Returns the plan of a handle, or NULL. The caller holds the lock while it uses the plan. */
+static plan *find_plan(int handle) { return handle > 0 && handle <= table.room ? table.plans[handle - 1] : NULL; }
 
 /* Copies a plan, because another thread may destroy it. Returns false if no plan has the handle. */
 static bool copy_plan(int handle, plan *copy)
 {
     pthread_mutex_lock(&table.lock);
-    const plan *found = handle > 0 && handle <= table.room ? table.plans[handle - 1] : NULL;
+    const plan *found = find_plan(handle);
     if (found)
         *copy = *found;
     pthread_mutex_unlock(&table.lock);
     return found;
+}
+
+static bool has_plan(int handle)
+{
+    plan copy;
+    return copy_plan(handle, &copy);
 }
 
 VENDOR_API int cufftCreate(int *handle)
@@ -117,7 +118,7 @@ VENDOR_API int cufftCreate(int *handle)
 VENDOR_API int cufftDestroy(int handle)
 {
     pthread_mutex_lock(&table.lock);
-    plan *found = handle > 0 && handle <= table.room ? table.plans[handle - 1] : NULL;
+    plan *found = find_plan(handle);
     if (found)
         table.plans[handle - 1] = NULL;
     pthread_mutex_unlock(&table.lock);
@@ -127,9 +128,11 @@ VENDOR_API int cufftDestroy(int handle)
 
 VENDOR_API int cufftSetStream(int handle, void *stream)
 {
+    pthread_mutex_lock(&table.lock);
     plan *p = find_plan(handle);
     if (p)
         p->stream = stream;
+    pthread_mutex_unlock(&table.lock);
     return p ? FFT_DONE : FFT_INVALID_PLAN;
 }
 
@@ -192,24 +195,36 @@ static size_t count_bytes(const plan *p, const layout *side, bool input)
     return (size_t)(last + part + 1) * (is_double(p->type) ? 8 : 4) * (real ? 1 : 2);
 }
 
+/* Puts a plan in the place of an empty plan, which keeps its stream. Fails if another thread has filled or destroyed the
+ * empty plan meanwhile. */
+static int fill_plan(int handle, const plan *made)
+{
+    pthread_mutex_lock(&table.lock);
+    plan *p = find_plan(handle);
+    const bool empty = p && !p->made;
+    if (empty) {
+        void *stream = p->stream;
+        *p = *made;
+        p->stream = stream;
+    }
+    pthread_mutex_unlock(&table.lock);
+    return empty ? FFT_DONE : FFT_INVALID_PLAN;
+}
+
 /* Fills a plan. If the lists are NULL, the arrays are contiguous. */
 static int make_plan(int handle, int rank, const int64_t *size, const int64_t *in_extent, int64_t in_step,
                      int64_t in_distance, const int64_t *out_extent, int64_t out_step, int64_t out_distance, int type,
                      int64_t batch, size_t *bytes)
 {
-    plan *p = find_plan(handle);
-    if (!p || p->made)
+    plan empty;
+    if (!copy_plan(handle, &empty) || empty.made)
         return FFT_INVALID_PLAN;
     if (!is_type(type))
         return FFT_INVALID_TYPE;
     if (rank < 1 || rank > RANKS || !size)
         return FFT_INVALID_VALUE;
-    plan made = {.type = type,
-                 .rank = rank,
-                 .batch = batch,
-                 .basic = !in_extent || !out_extent,
-                 .stream = p->stream,
-                 .context = p->context};
+    plan made = {
+        .type = type, .rank = rank, .batch = batch, .basic = !in_extent || !out_extent, .context = empty.context};
     bool good = batch >= 1;
     for (int k = 0; k < rank; k++) {
         made.size[k] = size[k];
@@ -231,10 +246,9 @@ static int make_plan(int handle, int rank, const int64_t *size, const int64_t *i
     if (count_bytes(&made, &made.in, true) == 0 || count_bytes(&made, &made.out, false) == 0)
         return FFT_INVALID_SIZE;
     made.made = true;
-    *p = made;
     if (bytes)
         *bytes = 0; /* the stand-in needs no work area on the device */
-    return FFT_DONE;
+    return fill_plan(handle, &made);
 }
 
 VENDOR_API int cufftMakePlan1d(int handle, int x, int type, int batch, size_t *bytes)
@@ -458,30 +472,30 @@ NO_AREA(cufftEstimateMany,
         rank > 0 && rank <= RANKS && size && is_type(type) && batch > 0 &&
             ((void)in_extent, (void)in_step, (void)in_distance, (void)out_extent, (void)out_step, (void)out_distance,
              1))
-NO_AREA(cufftGetSize, (int handle, size_t *bytes), find_plan(handle))
+NO_AREA(cufftGetSize, (int handle, size_t *bytes), has_plan(handle))
 NO_AREA(cufftGetSize1d, (int handle, int x, int type, int batch, size_t *bytes),
-        find_plan(handle) && x > 0 && is_type(type) && batch > 0)
+        has_plan(handle) && x > 0 && is_type(type) && batch > 0)
 NO_AREA(cufftGetSize2d, (int handle, int x, int y, int type, size_t *bytes),
-        find_plan(handle) && x > 0 && y > 0 && is_type(type))
+        has_plan(handle) && x > 0 && y > 0 && is_type(type))
 NO_AREA(cufftGetSize3d, (int handle, int x, int y, int z, int type, size_t *bytes),
-        find_plan(handle) && x > 0 && y > 0 && z > 0 && is_type(type))
+        has_plan(handle) && x > 0 && y > 0 && z > 0 && is_type(type))
 NO_AREA(cufftGetSizeMany,
         (int handle, int rank, const int *size, const int *in_extent, int in_step, int in_distance,
          const int *out_extent, int out_step, int out_distance, int type, int batch, size_t *bytes),
-        find_plan(handle) && rank > 0 && rank <= RANKS && size && is_type(type) && batch > 0 &&
+        has_plan(handle) && rank > 0 && rank <= RANKS && size && is_type(type) && batch > 0 &&
             ((void)in_extent, (void)in_step, (void)in_distance, (void)out_extent, (void)out_step, (void)out_distance,
              1))
 
 VENDOR_API int cufftSetWorkArea(int handle, void *area)
 {
     (void)area;
-    return find_plan(handle) ? FFT_DONE : FFT_INVALID_PLAN;
+    return has_plan(handle) ? FFT_DONE : FFT_INVALID_PLAN;
 }
 
 VENDOR_API int cufftSetAutoAllocation(int handle, int automatic)
 {
     (void)automatic;
-    return find_plan(handle) ? FFT_DONE : FFT_INVALID_PLAN;
+    return has_plan(handle) ? FFT_DONE : FFT_INVALID_PLAN;
 }
 
 VENDOR_API int cufftGetVersion(int *version)

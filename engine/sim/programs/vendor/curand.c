@@ -13,8 +13,10 @@
  * implementations for combined multiple recursive random number generators" (1999); Philox of J. Salmon and others,
  * "Parallel random numbers: as easy as 1, 2, 3" (2011). Normal numbers come from the method of Box and Muller.
  *
- * One thread at a time may use a generator, as in cuRAND. */
+ * Several threads may use the same generator. Each call has the lock of the generator while it uses the state. */
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,8 +43,10 @@ enum { WORDS = 6, LEGACY_THREADS = 4096, MRG_THREADS = 81920, PHILOX_THREADS = 6
 typedef struct generator {
     int kind, order;
     bool host; /* true if the numbers go to host memory */
+    void *context;
+    _Atomic(void *) stream;
+    pthread_mutex_t lock; /* protects the members below, and `order` */
     uint64_t seed, offset;
-    void *stream, *context;
     /* The state of each thread, or NULL until the first number is generated. XORWOW: the Weyl counter and five words.
      * MRG32k3a: three words of each recurrence. Philox: the position in the thread's sequence at which its turn began
      * (two words). */
@@ -440,23 +444,18 @@ static uint32_t write_next(const work *w, size_t at)
     }
 }
 
-static bool generate(const void *what)
+/* Writes all numbers of a call. The caller has the lock of the generator. */
+static bool write_numbers(work *w)
 {
-    work w = *(const work *)what;
-    generator *g = w.g;
-    size_t bytes;
-    if (__builtin_mul_overflow(w.count, w.size, &bytes) || (uintptr_t)w.out % w.size)
+    generator *g = w->g;
+    if (w->count && !make_states(g))
         return false;
-    if (!g->host && w.count)
-        w.out = vendor_reach(w.out, bytes, true, w.name);
-    if (w.count && (!w.out || !make_states(g)))
-        return false;
-    const uint32_t turn = w.normal && g->kind != PHILOX ? 2 : numbers_in_turn(g);
-    if (g->kind == PHILOX && w.what == POISSON && w.count)
+    const uint32_t turn = w->normal && g->kind != PHILOX ? 2 : numbers_in_turn(g);
+    if (g->kind == PHILOX && w->what == POISSON && w->count)
         /* skips the numbers of earlier calls, because a Poisson number takes any number of words */
         move_philox(g, g->part);
-    for (size_t at = 0; at < w.count;) {
-        const uint32_t given = write_next(&w, at);
+    for (size_t at = 0; at < w->count;) {
+        const uint32_t given = write_next(w, at);
         at += given;
         g->part += given;
         if (g->part >= turn) {
@@ -465,6 +464,22 @@ static bool generate(const void *what)
         }
     }
     return true;
+}
+
+static bool generate(const void *what)
+{
+    work w = *(const work *)what;
+    size_t bytes;
+    if (__builtin_mul_overflow(w.count, w.size, &bytes) || (uintptr_t)w.out % w.size)
+        return false;
+    if (!w.g->host && w.count)
+        w.out = vendor_reach(w.out, bytes, true, w.name);
+    if (w.count && !w.out)
+        return false;
+    pthread_mutex_lock(&w.g->lock);
+    const bool done = write_numbers(&w);
+    pthread_mutex_unlock(&w.g->lock);
+    return done;
 }
 
 static int start(generator *g, const char *name, void *out, size_t count, size_t size, int what, double mean,
@@ -490,13 +505,14 @@ static int start(generator *g, const char *name, void *out, size_t count, size_t
     if (g->host)
         return generate(&w) ? RAND_DONE : RAND_ALLOCATION_FAILED;
     bool done = true;
+    void *stream = g->stream;
     if (!vendor_enter(g->context))
         return RAND_LAUNCH_FAILURE;
-    if (vendor_is_capturing(g->stream)) { /* refused in a capture, because the graph could outlive the generator */
+    if (vendor_is_capturing(stream)) { /* refused in a capture, because the graph could outlive the generator */
         vendor_tell_missing(LIBRARY, "generating numbers in a graph");
         return RAND_LAUNCH_FAILURE;
     }
-    return vendor_enqueue(g->stream, name, generate, &w, sizeof w, &done) && done ? RAND_DONE : RAND_LAUNCH_FAILURE;
+    return vendor_enqueue(stream, name, generate, &w, sizeof w, &done) && done ? RAND_DONE : RAND_LAUNCH_FAILURE;
 }
 
 #define GENERATE(name, type, what)                                                                                     \
@@ -537,7 +553,12 @@ VENDOR_API int curandGenerateLongLong(generator *g, uint64_t *out, size_t count)
 
 VENDOR_API int curandGenerateSeeds(generator *g)
 {
-    return !g ? RAND_NOT_INITIALIZED : make_states(g) ? RAND_DONE : RAND_ALLOCATION_FAILED;
+    if (!g)
+        return RAND_NOT_INITIALIZED;
+    pthread_mutex_lock(&g->lock);
+    const bool made = make_states(g);
+    pthread_mutex_unlock(&g->lock);
+    return made ? RAND_DONE : RAND_ALLOCATION_FAILED;
 }
 
 /* ---- generators ---- */
@@ -558,8 +579,15 @@ static int create(generator **made, int kind, bool host)
     *made = calloc(1, sizeof **made);
     if (!*made)
         return RAND_ALLOCATION_FAILED;
-    **made = (generator){.kind = kind, .order = ORDER_DEFAULT, .host = host, .context = context};
-    return RAND_DONE;
+    (*made)->kind = kind;
+    (*made)->order = ORDER_DEFAULT;
+    (*made)->host = host;
+    (*made)->context = context;
+    if (pthread_mutex_init(&(*made)->lock, NULL) == 0)
+        return RAND_DONE;
+    free(*made);
+    *made = NULL;
+    return RAND_ALLOCATION_FAILED;
 }
 
 VENDOR_API int curandCreateGenerator(generator **made, int kind) { return create(made, kind, false); }
@@ -570,6 +598,7 @@ VENDOR_API int curandDestroyGenerator(generator *g)
     if (!g)
         return RAND_NOT_INITIALIZED;
     forget_states(g);
+    pthread_mutex_destroy(&g->lock);
     free(g);
     return RAND_DONE;
 }
@@ -586,8 +615,10 @@ VENDOR_API int curandSetPseudoRandomGeneratorSeed(generator *g, unsigned long lo
 {
     if (!g)
         return RAND_NOT_INITIALIZED;
+    pthread_mutex_lock(&g->lock);
     forget_states(g);
     g->seed = seed;
+    pthread_mutex_unlock(&g->lock);
     return RAND_DONE;
 }
 
@@ -595,8 +626,10 @@ VENDOR_API int curandSetGeneratorOffset(generator *g, unsigned long long offset)
 {
     if (!g)
         return RAND_NOT_INITIALIZED;
+    pthread_mutex_lock(&g->lock);
     forget_states(g);
     g->offset = offset;
+    pthread_mutex_unlock(&g->lock);
     return RAND_DONE;
 }
 
@@ -611,8 +644,10 @@ VENDOR_API int curandSetGeneratorOrdering(generator *g, int order)
         vendor_tell_missing(LIBRARY, "CURAND_ORDERING_PSEUDO_SEEDED");
         return RAND_OUT_OF_RANGE;
     }
+    pthread_mutex_lock(&g->lock);
     forget_states(g);
     g->order = order;
+    pthread_mutex_unlock(&g->lock);
     return RAND_DONE;
 }
 

@@ -4,7 +4,7 @@
  *
  * A function checks its arguments, packs them into a `work`, and enqueues the work (device.c). The work copies its
  * matrices for LAPACK, because LAPACK's kernels may read beyond the last element, and writes the results back. As in
- * cuSOLVER, any thread may use a handle, but no two threads may use the same handle at the same time. */
+ * cuSOLVER, several threads may use the same handle at the same time. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +31,10 @@ VENDOR_API int cusolverDnCreate(cusolver_handle *handle)
     if (!context)
         return NOT_INITIALIZED;
     *handle = calloc(1, sizeof **handle);
-    if (*handle)
-        **handle = (struct cusolver_context){.context = context, .deterministic = 1, .math = 1};
+    if (*handle) {
+        (*handle)->context = context;
+        (*handle)->deterministic = (*handle)->math = 1;
+    }
     return *handle ? DONE : ALLOC_FAILED;
 }
 
@@ -150,24 +152,32 @@ static bool run_job(const void *what)
            j->function(&j->w);
 }
 
-int solver_enqueue(cusolver_handle handle, const work *w, bool (*function)(const work *))
+/* Enqueues a work in the stream of the handle. If the host waits for the result, the call cannot be captured. */
+static int enqueue(cusolver_handle handle, bool waits, const work *w, bool (*function)(const work *))
 {
     job j = {.w = *w, .function = function};
     bool done = true;
+    void *stream = handle->stream;
     if (!vendor_enter(handle->context))
         return EXECUTION_FAILED;
-    if (j.w.jacobi && vendor_is_capturing(handle->stream))
+    const bool captured = vendor_is_capturing(stream);
+    if (waits && captured) {
+        vendor_tell_missing(LIBRARY, w->name); /* * the call cannot be captured * */
+        return NOT_SUPPORTED;
+    }
+    if (captured)
         j.w.jacobi = NULL; /* a graph may run after the program has destroyed the object */
-    return vendor_enqueue(handle->stream, w->name, run_job, &j, sizeof j, &done) && done ? DONE : EXECUTION_FAILED;
+    return vendor_enqueue(stream, w->name, run_job, &j, sizeof j, &done) && done ? DONE : EXECUTION_FAILED;
+}
+
+int solver_enqueue(cusolver_handle handle, const work *w, bool (*function)(const work *))
+{
+    return enqueue(handle, false, w, function);
 }
 
 int solver_wait(cusolver_handle handle, const work *w, bool (*function)(const work *))
 {
-    if (vendor_enter(handle->context) && vendor_is_capturing(handle->stream)) {
-        vendor_tell_missing(LIBRARY, w->name); /* * the call cannot be captured * */
-        return NOT_SUPPORTED;
-    }
-    return solver_enqueue(handle, w, function);
+    return enqueue(handle, true, w, function);
 }
 
 /* ---- matrices ---- */

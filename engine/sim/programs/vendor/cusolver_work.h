@@ -3,6 +3,7 @@
 #ifndef KILN_SIM_VENDOR_CUSOLVER_WORK_H
 #define KILN_SIM_VENDOR_CUSOLVER_WORK_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "cusolver.h"
@@ -10,9 +11,11 @@
 
 #define LIBRARY "libcusolver"
 
+/* Several threads may use one handle, so each setting is atomic. */
 struct cusolver_context {
-    void *stream, *context; /* context: the context for threads that have no current context */
-    int deterministic, math;
+    void *context; /* the context for threads that have no current context */
+    _Atomic(void *) stream;
+    atomic_int deterministic, math;
 };
 typedef struct cusolver_context *cusolver_handle; /* NULL if there is none */
 

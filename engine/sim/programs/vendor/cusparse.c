@@ -5,9 +5,9 @@
  *
  * A function checks its arguments, packs copies of the descriptors into a `work`, and enqueues the work (device.c).
  * Plain loops compute in double precision and round the result once, so results are more exact than on a GPU. Every
- * offset and index of a sparse matrix is checked before it is used. As in cuSPARSE, any thread may use a handle, but no
- * two threads may use the same handle at the same time. cusparse_absent.c defines the names that are not
- * implemented. */
+ * offset and index of a sparse matrix is checked before it is used. As in cuSPARSE, several threads may use the same
+ * handle at the same time, but not the same descriptor if a call changes it. cusparse_absent.c defines the names that
+ * are not implemented. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,16 +102,34 @@ VENDOR_API const char *cusparseGetErrorString(int status)
 
 /* ---- work ---- */
 
+/* Enqueues a work in the stream of the handle. If the host waits for the result, the call cannot be captured. */
+static int enqueue(cusparse_handle handle, bool waits, const char *name, const void *what, size_t bytes,
+                   bool (*function)(const void *))
+{
+    bool done = true;
+    void *stream = handle->stream;
+    if (!vendor_enter(handle->context))
+        return EXECUTION_FAILED;
+    if (waits && vendor_is_capturing(stream)) {
+        vendor_tell_missing(LIBRARY, name); /* * the call cannot be captured * */
+        return NOT_SUPPORTED;
+    }
+    return vendor_enqueue(stream, name, function, what, bytes, &done) && done ? DONE : EXECUTION_FAILED;
+}
+
 int sparse_enqueue_bytes(cusparse_handle handle, const char *name, const void *what, size_t bytes,
                          bool (*function)(const void *))
 {
-    bool done = true;
-    return vendor_enter(handle->context) && vendor_enqueue(handle->stream, name, function, what, bytes, &done) && done
-               ? DONE
-               : EXECUTION_FAILED;
+    return enqueue(handle, false, name, what, bytes, function);
 }
 
-int sparse_enqueue(cusparse_handle handle, work *w, const void *alpha, const void *beta, bool (*function)(const void *))
+int sparse_wait_bytes(cusparse_handle handle, const char *name, const void *what, size_t bytes,
+                      bool (*function)(const void *))
+{
+    return enqueue(handle, true, name, what, bytes, function);
+}
+
+static void set_scalars(cusparse_handle handle, work *w, const void *alpha, const void *beta)
 {
     const size_t size = vendor_number_size(w->compute);
     w->device_scalars = handle->pointers == POINTER_DEVICE;
@@ -121,16 +139,18 @@ int sparse_enqueue(cusparse_handle handle, work *w, const void *alpha, const voi
         memcpy(&w->alpha, alpha, size);
     if (beta && !w->device_scalars)
         memcpy(&w->beta, beta, size);
-    return sparse_enqueue_bytes(handle, w->name, w, sizeof *w, function);
+}
+
+int sparse_enqueue(cusparse_handle handle, work *w, const void *alpha, const void *beta, bool (*function)(const void *))
+{
+    set_scalars(handle, w, alpha, beta);
+    return enqueue(handle, false, w->name, w, sizeof *w, function);
 }
 
 int sparse_wait(cusparse_handle handle, work *w, const void *alpha, const void *beta, bool (*function)(const void *))
 {
-    if (vendor_enter(handle->context) && vendor_is_capturing(handle->stream)) {
-        vendor_tell_missing(LIBRARY, w->name); /* * the call cannot be captured * */
-        return NOT_SUPPORTED;
-    }
-    return sparse_enqueue(handle, w, alpha, beta, function);
+    set_scalars(handle, w, alpha, beta);
+    return enqueue(handle, true, w->name, w, sizeof *w, function);
 }
 
 int sparse_set_buffer(cusparse_handle handle, size_t *bytes)

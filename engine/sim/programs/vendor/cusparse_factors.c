@@ -195,11 +195,7 @@ static bool run_cholesky(const void *what) { return run_factors(what, factor_cho
 /* A graph cannot keep the info of the call, so the host waits for each call, and the call cannot be captured. */
 static int enqueue_factors(cusparse_handle handle, const factors *f, bool (*function)(const void *))
 {
-    if (vendor_enter(handle->context) && vendor_is_capturing(handle->stream)) {
-        vendor_tell_missing(LIBRARY, f->name); /* in a graph */
-        return NOT_SUPPORTED;
-    }
-    return sparse_enqueue_bytes(handle, f->name, f, sizeof *f, function);
+    return sparse_wait_bytes(handle, f->name, f, sizeof *f, function);
 }
 
 static int create_info(info **to)

@@ -212,11 +212,7 @@ static int update_plan(cusparse_handle handle, plan *p, const void *values, int 
 {
     CHECK(handle, p && p->analysed && values && is_two(part));
     const update u = {.name = name, .plan = p, .values = values, .part = part};
-    if (vendor_enter(handle->context) && vendor_is_capturing(handle->stream)) {
-        vendor_tell_missing(LIBRARY, name); /* * the call cannot be captured * */
-        return NOT_SUPPORTED;
-    }
-    return sparse_enqueue_bytes(handle, name, &u, sizeof u, run_update);
+    return sparse_wait_bytes(handle, name, &u, sizeof u, run_update);
 }
 
 /* The functions of a triangular solution. The analysis has nothing to compute, but a solution needs it. */

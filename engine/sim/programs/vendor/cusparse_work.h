@@ -3,6 +3,7 @@
 #ifndef KILN_SIM_VENDOR_CUSPARSE_WORK_H
 #define KILN_SIM_VENDOR_CUSPARSE_WORK_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "cusparse.h"
@@ -10,9 +11,11 @@
 
 #define LIBRARY "libcusparse"
 
+/* Several threads may use one handle, so each setting is atomic. A call reads each setting once. */
 struct cusparse_context {
-    void *stream, *context; /* context: the context for threads that have no current context */
-    int pointers;
+    void *context; /* the context for threads that have no current context */
+    _Atomic(void *) stream;
+    atomic_int pointers;
 };
 typedef struct cusparse_context *cusparse_handle; /* NULL if there is none */
 
@@ -63,9 +66,12 @@ int sparse_enqueue(cusparse_handle handle, work *w, const void *alpha, const voi
                    bool (*function)(const void *));
 /* Does the same as sparse_enqueue() for a call whose result the host needs. Such a call cannot be captured. */
 int sparse_wait(cusparse_handle handle, work *w, const void *alpha, const void *beta, bool (*function)(const void *));
-/* Enqueues a call whose arguments are not a `work`. */
+/* Enqueue a call whose arguments are not a `work`. The host needs the result of sparse_wait_bytes(), so that call cannot
+ * be captured. */
 int sparse_enqueue_bytes(cusparse_handle handle, const char *name, const void *what, size_t bytes,
                          bool (*function)(const void *));
+int sparse_wait_bytes(cusparse_handle handle, const char *name, const void *what, size_t bytes,
+                      bool (*function)(const void *));
 
 /* Returns DONE if cuSPARSE has a product of these types. Otherwise prints that the product is missing, and returns
  * NOT_SUPPORTED. */

@@ -84,19 +84,61 @@ typedef struct job {
     bool (*function)(const void *work);
     const char *what; /* the name of the library's function */
     bool done, kept;  /* kept: true if a graph owns the job and may run it again */
+    bool ended;       /* the call has returned, and no graph owns the job: it must not run any more */
+    unsigned running; /* number of threads that run the job */
     _Alignas(16) char work[];
 } job;
+
+/* Protects the states of all jobs, because another thread may run the job of a call that has not returned. The lock is
+ * not held while a job runs: two devices compute at the same time. */
+static pthread_mutex_t jobs_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t job_ended = PTHREAD_COND_INITIALIZER;
+
+static bool begin_job(job *j, bool *before)
+{
+    pthread_mutex_lock(&jobs_lock);
+    const bool begins = !j->ended;
+    j->running += begins;
+    *before = j->done;
+    pthread_mutex_unlock(&jobs_lock);
+    return begins;
+}
+
+static void end_job(job *j, bool done)
+{
+    pthread_mutex_lock(&jobs_lock);
+    j->done = done;
+    j->running--;
+    pthread_cond_broadcast(&job_ended);
+    pthread_mutex_unlock(&jobs_lock);
+}
+
+/* Returns the result of a job at the end of its call. `ends`: the job must not run any more. */
+static bool finish_job(job *j, bool ends)
+{
+    pthread_mutex_lock(&jobs_lock);
+    while (j->running > 0)
+        pthread_cond_wait(&job_ended, &jobs_lock);
+    const bool done = j->done;
+    j->ended = ends;
+    pthread_mutex_unlock(&jobs_lock);
+    return done;
+}
 
 static void compute_job(void *what)
 {
     job *j = what;
-    const bool first = j->done;
-    j->done = j->function(j->work);
-    if (j->kept && first && !j->done) /* prints the error, because no call of the program can return it */
+    bool first;
+    if (!begin_job(j, &first))
+        return;
+    const bool kept = j->kept, done = j->function(j->work);
+    const char *name = j->what;
+    end_job(j, done);
+    if (kept && first && !done) /* prints the error, because no call of the program can return it */
         fprintf(stderr,
                 "kiln: %s in a graph failed: not all of its memory is there. Under `kiln sim run --check` the findings "
                 "name the memory\n",
-                j->what);
+                name);
 }
 
 static _Thread_local const void *called; /* the job with which run_job() was last called on this thread */
@@ -124,7 +166,8 @@ bool vendor_is_capturing(void *stream) { return captured_graph(stream); }
 /* If the stream is captured, the job becomes a user object of the graph. This function also holds a reference until it
  * returns, because another thread may end the capture and destroy the graph. If the stream is not captured, the
  * function frees the job at its end. There is one exception: if the launch has succeeded but run_job() was not called,
- * another thread has begun a capture, and the job stays for that graph. */
+ * another thread has begun a capture. Then the call fails, and the job stays for that graph but does nothing, because
+ * its work may have addresses of the caller's variables. */
 bool vendor_enqueue(void *stream, const char *what, bool (*function)(const void *work), const void *work, size_t bytes,
                     bool *result)
 {
@@ -142,7 +185,7 @@ bool vendor_enqueue(void *stream, const char *what, bool (*function)(const void 
     called = NULL;
     const bool owned = !graph || device.retain(graph, object, 1, 0) == CUDA_SUCCESS;
     const bool launched = owned && device.launch(stream, run_job, j) == CUDA_SUCCESS;
-    *result = j->done;
+    *result = finish_job(j, !graph);
     if (graph)
         device.release(object, 1);
     else if (called == j || !launched)
