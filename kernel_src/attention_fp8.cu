@@ -597,6 +597,8 @@ __device__ __forceinline__ void write_rows(char *room, unsigned box_bytes, const
 // which saves an addition for each exponential. The product has 8 more columns, because their number is a multiple of 8.
 // With EARLY, a group asks whether the next tiles are there before it computes exponentials, because a barrier answers
 // late.
+// On an H200, ENDS_LAST saves 3 % of the time of the work causal. It saves nothing for the work default, although
+// blocks make 21 whole tiles instead of 22 there.
 //
 // Bounds of the code for sm_90a, in clocks of a multiprocessor for 64 queries and 128 keys: products take 512 with
 // heads of 128, and 256 with heads of 64. Exponentials take 512. On an H200, no unit is the only bound of the work
