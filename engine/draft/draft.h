@@ -157,7 +157,7 @@ typedef struct kiln__draft_argument { /* a parameter of the kernel */
 #define KILN__SHARED_EACH 8 /* the first guess of kiln__draft.shared_each */
 /* `parent` of a variable of the source, which is no argument and no field */
 #define KILN__NO_PARENT SIZE_MAX
-enum { KILN__MOST_TUNABLES = 64, KILN__MOST_ARGUMENTS = 64, KILN__MOST_SIZES = 8 };
+enum { KILN__MOST_TUNABLES = 64, KILN__MOST_ARGUMENTS = 64, KILN__MOST_SIZES = 16 };
 
 typedef struct kiln__size {
     const char *name;
