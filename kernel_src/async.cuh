@@ -96,6 +96,21 @@ __device__ __forceinline__ void barrier_wait(barrier *at, unsigned parity)
                  : "memory");
 }
 
+// Returns whether the phase is complete, without waiting.
+__device__ __forceinline__ bool barrier_passed(barrier *at, unsigned parity)
+{
+    unsigned passed;
+    asm volatile("{\n"
+                 ".reg .pred done;\n"
+                 "mbarrier.test_wait.parity.shared::cta.b64 done, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, done;\n"
+                 "}"
+                 : "=r"(passed)
+                 : "r"(shared_address(at)), "r"(parity)
+                 : "memory");
+    return passed != 0;
+}
+
 // Makes this thread's writes to shared memory visible to copies and wgmma that begin later. Each thread that wrote
 // calls it. Then these threads synchronise at a barrier, and then one of them begins the copy.
 __device__ __forceinline__ void fence_async()

@@ -17,8 +17,8 @@
 //
 // Precision: the exponential of a row's greatest score is about 2^RAISE, so that smaller exponentials are not too small
 // for e4m3. They are rounded to e4m3, by 2^-4 of each at most, before they are multiplied by V (not in `naive`). The
-// sum of a row adds the exponentials before they are rounded. wgmma keeps 13 bits of its terms and of the sum
-// (gemm.cu). Each variant gives the same bits in every run.
+// sum of a row adds the exponentials before they are rounded, or with SUM_COLUMN after it. wgmma keeps 13 bits of its
+// terms and of the sum (gemm.cu). Each variant gives the same bits in every run.
 //
 // The tuning parameters are macros. A spec sets them. A kernel is compiled if its own macro ATTENTION8_<NAME> is set,
 // or if ATTENTION8_ONE is not set.
@@ -236,9 +236,9 @@ struct QuickSoftmax : Softmax {
         const float shifted = power + whole, f = power - (shifted - whole);
         return __uint_as_float(__float_as_uint(fmaf(fmaf(0.24006954f, f, 0.70302966f), f, 1)) + __float_as_uint(shifted) * (1u << 23));
     }
-    // Makes exponentials of scores with the bases, and adds them to the sums of the rows, and converts them in
-    // the order of as_quads().
-    template <unsigned count>
+    // Makes exponentials of scores with the bases, and converts them in the order of as_quads(). With `add`, the sums of
+    // the rows get them too.
+    template <bool add, unsigned count>
     __device__ __forceinline__ void make(unsigned (&p)[count / 16][4], const float (&s)[count], float units)
     {
 #pragma unroll
@@ -248,18 +248,19 @@ struct QuickSoftmax : Softmax {
 #pragma unroll
             for (unsigned l = 0; l < 4; ++l)
                 e[l] = exponential(fmaf(s[at + l / 2 * 4 + l % 2], units, -from[i % 2]), 4 * (i / 2) + l);
-            sum[i % 2] += (e[0] + e[1]) + (e[2] + e[3]);
+            if (add)
+                sum[i % 2] += (e[0] + e[1]) + (e[2] + e[3]);
             p[i / 4][i % 4] = pack_quad(e[0], e[1], e[2], e[3]);
         }
     }
     // Turns scores into exponentials. Returns whether earlier sums of O must be multiplied by `scale`.
-    template <unsigned count>
+    template <bool add, unsigned count>
     __device__ __forceinline__ bool take(unsigned (&p)[count / 16][4], const float (&s)[count], float (&scale)[2], float units)
     {
         const bool exceeded = is_exceeded(s);
         if (exceeded)
             find_bases(s, scale, units);
-        make(p, s, units);
+        make<add>(p, s, units);
         return exceeded;
     }
 };
@@ -455,6 +456,12 @@ extern "C" __global__ void __launch_bounds__(TURN_KEYS)
 #ifndef Q_REGISTERS
 #define Q_REGISTERS 0 // 1: the queries of a warp group are in registers. 0: wgmma reads them from shared memory
 #endif
+#ifndef SUM_COLUMN
+#define SUM_COLUMN 1 // 1: the product with V also adds the exponentials of each row. 0: additions do
+#endif
+#ifndef EARLY
+#define EARLY 0 // 1, with OVERLAP 0: looks for the next tiles before the exponentials of this tile
+#endif
 #ifndef TURN_INSIDE
 #define TURN_INSIDE 1 // 1: warps of the producer transpose V. 0: attention8_turn has done it
 #endif
@@ -466,15 +473,18 @@ enum : unsigned {
     TILE_BYTES = TILE_K * ROW_BYTES,
     // The transposed tile consists of boxes with rows of BOX_KEYS bytes, the largest swizzle that divides a tile.
     BOX_KEYS = TILE_K % 128 == 0 ? 128 : TILE_K % 64 == 0 ? 64 : 32,
-    BOX_BYTES = BOX_KEYS * HEAD_DIM,
+    // With SUM_COLUMN, the transposed tile has 8 more rows after the columns of V: a row of ones, then zeros.
+    COLUMNS = HEAD_DIM + 8 * SUM_COLUMN,
+    BOX_BYTES = BOX_KEYS * COLUMNS,
+    TURNED_BYTES = TILE_K * COLUMNS,
     TURNERS = 3, // warps that transpose
     // Registers of a thread. Groups share what the block has at its launch: 168, 128 or 96 for each of its threads.
-    OF_PRODUCER = GROUPS == 4 ? (TURN_INSIDE ? 32 : 24) : TURN_INSIDE ? (GROUPS == 2 ? 40 : 56) : (GROUPS == 2 ? 24 : 32),
-    OF_CONSUMER = GROUPS == 4 ? 112 : TURN_INSIDE ? (GROUPS == 2 ? 232 : 152) : (GROUPS == 2 ? 240 : 160)
+    OF_PRODUCER = GROUPS == 4 ? (TURN_INSIDE ? 32 : 24) : TURN_INSIDE ? (GROUPS == 2 ? 40 : 32) : (GROUPS == 2 ? 24 : 32),
+    OF_CONSUMER = GROUPS == 4 ? 112 : TURN_INSIDE ? (GROUPS == 2 ? 232 : 160) : (GROUPS == 2 ? 240 : 160)
 };
 
 typedef Ring<TILE_BYTES, ROW_BYTES> RowRing;
-typedef Ring<TILE_BYTES, BOX_KEYS> ColumnRing;
+typedef Ring<TURNED_BYTES, BOX_KEYS> ColumnRing;
 
 struct Rings {
     barrier q_full[2], q_empty[2], k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
@@ -511,22 +521,33 @@ struct GroupQueries {
 };
 
 // O += P V: the exponentials are in registers, and V is transposed.
-__device__ __forceinline__ void begin_values(float (&o)[HEAD_DIM / 2], const unsigned (&p)[TILE_K / 32][4], offset b)
+__device__ __forceinline__ void begin_values(float (&o)[COLUMNS / 2], const unsigned (&p)[TILE_K / 32][4], offset b)
 {
     wgmma_keep(o);
     wgmma_fence();
 #pragma unroll
     for (unsigned j = 0; j < TILE_K / 32; ++j)
-        wgmma<f8e4m3, HEAD_DIM>::template multiply<false>(
+        wgmma<f8e4m3, COLUMNS>::template multiply<false>(
             o, p[j], descriptor_after(b, 32 * j / BOX_KEYS * BOX_BYTES + 32 * j % BOX_KEYS), 1);
     wgmma_commit();
+}
+
+// The threads of the block write the rows after the columns of V in all stages: a row of ones and 7 rows of zeros. Copies
+// and warps that transpose do not write these rows. A row has the same pieces everywhere, so no swizzle changes it.
+__device__ __forceinline__ void write_ones(char *turned)
+{
+    constexpr unsigned row_words = BOX_KEYS / 4, boxes = STAGES * (TILE_K / BOX_KEYS);
+    for (unsigned i = threadIdx.x; i < boxes * 8 * row_words; i += blockDim.x)
+        *((unsigned *)(turned + i / (8 * row_words) * BOX_BYTES + HEAD_DIM * BOX_KEYS) + i % (8 * row_words)) =
+            i % (8 * row_words) < row_words ? 0x38383838 : 0;
+    fence_async();
 }
 
 // A warp transposes its share of a tile of V: all blocks of 32 keys and 16 columns whose number is `share` mod TURNERS.
 __device__ __forceinline__ void turn_tile(unsigned to, unsigned from, unsigned share)
 {
     const unsigned lane = lane_id();
-#pragma unroll 2
+#pragma unroll 1
     for (unsigned i = share; i < TILE_K / 32 * (HEAD_DIM / 16); i += TURNERS) {
         const unsigned j = i / (HEAD_DIM / 16), b = i % (HEAD_DIM / 16), row = 16 * b + lane / 16 * 8 + lane % 8;
         unsigned words[4];
@@ -539,7 +560,7 @@ __device__ __forceinline__ void turn_tile(unsigned to, unsigned from, unsigned s
 
 // Writes the warp's 16 rows of O by a tensor map, which skips rows after the last query. Boxes of 64 columns are
 // `box_bytes` apart.
-__device__ __forceinline__ void write_rows(char *room, unsigned box_bytes, const float (&o)[HEAD_DIM / 2],
+__device__ __forceinline__ void write_rows(char *room, unsigned box_bytes, const float (&o)[COLUMNS / 2],
                                            const tensor_map &map, unsigned row, unsigned head)
 {
     if (lane_id() == 0)
@@ -572,14 +593,23 @@ __device__ __forceinline__ void write_rows(char *room, unsigned box_bytes, const
 // is transposed again for each tile of queries. Without TURN_INSIDE, V comes transposed from attention8_turn, which
 // reads and writes V once.
 //
+// With SUM_COLUMN, V has one more column, of ones. The product with V then also makes the sums of the exponentials,
+// which saves an addition for each exponential. The product has 8 more columns, because their number is a multiple of 8.
+// With EARLY, a group asks whether the next tiles are there before it computes exponentials, because a barrier answers
+// late.
+//
 // Bounds of the code for sm_90a, in clocks of a multiprocessor for 64 queries and 128 keys: products take 512 with
 // heads of 128, and 256 with heads of 64. Exponentials take 512. On an H200, no unit is the only bound of the work
 // default. In 1.94 million clocks, tensor cores are busy for 53 %, the special-function unit for 54 %, and 38 % of the
 // issue slots are used. With one stage, groups wait for the same tiles, so all groups multiply and then all compute
 // exponentials. Each of these two phases fills its unit, and together they take 90 % of the time. If groups are at
 // different places, the instructions of one warp are the bound: 1,300 clocks for the exponentials of 96 keys, of which
-// the special-function unit needs 384. A warp waits about 13 clocks from one exponential to the next. The clock of an
-// SM falls to 1.75 GHz in this work, from 1.98.
+// the special-function unit needs 384. The clock of an SM falls to 1.75 GHz in this work, from 1.98.
+//
+// An instruction of a warp occupies its unit of a quarter of an SM for some clocks. An exponential takes 8, and a
+// conversion of two numbers to e4m3 takes 4. A maximum of three integers takes 2. Multiply-adds and additions take 1.
+// The latency of an exponential is 17 clocks. The order that ptxas chooses hides it. Chunks of exponentials before their
+// conversions were slower by a tenth.
 extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     attention8_wgmma(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
                      const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map o, const float *q_scale,
@@ -622,6 +652,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         }
         barriers_made();
     }
+    if (SUM_COLUMN)
+        write_ones(room_turned);
     __syncthreads();
     Turns turns(heads * ceil_div(queries, (unsigned)ROOM_QUERIES));
     if (group == GROUPS) { // the producer
@@ -698,15 +730,17 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         const int seen[2] = {keys_seen(row, n), keys_seen(row + 8, n)};
         const int fewest = keys_seen(begin, n);
         const unsigned whole = fewest > 0 ? fewest / TILE_K : 0;
+        // A plain 0 would make ptxas run the products one after the other. It does not know that this number is 0.
+        const float zero = __uint_as_float(keys >> 30);
         const float units = score_units({q_scale, k_scale, v_scale}, at), values_scale = v_scale[at.kv_head];
         QuickSoftmax softmax;
         softmax.begin();
-        float s[TILE_K / 2], sums[HEAD_DIM / 2], scale[2];
+        float s[TILE_K / 2], sums[COLUMNS / 2], scale[2];
         unsigned p[TILE_K / 32][4];
         GroupQueries queries_of;
-        bool grew = false;
+        bool grew = false, keys_there = false, values_there = false;
 #pragma unroll
-        for (unsigned i = 0; i < HEAD_DIM / 2; ++i)
+        for (unsigned i = 0; i < COLUMNS / 2; ++i)
             sums[i] = 0;
         auto next_scores = [&] {
             if (in_turn && !JOINED)
@@ -714,16 +748,32 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             queries_of.begin_scores(s, ring_k.descriptor());
         };
         auto next_values = [&](const unsigned(&use)[TILE_K / 32][4]) {
-            ring_v.wait_full();
+            if (!values_there)
+                ring_v.wait_full();
             begin_values(sums, use, ring_v.descriptor());
         };
         // Makes the exponentials of a tile's scores. The product of the previous values may still run.
         auto exponentials = [&](unsigned(&to)[TILE_K / 32][4], unsigned t) {
             wgmma_keep(s);
             ring_k.leave();
+            if (EARLY && !OVERLAP) { // a barrier answers late, so it is asked before the exponentials
+                keys_there = ring_k.is_full();
+                values_there = ring_v.is_full();
+            }
             if (t >= whole)
                 softmax.mask(s, t * TILE_K, seen);
-            grew = softmax.take(to, s, scale, units);
+            grew = softmax.take<!SUM_COLUMN>(to, s, scale, units);
+        };
+        // Adds the sums of a tile's exponentials to the sums of the rows. They are one column of sums[], which lanes
+        // 4 n have; the neighbours of this column are 0 in the other lanes. The column starts at 0 in each tile, so few of
+        // its bits are lost.
+        auto take_column = [&] {
+#pragma unroll
+            for (unsigned r = 0; SUM_COLUMN && r < 2; ++r) {
+                float &column = sums[HEAD_DIM / 2 + 2 * r];
+                softmax.sum[r] += column;
+                column *= zero;
+            }
         };
         auto take_sums = [&] { // after the product with values
             wgmma_keep(sums);
@@ -750,15 +800,18 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         auto step = [&](unsigned(&use)[TILE_K / 32][4], unsigned(&make)[TILE_K / 32][4], unsigned t)
             __attribute__((always_inline)) {
             if (JOINED) {
-                ring_v.wait_full();
-                ring_k.wait_full();
+                if (!values_there)
+                    ring_v.wait_full();
+                if (!keys_there)
+                    ring_k.wait_full();
                 if (in_turn)
                     group_sync(own_turn, 2 * GROUP);
                 begin_values(sums, use, ring_v.descriptor());
             } else if (!OVERLAP) {
                 next_values(use);
                 values_end();
-                ring_k.wait_full();
+                if (!keys_there)
+                    ring_k.wait_full();
             }
             next_scores();
             if (OVERLAP)
@@ -780,6 +833,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             }
             if (grew)
                 scale_rows(sums, scale);
+            take_column();
         };
         if (OVERLAP && tiles > 1)
             ring_k.wait_full();
@@ -822,6 +876,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         group_sync(1 + GROUPS + group, GROUP); // no warp of the group reads the queries any more, or waits for them
         if (threadIdx.x % GROUP == 0)
             barrier_arrive(&rings.q_empty[second]);
+        take_column();
         softmax.end(scale);
         scale[0] *= values_scale, scale[1] *= values_scale;
         scale_rows(sums, scale);

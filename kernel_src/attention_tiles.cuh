@@ -10,6 +10,10 @@
 #include "async.cuh"
 #include "tensor.cuh"
 
+#ifndef ENDS_LAST
+#define ENDS_LAST 0 // n > 0: short tiles come last. With CAUSAL this holds for the last n heads
+#endif
+
 enum : unsigned { WARP_GROUP = 128 }; // threads
 
 struct Sizes {
@@ -24,22 +28,33 @@ __device__ __forceinline__ int keys_seen(unsigned query, Sizes n)
 
 // The work of a block: tile `number`, counted over all heads. With CAUSAL, tiles are numbered from the last one down,
 // because the last one sees the most keys.
+//
+// With ENDS_LAST, blocks end at about the same time, because the tiles with the least work are taken last. With CAUSAL,
+// the last heads come together: the longest tile of each, then the next one of each. Otherwise the last tile of a head
+// may have fewer queries than the others; these tiles of all heads come after all other tiles.
 struct Place {
     unsigned head, kv_head, first; // heads over all batches; number of the first query
     __device__ __forceinline__ Place(Sizes n, unsigned tile, unsigned number)
     {
-        const unsigned tiles = ceil_div(n.queries, tile);
-        const unsigned together = HEADS_FIRST > 1 && HEADS_FIRST < n.heads ? HEADS_FIRST : n.heads;
-        unsigned index = number % tiles;
-        head = number / tiles;
-        if (HEADS_FIRST) {
-            const unsigned begin = number / (together * tiles) * together, left = n.heads - begin;
+        const unsigned all_tiles = ceil_div(n.queries, tile), tiles = ENDS_LAST && !CAUSAL ? n.queries / tile : all_tiles;
+        const unsigned heads = !ENDS_LAST || !CAUSAL ? n.heads : n.heads > ENDS_LAST ? n.heads - ENDS_LAST : 0;
+        unsigned index;
+        if (ENDS_LAST && number >= heads * tiles) {
+            const unsigned rest = number - heads * tiles, count = CAUSAL ? n.heads - heads : n.heads;
+            index = CAUSAL ? rest / count : tiles;
+            head = CAUSAL ? heads + rest % count : rest;
+        } else if (HEADS_FIRST) {
+            const unsigned together = HEADS_FIRST > 1 && HEADS_FIRST < heads ? HEADS_FIRST : heads;
+            const unsigned begin = number / (together * tiles) * together, left = heads - begin;
             const unsigned count = left < together ? left : together; // the last group of heads may be smaller
             index = (number - begin * tiles) / count;
             head = begin + (number - begin * tiles) % count;
+        } else {
+            index = number % tiles;
+            head = number / tiles;
         }
         kv_head = head / (n.heads / n.kv_heads); // correct over batches too, because both counts are over all batches
-        first = (CAUSAL ? tiles - 1 - index : index) * tile;
+        first = (CAUSAL ? all_tiles - 1 - index : index) * tile;
     }
 };
 
@@ -96,6 +111,10 @@ template <unsigned bytes, unsigned swizzle> struct Ring {
     __device__ __forceinline__ void wait_full(bool other = false) // `other` inverts the phase
     {
         barrier_wait(full + stage, phase ^ (unsigned)other);
+    }
+    __device__ __forceinline__ bool is_full() const
+    {
+        return barrier_passed(full + stage, phase);
     }
     __device__ __forceinline__ void wait_empty()
     {

@@ -237,6 +237,9 @@ __device__ __forceinline__ offset descriptor_after(offset descriptor, unsigned b
 #define WGMMA_R32                                                                                                      \
     WGMMA_R16                                                                                                          \
     ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define WGMMA_R36                                                                                                      \
+    WGMMA_R32                                                                                                          \
+    ",%32,%33,%34,%35"
 #define WGMMA_R48                                                                                                      \
     WGMMA_R32                                                                                                          \
     ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47"
@@ -277,6 +280,7 @@ __device__ __forceinline__ offset descriptor_after(offset descriptor, unsigned b
 #define WGMMA_D32(i) WGMMA_D16(i), WGMMA_D16(i + 16)
 #define WGMMA_SUMS16 WGMMA_D16(0)
 #define WGMMA_SUMS32 WGMMA_D32(0)
+#define WGMMA_SUMS36 WGMMA_D32(0), WGMMA_D4(32)
 #define WGMMA_SUMS48 WGMMA_D32(0), WGMMA_D16(32)
 #define WGMMA_SUMS56 WGMMA_SUMS48, WGMMA_D4(48), WGMMA_D4(52)
 #define WGMMA_SUMS64 WGMMA_D32(0), WGMMA_D32(32)
@@ -343,6 +347,7 @@ template <class T, unsigned n> struct wgmma;
     WGMMA_OTHER(tf32, "k8", "tf32", n, c, p0, p1, p2, p3, p4, p5)
 WGMMA_SIZE(32, 16, "%16", "%17", "%18", "%19", "%20", "%21", "%22")
 WGMMA_SIZE(64, 32, "%32", "%33", "%34", "%35", "%36", "%37", "%38")
+WGMMA_SIZE(72, 36, "%36", "%37", "%38", "%39", "%40", "%41", "%42")
 WGMMA_SIZE(96, 48, "%48", "%49", "%50", "%51", "%52", "%53", "%54")
 WGMMA_SIZE(112, 56, "%56", "%57", "%58", "%59", "%60", "%61", "%62")
 WGMMA_SIZE(128, 64, "%64", "%65", "%66", "%67", "%68", "%69", "%70")

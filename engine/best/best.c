@@ -1,5 +1,5 @@
-/* best.c - the best known configuration for a problem: lists the candidates, sorts them, and returns the first that is
- * valid. README.md explains the order. */
+/* best.c - finds the best known configuration for a problem. Lists the candidates, sorts them, and returns the first
+ * valid candidate. The page README.md explains the order. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,17 +29,17 @@ static bool differs_from_choice(const kiln_choice *choice, const kiln__known *kn
     return choice->variant && strcmp(choice->variant, known->variant) != 0;
 }
 
-/* Returns whether a variant may be an answer. A variant that is not a contender may be an answer only if the caller
- * named it. A variant that the spec no longer has is never an answer. */
+/* Returns whether the answer may be a configuration of a variant. A variant with `contender: false` may be in an answer
+ * only if the caller named it. A variant that the spec no longer has is never in an answer. */
 static bool may_answer(const kiln__best_search *s, const char *variant)
 {
     const kiln__variant *found = kiln__spec_variant(s->spec, variant);
     return found && (found->contender || s->choice->variant);
 }
 
-/* Returns the number of a configuration in the space of its variant, where the values of the last param change fastest.
- * kiln_tune() ranks equal samples in this order. Returns UINT64_MAX if the number is too large, or a value is not in
- * the spec. */
+/* Returns the number of a configuration in the space of its variant. The values of the last param change fastest.
+ * kiln_tune() ranks equal samples in this order. Returns UINT64_MAX if the number is too large, or if the spec does not
+ * have a value. */
 static uint64_t find_place(const kiln__variant *variant, kiln__settings params)
 {
     uint64_t place = 0;
@@ -80,8 +80,8 @@ static void list_candidates(kiln__best_search *s)
 
 static int compare_numbers(double a, double b) { return (a > b) - (a < b); }
 
-/* Returns the place of a candidate's kind in the order of README.md: these sizes on this device, similar inputs, these
- * sizes on another device of the same compute capability, near sizes, all other devices. */
+/* Returns the rank of a candidate's kind. The order is the order in README.md: these sizes on this device, similar
+ * inputs, these sizes on another device of the same compute capability, near sizes, all other devices. */
 static int rank_kind(const kiln__candidate *candidate)
 {
     const bool alike = candidate->device_distance == 0 && candidate->distance == 0;
@@ -109,8 +109,9 @@ static int compare_nearness(const void *left, const void *right)
     return order ? order : strcmp(a->known->params_text, b->known->params_text);
 }
 
-/* Lists what the store and the knowledge say about the spec. Without knowledge from the caller, the file beside the
- * spec is read. If a configuration occurs several times, the latest sample counts. */
+/* Lists the samples of the store and the known configurations for the spec. If the caller gives no known
+ * configurations, the function reads the file beside the spec. If a configuration occurs several times, its latest
+ * sample counts. */
 static kiln_status gather_known(kiln__best_search *s, const kiln_best_options *options, kiln_error **error)
 {
     const kiln_knowledge *knowledge = options->knowledge;
@@ -133,8 +134,8 @@ kiln_status kiln__best_take(const kiln_engine *engine, const char *function, con
 {
     const kiln_allocator *mem = engine->mem;
     KILN__TRY(kiln__take_struct(mem, error, function, "options", given, options, sizeof *options));
-    kiln_run_options run; /* kiln_tune() checks these options again; this check reports an error before a sweep
-                           * begins */
+    /* kiln_tune() checks these options too, but this check reports an error before a sweep begins */
+    kiln_run_options run;
     KILN__TRY(kiln__take_run(mem, error, function, "options.run", options->run, &run));
     if ((unsigned)options->isolation > KILN_ISOLATE_ALWAYS)
         return kiln__fail_enum(mem, error, function, "options.isolation", (unsigned)options->isolation,
@@ -144,8 +145,9 @@ kiln_status kiln__best_take(const kiln_engine *engine, const char *function, con
                : kiln__fail_number(mem, error, function, "options.tune_seconds", options->tune_seconds);
 }
 
-/* Returns whether features are needed: no candidate has exactly these sizes, and a verified candidate has features. The
- * check saves time, because computing the features of the requested input means making its inputs. */
+/* Returns whether features are needed. They are needed if no candidate has exactly these sizes, and a verified
+ * candidate has features. This saves time, because the features of the requested input can be computed only by making
+ * its inputs. */
 static bool needs_features(const kiln__best_search *s)
 {
     bool any = false;
@@ -169,7 +171,8 @@ static kiln_status find_features(kiln__best_search *s, kiln_error **error)
     return status == KILN_ERROR_MEMORY ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* Prepares a search: the requested sizes, the candidates, the features if they are needed, and the order. */
+/* Prepares a search: the requested sizes, the candidates, the features if they are needed, and the order of the
+ * candidates. */
 kiln_status kiln__best_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                             const kiln_best_options *options, kiln__best_search *s, kiln_error **error)
 {
@@ -179,8 +182,8 @@ kiln_status kiln__best_open(kiln_engine *engine, const kiln_spec *spec, const ki
                              .choice = choice ? choice : &nothing,
                              .list.arena.mem = engine->mem,
                              .arena.mem = engine->mem};
-    kiln_choice sizes = *s->choice; /* without a named variant, the params may belong to any variant, so they are not
-                                     * checked here */
+    /* if the caller named no variant, the params may belong to any variant, so this function does not check them */
+    kiln_choice sizes = *s->choice;
     sizes.param_count = sizes.variant ? sizes.param_count : 0;
     kiln_status status = kiln__config_open(engine, spec, &sizes, &s->asked, error);
     if (status == KILN_OK)
@@ -219,9 +222,9 @@ void kiln__best_close(kiln__best_search *s)
 
 /* ---- answers ---- */
 
-/* An answer as it is allocated: the public part first, then the memory of its texts. */
+/* An answer in the form in which it is allocated. The public part comes first, and then the memory of its texts. */
 typedef struct answer {
-    kiln_best best; /* the first member: the caller's pointer leads back to this struct */
+    kiln_best best; /* must be the first member, because the caller's pointer leads back to this struct */
     kiln_allocator mem_copy;
     kiln__arena arena;
 } answer;
@@ -250,7 +253,7 @@ void kiln_best_free(kiln_best *best)
     kiln__free(mem, a);
 }
 
-/* Makes an answer with a complete configuration. `candidate` is NULL if the configuration does not come from a sample.
+/* Makes an answer with a complete configuration. `candidate` is NULL if the configuration comes from no sample.
  */
 static kiln_status make_answer(const kiln__best_search *s, const kiln__config *config, const kiln__candidate *candidate,
                                kiln_best **best, kiln_error **error)
@@ -303,8 +306,8 @@ static kiln_status make_answer(const kiln__best_search *s, const kiln__config *c
     return KILN_OK;
 }
 
-/* Makes the candidate's configuration in the current spec. *config stays NULL if the configuration is not valid in the
- * current spec. */
+/* Makes the configuration of a candidate in the present spec. *config stays NULL if the configuration is not valid in
+ * the present spec. */
 static kiln_status validate_candidate(const kiln__best_search *s, const char *variant, kiln__settings params,
                                       kiln__config **config, kiln_error **error)
 {
@@ -320,18 +323,18 @@ static kiln_status validate_candidate(const kiln__best_search *s, const char *va
     return status == KILN_ERROR_MEMORY ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* ---- the defaults ---- */
+/* ---- answers with the defaults ---- */
 
-/* Limits of the search for one valid configuration. The limit in units of kiln__effort gives the same answer on every
- * machine; the seconds are reached on a slow machine only. Each limit counts twice: first for a walk through the space
- * in order, where a good configuration is more likely, then for random draws. */
+/* The limits of the search for one valid configuration. The limit in units of kiln__effort gives the same answer on
+ * every machine. A search reaches the limit in seconds only on a slow machine. Each limit applies twice. It first
+ * applies to a walk through the space in order, where a good configuration is more likely, and then to random draws. */
 #define LOOK_UNITS ((uint64_t)1 << 26)
 #define LOOK_SECONDS 2.0
 
 static uint64_t draw_number(void *user, uint64_t bound) { return kiln__random_below(user, bound); }
 
-/* Looks for one valid configuration. *found is false if none was found within the limits, or if none exists. The caller
- * provides `settings` with param_count elements. */
+/* Looks for one valid configuration of a variant. *found is false if there is no valid configuration, or if the search
+ * did not find one within the limits. The caller provides an array `settings` of param_count elements. */
 static kiln_status find_valid(kiln__best_search *s, const kiln__variant *variant, const kiln__space *space,
                               kiln_setting *settings, bool *found, kiln_error **error)
 {
@@ -373,7 +376,8 @@ static kiln_status find_valid(kiln__best_search *s, const kiln__variant *variant
     return status;
 }
 
-/* Finds the first configuration of a variant that satisfies the constraints and has the params of the choice. */
+/* Finds the first configuration of a variant that satisfies the constraints and has the params that the caller
+ * chose. */
 static kiln_status find_first_valid(kiln__best_search *s, const kiln__variant *variant, kiln__config **config,
                                     kiln_error **error)
 {
@@ -389,7 +393,7 @@ static kiln_status find_first_valid(kiln__best_search *s, const kiln__variant *v
     size_t count = 0;
     if (!fixed || !settings)
         status = KILN_ERROR_MEMORY;
-    /* take the values from `open`, which has checked them against the spec */
+    /* takes the values from `open`, because its values have been checked against the spec */
     for (size_t p = 0; status == KILN_OK && p < variant->param_count; p++)
         if (kiln__settings_find(KILN__PARAMS(&choice), variant->params[p].name))
             fixed[count++] = open->params.items[p];
@@ -412,8 +416,8 @@ static kiln_status find_first_valid(kiln__best_search *s, const kiln__variant *v
     return status;
 }
 
-/* Answers without knowledge, with the defaults of the choice. If the defaults break a constraint, the answer is the
- * first valid configuration of a variant that may be an answer. */
+/* Answers with the defaults, if nothing is known about the problem. If the defaults break a constraint, answers with
+ * the first valid configuration of a variant that may be in an answer. */
 static kiln_status answer_defaults(kiln__best_search *s, kiln_best **best, kiln_error **error)
 {
     kiln__config *config = NULL;
@@ -436,7 +440,8 @@ static kiln_status answer_defaults(kiln__best_search *s, kiln_best **best, kiln_
         kiln__config_free(config);
         return status;
     }
-    if (s->cut) { /* this reason is more precise than "the defaults are not valid" */
+    /* the search for a valid configuration was cut off, which is more precise than "the defaults are not valid" */
+    if (s->cut) {
         kiln_error_free(why);
         why = s->cut;
         s->cut = NULL;
@@ -449,10 +454,10 @@ static kiln_status answer_defaults(kiln__best_search *s, kiln_best **best, kiln_
     return status;
 }
 
-/* ---- changes of the code ---- */
+/* ---- finding changes of the code ---- */
 
 /* Sets *changed if the present code of a configuration differs from the code of its sample. The function compiles
- * nothing: it compares the hash of source, headers, options and compiler. If a hash is not known, for example because
+ * nothing. It compares the hash of source, headers, options and compiler. If a hash is not known, for example because
  * the source is missing, *changed keeps its value. Opening a plan then tells the reason. */
 static kiln_status compare_code(const kiln__best_search *s, const kiln__config *config, const kiln__known *known,
                                 int *changed, kiln_error **error)
@@ -472,7 +477,7 @@ static kiln_status compare_code(const kiln__best_search *s, const kiln__config *
     return status == KILN_ERROR_MEMORY ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* ---- entry points ---- */
+/* ---- functions for the public interface ---- */
 
 kiln_status kiln__best_next(kiln__best_search *s, kiln_best **best, kiln_error **error)
 {

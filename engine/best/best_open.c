@@ -1,11 +1,11 @@
-/* best_open.c - opens a plan with the best known configuration. It may tune first, within a time limit. */
+/* best_open.c - opens a plan with the best known configuration. The function may tune first, within a time limit. */
 #include <string.h>
 
 #include "best.h"
 
-enum { TRIES = 4 }; /* known configurations that are tried before the defaults */
+enum { TRIES = 4 }; /* the most known configurations that are tried before the defaults */
 
-/* Returns whether a failure belongs to the configuration, so that another configuration is worth a try. */
+/* Returns whether the configuration caused a failure, so that another configuration is worth a try. */
 static bool is_of_configuration(kiln_status status)
 {
     return status == KILN_ERROR_COMPILE || status == KILN_ERROR_LAUNCH || status == KILN_ERROR_CONSTRAINT ||
@@ -15,8 +15,8 @@ static bool is_of_configuration(kiln_status status)
 
 /* ---- tuning ---- */
 
-/* Runs a sweep for the remaining time, of one variant, or of all variants if `variant` is NULL. If the best sample of
- * the sweep is faster than *best, it replaces *best. */
+/* Runs a sweep of one variant for the remaining time. If `variant` is NULL, the sweep has all variants. If the best
+ * sample of the sweep is faster than *best, it replaces *best. */
 static kiln_status run_sweep(kiln__best_search *s, const kiln_best_options *how, uint64_t start, const char *variant,
                              const kiln_setting *params, size_t count, kiln_best **best, kiln_error **error)
 {
@@ -52,7 +52,7 @@ static kiln_status run_sweep(kiln__best_search *s, const kiln_best_options *how,
         }
     }
     if (status != KILN_OK && made &&
-        kiln_tuning_sum(made)->end != KILN_END_EARLY) { /* the sweep ended, and no configuration worked */
+        kiln_tuning_sum(made)->end != KILN_END_EARLY) { /* the sweep ended, and no configuration was successful */
         kiln_error_free(*error);
         *error = NULL;
         status = KILN_OK;
@@ -61,8 +61,8 @@ static kiln_status run_sweep(kiln__best_search *s, const kiln_best_options *how,
     return status;
 }
 
-/* Measures the suggestion first, so that a short sweep is never worse than no sweep. Then it measures other
- * configurations until the time is over. *best stays NULL if no configuration worked. */
+/* Measures the suggestion first, so that a short sweep never gives a worse result than no sweep. Then measures other
+ * configurations until the time is over. If no configuration was successful, *best stays NULL. */
 static void tune_from(kiln__best_search *s, const kiln_best_options *options, const kiln_best *suggestion,
                       kiln_best **best)
 {
@@ -90,8 +90,8 @@ static kiln_status open_plan(const kiln__best_search *s, const kiln_best *best, 
     return kiln_plan_open(s->engine, s->spec, &choice, plan, error);
 }
 
-/* Opens the first plan that works: `first` (the result of tuning, or NULL), then known configurations, then the
- * defaults. */
+/* Opens the first plan that works. The function first tries `first`, which is the result of tuning or NULL, then the
+ * known configurations, and then the defaults. */
 static kiln_status open_first(kiln__best_search *s, kiln_best *first, kiln_plan **plan, kiln_best **best,
                               kiln_error **error)
 {
@@ -129,8 +129,8 @@ static kiln_status open_first(kiln__best_search *s, kiln_best *first, kiln_plan 
     }
 }
 
-/* Finds a suggestion and opens a plan with it. If the options give time for tuning, and the suggestion was not measured
- * at exactly these sizes on this kind of device, the function tunes first. */
+/* Finds the best known configuration, and opens a plan with it. If the options give time for tuning, and this
+ * configuration was not measured at exactly these sizes on this kind of device, the function tunes first. */
 kiln_status kiln_plan_open_best(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                 const kiln_best_options *given, kiln_plan **plan, kiln_best **best, kiln_error **error)
 {
@@ -152,8 +152,8 @@ kiln_status kiln_plan_open_best(kiln_engine *engine, const kiln_spec *spec, cons
         if (tuned) {
             kiln_best_free(first);
             first = tuned;
-            search.at = 0; /* if the plan of the sweep's result cannot be opened, the function begins with the
-                            * suggestion again */
+            /* begins with the best known configuration again if the plan of the sweep's result cannot be opened */
+            search.at = 0;
             search.ended = false;
         }
     }

@@ -1,11 +1,11 @@
-/* known.c - the best known configurations of many problems: collects them from a store, reads them from a text file and
- * writes them to one. */
+/* known.c - the best known configurations of many problems. Collects them from a store, reads them from a text file,
+ * and writes them to a text file. */
 #include <math.h>
 #include <string.h>
 
 #include "best.h"
 
-/* ---- from a store ---- */
+/* ---- collecting from a store ---- */
 
 /* The state of collect_sample(). */
 typedef struct collecting {
@@ -13,15 +13,16 @@ typedef struct collecting {
     bool failed;
 } collecting;
 
-/* Adds one sample of a store to the list. A failure that would repeat gets an infinite time, so that it hides earlier
- * samples of its configuration. */
+/* Adds one sample of a store to the list of known configurations. A failure that would happen again gets an infinite
+ * time, so that it hides the earlier samples of its configuration. */
 static int collect_sample(void *user, const kiln_record *r)
 {
     collecting *c = user;
     const kiln_result *result = r->result;
     bool failed = r->status != KILN_OK;
-    /* Skips samples without information. A failure that would not repeat (a time limit, a lack of memory) is not caused
-     * by the configuration. A run with the checks of the simulated device has no usable time. */
+    /* Skips samples that tell nothing about the configuration. A failure that would not happen again (a time limit, a
+     * lack of memory) was not caused by the configuration. A run with the checks of the simulated device has no usable
+     * time. */
     if ((failed && !r->reusable) || strstr(r->run, " check"))
         return 0;
     kiln__known known = {
@@ -56,7 +57,7 @@ kiln_status kiln__known_collect(kiln_store *store, const kiln_store_filter *filt
     return status == KILN_OK && c.failed ? kiln__fail_memory(error) : status;
 }
 
-/* ---- the object ---- */
+/* ---- the object kiln_knowledge ---- */
 
 static kiln_knowledge *new_knowledge(const kiln_engine *engine)
 {
@@ -80,7 +81,7 @@ void kiln_knowledge_free(kiln_knowledge *knowledge)
     kiln__free(mem, knowledge);
 }
 
-/* After KILN_OK, removes duplicates and sets *knowledge; after an error, frees `made`. Returns `status`. */
+/* On KILN_OK, removes duplicates and sets *knowledge. On an error, frees `made`. Returns `status`. */
 static kiln_status finish_knowledge(kiln_knowledge *made, kiln_status status, kiln_knowledge **knowledge)
 {
     if (status != KILN_OK) {
@@ -146,7 +147,7 @@ kiln_status kiln_knowledge_save(const kiln_knowledge *knowledge, const char *pat
     const kiln_allocator *mem = knowledge->mem;
     size_t count = knowledge->list.count;
     kiln__known_list best = {.arena.mem = mem, .count = count};
-    best.items = kiln__calloc(mem, count + 1, sizeof *best.items); /* the texts are shared, not copied */
+    best.items = kiln__calloc(mem, count + 1, sizeof *best.items); /* the new list shares the texts with the old list */
     if (!best.items)
         return kiln__fail_memory(error);
     if (count)

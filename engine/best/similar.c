@@ -1,32 +1,32 @@
-/* similar.c - chooses a configuration for an input that was not measured, by the features of measured inputs. This is
- * a nearest-neighbour method with weights; README.md explains it with its constants. */
+/* similar.c - chooses a configuration for an input that was not measured, by the features of the inputs that were
+ * measured. The method is weighted nearest neighbours. The page README.md explains the method and its constants. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "best.h"
 
-/* A configuration is judged by its times at the NEAREST inputs. If an input has no sample of a configuration, the
- * configuration counts as UNKNOWN times slower than the best one of this input. */
+/* The times of a configuration at the NEAREST inputs decide. If an input has no sample of a configuration, the
+ * configuration counts as UNKNOWN times slower than the best configuration for this input. */
 enum { NEAREST = 3, UNKNOWN = 4 };
-#define NEAR 0.1 /* added to distances, so that the weight of an input at distance 0 is finite */
-/* The times of a distant input predict little. So another configuration goes before the default only if it is faster by
- * a factor of more than exp(DOUBT * distance), where `distance` is the distance of the nearest input. */
+#define NEAR 0.1 /* this number is added to distances, so that an input at distance 0 has a finite weight */
+/* The times of a distant input predict little. So another configuration precedes the default only if it is faster by a
+ * factor of more than exp(DOUBT * distance). `distance` is the distance of the nearest input. */
 #define DOUBT 0.12
 
-/* A known input: the samples of one spec, device and set of sizes, which are neighbours in the list. */
+/* A known input: the samples of one spec, device and set of sizes. These samples are neighbours in the list. */
 typedef struct input {
-    size_t first, end; /* range of this input's samples in the list of candidates */
+    size_t first, end; /* the range of this input's samples in the list of candidates */
     double distance;
     int device_distance;
-    kiln__how how; /* the most reliable kind of time that the input has; other kinds are not compared */
-    double best;   /* best time in seconds */
+    kiln__how how; /* the most reliable kind of time that the input has; times of other kinds are not compared */
+    double best;   /* the best time of the input in seconds */
 } input;
 
 static double read_number(kiln_value value) { return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i; }
 
-/* Scales a feature by its logarithm, so that large counts and shares between 0 and 1 have comparable distances: the
- distance from 2^20 to 2^21 is 1, and so is the distance from 0 to 1.
+/* Scales a feature by its logarithm, so that large counts and shares between 0 and 1 have comparable distances. The
+ * distance from 2^20 to 2^21 is 1, and so is the distance from 0 to 1.
  */
 static double scale_feature(kiln_value value)
 {
@@ -50,11 +50,11 @@ bool kiln__feature_distance(kiln__settings a, kiln__settings b, double *distance
     return isfinite(sum);
 }
 
-/* ---- the inputs ---- */
+/* ---- the nearest inputs ---- */
 
 static bool is_usable(const kiln__candidate *candidate) { return candidate->known->verified; }
 
-/* Finds the best time of an input, among its samples of the most reliable kind of time. Returns false if no sample is
+/* Finds the best time of an input among its samples with the most reliable kind of time. Returns false if no sample is
  * usable. */
 static bool find_best_time(const kiln__best_search *s, input *in)
 {
@@ -87,8 +87,9 @@ static int compare_distance(const void *left, const void *right)
     return order ? order : (a->first > b->first) - (a->first < b->first);
 }
 
-/* Finds at most NEAREST comparable inputs, the nearest first. All of them were measured on the same kind of device, the
- * kind that is nearest to this device. In `s->items`, the candidates of one problem must stand side by side.
+/* Finds at most NEAREST inputs that can be compared, and lists the nearest first. All these inputs were measured on the
+ * same kind of device, which is the kind nearest to this device. The candidates of one problem must be neighbours in
+ * `s->items`.
  */
 static size_t find_inputs(const kiln__best_search *s, input *inputs)
 {
@@ -108,7 +109,7 @@ static size_t find_inputs(const kiln__best_search *s, input *inputs)
     return near;
 }
 
-/* ---- the configurations ---- */
+/* ---- the configurations of the nearest inputs ---- */
 
 static int compare_configurations(const kiln__known *a, const kiln__known *b)
 {
@@ -117,7 +118,7 @@ static int compare_configurations(const kiln__known *a, const kiln__known *b)
 }
 
 /* Finds an input's sample of a configuration by binary search, because the samples of an input are sorted by
- * configuration. Returns NULL if there is no usable sample. */
+ * configuration. Returns NULL if the input has no usable sample of the configuration. */
 static const kiln__candidate *find_sample(const kiln__best_search *s, const input *in, const kiln__known *configuration)
 {
     size_t first = in->first, end = in->end;
@@ -134,8 +135,8 @@ static const kiln__candidate *find_sample(const kiln__best_search *s, const inpu
     return NULL;
 }
 
-/* Returns the mean slowdown of a configuration relative to the best: the weighted geometric mean, with higher weights
- * for nearer inputs. */
+/* Returns the mean slowdown of a configuration relative to the best configuration. This is the weighted geometric mean,
+ * with higher weights for nearer inputs. */
 static double compute_slowdown(const kiln__best_search *s, const input *inputs, size_t count,
                                const kiln__known *configuration)
 {
@@ -149,8 +150,8 @@ static double compute_slowdown(const kiln__best_search *s, const input *inputs, 
     return exp(sum / weights);
 }
 
-/* Returns whether a configuration is the default of the requested variant, or of the first variant if none was
- * requested. */
+/* Returns whether a configuration is the default of the requested variant. If no variant was requested, the first
+ * variant counts. */
 static bool is_default(const kiln__best_search *s, const kiln__known *known)
 {
     const kiln__config *asked = s->asked;
@@ -173,7 +174,7 @@ bool kiln__best_similar(kiln__best_search *s)
             kiln__candidate *candidate = &s->items[k];
             bool first = is_usable(candidate) && candidate->known->how == inputs[i].how;
             for (size_t before = 0; before < i && first;
-                 before++) /* only the sample at its nearest input stays a candidate */
+                 before++) /* only the sample at its nearest input remains a candidate */
                 first = !find_sample(s, &inputs[before], candidate->known);
             if (!first)
                 continue;

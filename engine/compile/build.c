@@ -243,6 +243,7 @@ static void remove_folder_of_files(const kiln__compile_request *request, char *p
     char *to = ptx, *from = ptx; /* the text before `from` stands before `to` already */
     for (char *line = strstr(ptx, "\t.file\t"); line; line = strstr(line + 1, "\t.file\t")) {
         char *path = line + strcspn(line, "\"\n");
+        line = path - 1; /* the rest of the line may have the word again, before the same path */
         if (*path++ != '"' || strncmp(path, folder, length) != 0)
             continue;
         const char *name = path + length;
@@ -252,6 +253,7 @@ static void remove_folder_of_files(const kiln__compile_request *request, char *p
         memmove(to, from, (size_t)(path - from));
         to += path - from;
         from = path + length;
+        line = from - 1;
     }
     memmove(to, from, strlen(from) + 1);
 }

@@ -491,6 +491,24 @@ static void warn_of_left_out(const kiln_engine *engine, const kiln__draft *draft
             count, count == 1 ? "" : "s", first->name, (int)strcspn(first->left_out, "\n"), first->left_out);
 }
 
+/* Warns of structures that are given as zero bytes. A kernel whose sizes are fields of such a structure does nothing,
+ * and its trial run proves nothing. */
+static void warn_of_bytes(const kiln_engine *engine, const kiln__draft *draft)
+{
+    kiln__text names = {.mem = draft->mem};
+    size_t count = 0;
+    for (size_t i = 0; i < draft->argument_count; i++)
+        if (draft->arguments[i].role == KILN__ROLE_BYTES)
+            kiln__text_printf(&names, "%s%s", count++ ? ", " : "", draft->arguments[i].name);
+    if (count > 0)
+        kiln__logf(
+            &engine->log, KILN_LOG_WARNING,
+            "kiln cannot read the type of %s, so the draft gives zero bytes for it. With zeros the kernel may do "
+            "nothing, and then a run proves nothing. Write its fields into the spec: {struct: {n: [i32, N], data: x}}",
+            kiln__text_get(&names));
+    kiln__text_free(&names);
+}
+
 /* ---- the public function ---- */
 
 /* Sets the folder of the spec, and the path of the source in the spec. If only `source` is given, the spec's folder is
@@ -654,6 +672,7 @@ static kiln_status finish(kiln_engine *engine, kiln__draft *draft, const char *t
         warn_of_tiles(engine, draft);
         warn_of_left_out(engine, draft);
     }
+    warn_of_bytes(engine, draft);
     return draft->arena->failed ? kiln__fail_memory(error) : KILN_OK;
 }
 

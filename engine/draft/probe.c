@@ -292,15 +292,30 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
 
 /* ---- compiling and reading types ---- */
 
+/* Returns true if a name without a definition stands for a type: `using T = NAME;`, `typedef NAME T;`, or a name such as
+ * INPUT_TYPE. */
+static bool names_type(const kiln__draft *draft, const char *name)
+{
+    const size_t length = strlen(name);
+    for (size_t i = 3; i + 1 < draft->scan->count; i++)
+        if (kiln__word_is(draft->scan, i, name) &&
+            (kiln__word_is(draft->scan, i - 1, "typedef") ||
+             (kiln__word_is(draft->scan, i - 3, "using") && draft->scan->words[i - 1].kind == '=')))
+            return true;
+    return length > 4 && strcmp(name + length - 4, "TYPE") == 0;
+}
+
 /* Fails with a request for the values of names that the source uses and does not define, because a guess would mostly
  * be wrong. Returns KILN_OK if there are no such names of this kind. */
 static kiln_status ask(const kiln__draft *draft, kiln__tunable_kind kind, kiln_error **error)
 {
     kiln__text names = {.mem = draft->mem}, options = {.mem = draft->mem};
+    const char *first = NULL;
     for (size_t i = 0; i < draft->tunable_count; i++) {
         const kiln__tunable *tunable = &draft->tunables[i];
         if (!tunable->unknown || tunable->kind != kind)
             continue;
+        first = first ? first : tunable->source;
         kiln__text_printf(&names, "%s%s", names.length ? ", " : "", tunable->source);
         kiln__text_printf(&options, " -p %s=VALUE,VALUE", tunable->source);
     }
@@ -308,15 +323,14 @@ static kiln_status ask(const kiln__draft *draft, kiln__tunable_kind kind, kiln_e
         !names.length ? KILN_OK
                       : kiln__fail(draft->mem, error, KILN_ERROR_NOT_FOUND,
                                    "%s: kernel %s: nothing in the source gives a value for %s. %s Give the values to "
-                                   "try, the default in the middle:\n  kiln init %s -k %s%s\nfor example -p %s=8,16,32",
+                                   "try, the default in the middle:\n  kiln init %s -k %s%s\nfor example -p %s=%s",
                                    kiln__kernel_place(draft), draft->kernel->name, kiln__text_get(&names),
                                    kind == KILN__TUNABLE_TEMPLATE
                                        ? "These are parameters of the kernel's template without a default, and this "
                                          "file has no launch of the kernel (<<<grid, block>>>)."
                                        : "The source uses these names and does not define them.",
-                                   draft->shown, draft->kernel->plain, kiln__text_get(&options),
-                                   kiln__arena_strndup(draft->arena, kiln__text_get(&names),
-                                                       strcspn(kiln__text_get(&names), ",")));
+                                   draft->shown, draft->kernel->plain, kiln__text_get(&options), first,
+                                   names_type(draft, first) ? "float,half" : "8,16,32");
     kiln__text_free(&names);
     kiln__text_free(&options);
     return status;

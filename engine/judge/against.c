@@ -1,20 +1,20 @@
 /* against.c - if a candidate passed, compares its speed with the speed of a variant of the same spec or of another
  * spec.
  *
- * On a GPU the judge measures both kernels. On a simulated device with a model it estimates both times. Without a model
- * it compares only counters, which do not decide which kernel is faster. */
+ * On a GPU the judge measures both kernels. On a simulated device with a model the judge estimates both times. Without
+ * a model the judge compares only counters, which do not decide which kernel is faster. */
 #include <math.h>
 #include <string.h>
 
 #include "judge_internal.h"
 
 enum { COUNTED_ELEMENTS = 1 << 18 };
-#define USUAL_NOISE 0.01 /* differences between two measurements of one program, as a share of the time */
+#define USUAL_NOISE 0.01 /* the share by which two measurements of the same program differ */
 #define NO_INTERVAL 0.05 /* the uncertainty of a measured time without a confidence interval, as a share of the time */
 
-/* Finds the variant that the candidate is compared with, and opens its plan. The function runs before the process
- * enters its sandbox, because it reads the source of the other spec. All sizes of the judged spec must be sizes of the
- * other spec. */
+/* Finds the variant with which the candidate is compared, and opens its plan. The function runs before the process
+ * enters its sandbox, because it reads the source of the other spec. The other spec must have all sizes of the spec of
+ * the candidate. */
 kiln_status kiln__judge_open_against(kiln__judge *judge, kiln_error **error)
 {
     const kiln_judge_options *options = &judge->options;
@@ -42,8 +42,8 @@ kiln_status kiln__judge_open_against(kiln__judge *judge, kiln_error **error)
     return kiln_plan_open(judge->engine, other, &choice, &judge->against, error);
 }
 
-/* Counts the work of one run at the sizes that the plan has. If the run fails, side->counted stays false, and a note
- * tells the reason. */
+/* Counts the work of one run, at the sizes that the plan has now. If the run fails, side->counted stays false, and a
+ * note has the reason. */
 static kiln_status count_work(kiln__judge *judge, kiln_plan *plan, kiln__judge_side *side, kiln_error **error)
 {
     const kiln__simulator *simulator = judge->engine->driver.simulator;
@@ -79,7 +79,7 @@ static kiln_status count_work(kiln__judge *judge, kiln_plan *plan, kiln__judge_s
     return KILN_OK;
 }
 
-/* Compares the answer of the plan with its spec's references, at the sizes that the plan has. */
+/* Compares the answer of the plan with the references of its spec, at the sizes that the plan has now. */
 static kiln_status check_answer(kiln__judge *judge, kiln_plan *plan, kiln__judge_side *side, kiln_error **error)
 {
     const kiln_run_options options = {
@@ -114,9 +114,9 @@ static kiln_status resize(kiln__judge *judge, kiln_plan *plan, size_t set, bool 
     return status == KILN_ERROR_MEMORY ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* Computes the ratio of both times with a 95 % interval, and decides which kernel is faster. The medians are
- * independent, so the half widths of their intervals are added in quadrature, on a logarithmic scale because a ratio is
- * compared. */
+/* Computes the ratio of both times with a 95 % interval, and decides which kernel is faster. The medians of the two
+ * times are independent, so the half widths of their intervals are added in quadrature. The scale is logarithmic,
+ * because the result is a ratio. */
 void kiln__judge_compare_times(struct kiln__judge_comparison *to)
 {
     const kiln__judge_side *mine = &to->candidate, *other = &to->against;

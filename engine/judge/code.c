@@ -1,4 +1,4 @@
-/* code.c - finds facts in the PTX of a candidate before the candidate runs: the integers in its instructions, its
+/* code.c - reads the PTX of a candidate before the candidate runs. Finds the integers in its instructions, its
  * variables in global memory, and instructions that no kernel needs for an answer. */
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
         "%pm" #number "_64", "it reads a counter of events: an answer must not depend on them"                         \
     }
 
-/* Words whose use ends the judgement. The answer of a kernel may depend only on its inputs, and its only effect may be
- * its outputs. Each of these words breaks one of these two rules. */
+/* Words of the PTX that end the judgement. The answer of a kernel may depend only on its inputs, and the only effect of
+ * a kernel may be its outputs. A kernel that uses one of these words breaks one of these two rules. */
 static const struct {
     const char *word, *why;
 } forbidden[] = {
@@ -44,7 +44,7 @@ static bool is_word(char c)
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
 }
 
-/* Returns true if the line has this word as a whole word. */
+/* Returns true if the line contains the word as a whole word. */
 static bool has_word(const char *line, size_t length, const char *word)
 {
     const size_t size = strlen(word);
@@ -60,7 +60,7 @@ static bool begins(const char *line, size_t length, const char *with)
     return length >= strlen(with) && memcmp(line, with, strlen(with)) == 0;
 }
 
-/* Adds the magnitude of a number, if a size can be as large. */
+/* Adds the magnitude of a number to the list of constants, if a size can be as large. */
 static bool add_constant(kiln__judge *judge, int64_t value)
 {
     enum { MOST = 4096 };
@@ -81,12 +81,12 @@ static bool add_constant(kiln__judge *judge, int64_t value)
     return true;
 }
 
-/* Adds the integers among the operands of an instruction. Addresses (`[%rd1+4]`) and names that end with digits are
- * left out. */
+/* Adds the integers among the operands of an instruction. Leaves out addresses (`[%rd1+4]`) and names that end with
+ * digits. */
 static bool add_operands(kiln__judge *judge, const char *line, size_t length)
 {
     size_t i = 0;
-    while (i < length && !is_space(line[i])) /* the name of the instruction */
+    while (i < length && !is_space(line[i])) /* skips the name of the instruction */
         i++;
     for (int depth = 0; i < length; i++) {
         depth += line[i] == '[' ? 1 : line[i] == ']' ? -1 : 0;
@@ -107,8 +107,9 @@ static bool add_operands(kiln__judge *judge, const char *line, size_t length)
     return true;
 }
 
-/* Returns true for a line `.file 1 "path"`. The path may have any word. A quoted text with one of the characters ; * \
- * is not taken for a path, because it may be code between two quotes that stand in comments. */
+/* Returns true if the line looks like `.file 1 "path"`. The path in such a line may contain any word. A quoted text
+ * with one of the characters ; * \ does not count as a path, because it may be code between two quotes that stand in
+ * comments. */
 static bool names_file(const char *line, size_t length)
 {
     size_t i = 5;
@@ -128,8 +129,8 @@ static bool names_file(const char *line, size_t length)
     return i == length;
 }
 
-/* Looks for forbidden words on every line, also in comments: PTX allows several statements on a line, and text of
- * inline assembly may hide a statement behind a directive or between comments. */
+/* Looks for forbidden words on every line, also in comments: PTX allows several statements on a line. A text of inline
+ * assembly may hide a statement behind a directive or between comments. */
 static const char *find_forbidden(const char *ptx, const char *end)
 {
     const char *why = NULL;
@@ -152,8 +153,8 @@ static const char *find_forbidden(const char *ptx, const char *end)
     return why;
 }
 
-/* Returns the length of a splice, which continues a line: a backslash, or its trigraph, before the end of the line.
- * NVRTC drops all carriage returns before the end of a line. Returns 0 if there is no splice. */
+/* Returns the length of a line splice, which is a backslash, or its trigraph, before the end of the line. A splice
+ * continues the line. NVRTC drops all carriage returns before the end of a line. Returns 0 if there is no splice. */
 static size_t measure_splice(const char *text, size_t length)
 {
     size_t at = begins(text, length, "\\") ? 1 : begins(text, length, "?\?/") ? 3 : 0;
@@ -162,7 +163,7 @@ static size_t measure_splice(const char *text, size_t length)
     return at && at < length && text[at] == '\n' ? at + 1 : 0;
 }
 
-/* Returns true if the source has the word at the beginning, where splices may divide it. */
+/* Returns true if the source begins with the word. Splices may divide the word. */
 static bool spells(const char *text, size_t length, const char *word)
 {
     size_t at = 0;
@@ -175,7 +176,7 @@ static bool spells(const char *text, size_t length, const char *word)
     return !*word;
 }
 
-/* Also finds the words in comments and texts, and as parts of longer words. */
+/* Looks for forbidden macros in the source. Also finds them in comments and texts, and as parts of longer words. */
 const char *kiln__judge_find_macro(const char *text, size_t length)
 {
     static const char *const words[] = {"__TIME__", "__DATE__", "__TIMESTAMP__"};
@@ -186,8 +187,8 @@ const char *kiln__judge_find_macro(const char *text, size_t length)
     return NULL;
 }
 
-/* Returns the alignment that the declaration of a variable gives, at most 4 bytes. The judge takes this number for the
- * size of an element. */
+/* Returns the alignment in the declaration of a variable, at most 4 bytes. The judge assumes that an element has this
+ * size. */
 static size_t read_unit(const char *line, size_t length)
 {
     static const char with[] = ".align ";
@@ -197,6 +198,18 @@ static size_t read_unit(const char *line, size_t length)
             return align == 2 ? 2 : align > 2 ? 4 : 1;
         }
     return 1;
+}
+
+enum { GLOBALS_MOST = 4096 }; /* variables in global memory */
+
+/* Returns true if the variable is known already. Text of inline assembly may name it any number of times, and the judge
+ * keeps copies of each variable. */
+static bool has_global(const kiln__judge_code *code, const char *name, size_t length)
+{
+    for (size_t i = 0; i < code->global_count; i++)
+        if (strncmp(code->globals[i].name, name, length) == 0 && code->globals[i].name[length] == '\0')
+            return true;
+    return false;
 }
 
 /* Adds the variable that a statement `.visible .global .align 4 .u32 name[16] = ...` declares. */
@@ -211,8 +224,12 @@ static bool add_global(kiln__judge *judge, const char *line, size_t length)
     while (first && is_word(line[first - 1]))
         first--;
     kiln__judge_code *code = &judge->code;
-    if (first == end)
+    if (first == end || has_global(code, line + first, end - first))
         return true;
+    if (code->global_count == GLOBALS_MOST) {
+        code->forbidden = "its PTX declares more variables than the judge can watch";
+        return true;
+    }
     if (!kiln__grow(judge->mem, &code->globals, &code->global_capacity, code->global_count + 1, sizeof *code->globals))
         return false;
     code->globals[code->global_count] = (kiln__judge_global){
@@ -257,8 +274,8 @@ static bool read_statement(kiln__judge *judge, const char *statement, size_t len
     return add_operands(judge, statement, length);
 }
 
-/* Makes the digest of the PTX without its lines `.file`, which have the folder in which the compiler ran. The digest is
- * "" if memory runs out. */
+/* Makes the digest of the PTX without its `.file` lines, because these lines have the folder in which the compiler ran.
+ * The digest is "" if memory runs out. */
 static void make_code_digest(const kiln_allocator *mem, const char *ptx, const char *end, char digest[33])
 {
     static const char file[] = ".file";
@@ -279,7 +296,7 @@ static void make_code_digest(const kiln_allocator *mem, const char *ptx, const c
 
 /* Walks over the statements of the PTX. A statement ends at a semicolon, a brace or the end of its line. A variable
  * ends at a semicolon, so that its initial value does not count as a statement. The judge keeps the integers of all
- * modules, but the variables of the last module only. */
+ * modules, but only the variables of the last module. */
 bool kiln__judge_read_code(kiln__judge *judge)
 {
     size_t length;

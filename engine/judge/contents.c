@@ -1,6 +1,6 @@
-/* contents.c - the elements of inputs. Each class of contents can reveal faults that uniform numbers hide. Equal values
- * reveal wrong orders and maxima. Pairs that cancel reveal sums in too few bits. The ends of the range reveal overflow.
- * Special values reveal wrong comparisons. */
+/* contents.c - makes the elements of inputs. Each class of contents can reveal faults that uniform random numbers hide.
+ * Equal elements reveal wrong orders and wrong maxima. Pairs of elements that cancel reveal sums in too few bits.
+ * Elements at the ends of the range reveal overflow. Special values such as NaN reveal wrong comparisons. */
 #include <math.h>
 #include <string.h>
 
@@ -55,16 +55,16 @@ kiln__judge_class kiln__judge_choose_class(const kiln__judge *judge, unsigned nu
     for (unsigned c = 0; c < KILN__JUDGE_CLASS_COUNT; c++)
         if (class_fits(judge, (kiln__judge_class)c))
             fitting[count++] = (kiln__judge_class)c;
-    if (class_fits(judge, KILN__JUDGE_SPECIAL)) /* SPECIAL gets a second turn in each round, because eight special
-                                                 * values share the few elements of a trial */
+    /* adds SPECIAL a second time to each round, because eight special values share the few elements of a trial */
+    if (class_fits(judge, KILN__JUDGE_SPECIAL))
         fitting[count++] = KILN__JUDGE_SPECIAL;
-    /* each round begins one class later, because sizes take turns too, and a class must not always meet the same sizes
+    /* each round begins one class later, because sizes take turns too, and a class must not always have the same sizes
      */
     return fitting[(judge->options.seed + number + number / count) % count];
 }
 
-/* Sets the range of the elements. The contract gives the range. Without a contract it is the range of the fill. A
- * normal distribution counts as 4 deviations wide on each side. */
+/* Sets the range of an input's elements. The contract gives the range. Without a contract, the range of the fill is the
+ * range of the elements. For a normal distribution, the range reaches 4 deviations to each side of the mean. */
 static kiln_status find_range(kiln__judge *judge, size_t buffer, double *low, double *high, kiln__fill_values *fill,
                               kiln_error **error)
 {
@@ -90,7 +90,8 @@ static double between(kiln__random *random, double low, double high)
     return low * (1 - u) + high * u;
 }
 
-/* Draws a value with a uniform binary exponent: its magnitude is between 2^-25 of the range's larger end and that end.
+/* Draws a value whose binary exponent is uniform. Its magnitude is between 2^-25 of the range's larger end and that
+ * end.
  */
 static double draw_spread(kiln__random *random, double low, double high)
 {
@@ -111,20 +112,20 @@ static double draw_special(kiln__random *random, double low, double high)
 /* The state of the generator for the elements of one buffer. */
 typedef struct source {
     kiln__random random;
-    kiln__judge_class class; /* any class except FILL and MIXED */
+    kiln__judge_class class; /* the class of the contents, except FILL and MIXED */
     double low, high;
     bool whole;      /* the elements are integers */
     uint64_t count;  /* number of elements */
-    double ties[3];  /* the values of TIES and ONE_HOT */
+    double ties[3];  /* the few values that TIES and ONE_HOT use */
     double previous; /* the previous element */
     double width;    /* the width of the part of the range that LOW and HIGH use */
     double first;    /* the first value of STEPS */
-    bool falling;    /* STEPS goes down to `first` instead of up from it */
+    bool falling;    /* the values of STEPS fall to `first`; otherwise they rise from `first` */
     int64_t sizes[8];
     size_t size_count;
 } source;
 
-/* Draws the values that all elements of a buffer share. */
+/* Draws the values that are common to all elements of a buffer. */
 static void begin_source(source *s)
 {
     enum { AROUND = 2 };
@@ -140,8 +141,9 @@ static void begin_source(source *s)
     s->falling = kiln__random_below(&s->random, 2);
 }
 
-/* Draws a whole number around the sizes of the trial. The neighbours of 0 and of each size come first, so that a short
- * buffer has them too. Half of the later elements are such neighbours, the other half any numbers below a size. */
+/* Draws a whole number near the sizes of the trial. The neighbours of 0 and of each size come first, so that a short
+ * buffer has these numbers too. Half of the later elements are such neighbours. The other half are any numbers below a
+ * size. */
 static double draw_size(source *s, uint64_t i)
 {
     const uint64_t edges = 3 * (s->size_count + 1), at = i < edges ? i : kiln__random_below(&s->random, 2 * edges);
@@ -151,7 +153,8 @@ static double draw_size(source *s, uint64_t i)
     return below > 0 ? (double)kiln__random_below(&s->random, (uint64_t)below) : 0;
 }
 
-/* Draws element `i`. The caller draws the elements in their order, because CANCEL uses the previous element. */
+/* Draws element `i`. Draws element `i`. The caller draws the elements in their order, because CANCEL uses the previous
+ * element. */
 static double draw(source *s, uint64_t i)
 {
     kiln__random *random = &s->random;
@@ -183,8 +186,9 @@ static double draw(source *s, uint64_t i)
     return s->previous = fmin(fmax(value, s->low), s->high);
 }
 
-/* Fills *content by a class: the spec's own distribution with another seed, or the elements that draw() makes. MIXED
- * draws a class. RANGE replaces a class that does not apply to this buffer. */
+/* Fills *content with elements of a class. FILL gives the spec's own distribution with another seed, and draw() makes
+ * the elements of the other classes. For MIXED, the function first draws a class. If a class does not apply to this
+ * buffer, RANGE replaces it. */
 static kiln_status draw_all(kiln__judge *judge, size_t buffer, kiln__judge_class class, uint64_t seed,
                             kiln_array *content, kiln_error **error)
 {
@@ -200,7 +204,9 @@ static kiln_status draw_all(kiln__judge *judge, size_t buffer, kiln__judge_class
     fill.seed = kiln__random_next(&s.random) >> 1;
     if (class == KILN__JUDGE_MIXED)
         class = s.whole && kiln__random_below(&s.random, 2)
-                    ? KILN__JUDGE_SIZES /* integers may be indices, also if the other inputs have another class */
+                    /* integers may be indices, so they have the class SIZES even if the other inputs have another
+                     * class */
+                    ? KILN__JUDGE_SIZES
                     : (kiln__judge_class)kiln__random_below(&s.random, KILN__JUDGE_MIXED);
     if (class == KILN__JUDGE_FILL) {
         kiln_status status = kiln__array_fill(content, &fill, judge->mem, error);
@@ -213,7 +219,8 @@ static kiln_status draw_all(kiln__judge *judge, size_t buffer, kiln__judge_class
                          : class == KILN__JUDGE_SIZES  ? s.whole
                                                        : true;
     s.class = applies ? class : KILN__JUDGE_RANGE;
-    /* a uniform fill of floats has the range [low, high): it excludes `high`, but not the numbers just below it */
+    /* a uniform fill of floats has the range [low, high), which excludes `high`, but not the numbers just below
+     * `high` */
     if (!s.whole && fill.kind == KILN__FILL_UNIFORM && !(a && a->has_from))
         s.high -= (s.high - s.low) * 0x1p-9;
     s.size_count = kiln__judge_size_values(judge, s.sizes, KILN__COUNT(s.sizes));
@@ -236,6 +243,6 @@ kiln_status kiln__judge_content(kiln__judge *judge, size_t buffer, kiln__judge_c
     kiln_status status = kiln__judge_is_drawn(judge, b) ? draw_all(judge, buffer, class, seed, content, error)
                                                         : kiln__once_content(judge->candidate, buffer, content, error);
     if (status != KILN_OK)
-        content->data = NULL; /* nothing is left to be freed */
+        content->data = NULL; /* the caller must not free the content */
     return status;
 }

@@ -1,11 +1,11 @@
-/* expect.c - the expected outputs of a trial, how far each element may be off, and the comparison.
+/* expect.c - computes the expected outputs of a trial and the allowed error of each element, and compares.
  *
- * The spec's tolerances are for the spec's own distribution of inputs. For other contents the judge adds the error that
- * the problem itself amplifies. It computes the reference again for inputs that are changed by a known relative amount.
- * The difference of the answers is scaled to one rounding of the arithmetic. This is a backward error analysis by
- * perturbation (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 1.6). A sum that cancels may then
- * be as wrong as any correct order of summation makes it. An element that does not depend on cancellation keeps the
- * spec's tolerance. */
+ * The spec's tolerances apply to inputs with the spec's own distribution. For other contents the judge adds the error
+ * that the problem itself causes by amplifying roundings. The judge computes the reference again for inputs that are
+ * changed by a known relative amount. It scales the difference of the two answers to one rounding of the arithmetic.
+ * This is a backward error analysis by perturbation (Higham, Accuracy and Stability of Numerical Algorithms, 2002,
+ * section 1.6). A sum that cancels may then be as wrong as the worst correct order of summation makes it. An element
+ * that does not depend on cancellation keeps the spec's tolerance. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -14,10 +14,12 @@
 #include "judge_internal.h"
 
 enum {
-    CHANGES = 2,     /* numbers of inputs changed at random for which the reference is computed again */
-    SHRINK = 2,      /* in place of a seed, which is odd: all elements become smaller */
-    ROUNDINGS = 16,  /* roundings of each input that the tolerance allows, times the square root of the largest size */
-    CHANGE_BITS = 10 /* an input is changed by 2^10 roundings, so that the rounding of the answers does not hide it */
+    CHANGES = 2, /* the number of random changes of the inputs, for each of which the reference is computed again */
+    SHRINK = 2,  /* used in place of a seed, which is odd: all elements become smaller in magnitude */
+    /* the number of roundings of each input that the tolerance allows, times the square root of the largest size */
+    ROUNDINGS = 16,
+    /* an input is changed by 2^10 roundings, so that the rounding of the answers does not hide the change */
+    CHANGE_BITS = 10
 };
 
 void kiln__judge_drop_expected(kiln__judge *judge)
@@ -46,7 +48,7 @@ static kiln_type part_of(kiln_type type)
 }
 static uint64_t parts_of(const kiln__once_buffer *b) { return is_complex(b->type) ? 2 * b->elements : b->elements; }
 
-/* Returns the relative size of one rounding of the type, or 0 for integers. */
+/* Returns the relative size of one rounding of the type. Returns 0 for integers. */
 static double rounding_of(kiln_type type)
 {
     static const struct {
@@ -59,7 +61,7 @@ static double rounding_of(kiln_type type)
 #define REAL_FLOAT true
 #define REAL_FINITE true
 #define REAL_NUMBER true
-#define REAL_POWER false /* half of a power of two is not a small change */
+#define REAL_POWER false /* half of a power of two is not a small change of a value */
 #define REAL_COMPLEX true
 #define KILN_X(name, bytes, numpy, kind, exponent, mantissa, ...) {exponent, mantissa, REAL_##kind},
         KILN_TYPE_MAP(KILN_X)
@@ -68,8 +70,9 @@ static double rounding_of(kiln_type type)
     return types[type].real ? ldexp(1, -types[type].mantissa - 1) : 0;
 }
 
-/* Writes the contents of the spec's buffers to a plan of a reference. `change` is 0, or the seed of a change of every element of a
- * floating-point input by 2^CHANGE_BITS roundings up or down at random, or SHRINK. */
+/* Writes the contents of the spec's buffers to the plan of a reference. If `change` is not 0, each element of a
+ * floating-point input is changed. With SHRINK each element becomes smaller. With a seed each element changes by
+ * 2^CHANGE_BITS roundings, up or down at random. */
 static kiln_status write_contents(kiln__judge *judge, kiln_plan *plan, uint64_t change, kiln_error **error)
 {
     kiln__random random = {change};
@@ -81,7 +84,8 @@ static kiln_status write_contents(kiln__judge *judge, kiln_plan *plan, uint64_t 
             continue;
         void *data = content->data, *changed = NULL;
         if (change && rounding > 0) {
-            /* elements of narrow types change by four of their own roundings; scale_of() computes the same amount */
+            /* elements of narrow types change by four of their own roundings; scale_of() computes with the same
+             * amount */
             const double amount = rounding > 0x1p-20 ? 4 * rounding : ldexp(rounding, CHANGE_BITS);
             data = changed = kiln__alloc(judge->mem, (size_t)b->bytes);
             if (!changed)
@@ -101,8 +105,8 @@ static kiln_status write_contents(kiln__judge *judge, kiln_plan *plan, uint64_t 
     return KILN_OK;
 }
 
-/* Returns by how much the effect of a change must be scaled to be the effect of one rounding of the arithmetic. Kernels
- * for narrow inputs add in single precision. */
+/* Returns the factor that converts the effect of a change into the effect of one rounding of the arithmetic. For narrow
+ * inputs this is a rounding in single precision, because kernels add such inputs in single precision. */
 static double scale_of(const kiln__judge *judge)
 {
     double scale = 0;
@@ -116,7 +120,7 @@ static double scale_of(const kiln__judge *judge)
     return scale;
 }
 
-/* Computes the expected content of verify entry `v`. As in write_contents(), `change` tells how to change the inputs.
+/* Computes the expected content of verify entry `v`. `change` tells how to change the inputs, as in write_contents().
  * The caller frees expected->want. */
 static kiln_status compute(kiln__judge *judge, size_t v, uint64_t change, kiln__once_expected *expected,
                            kiln_error **error)
@@ -144,8 +148,8 @@ static void to_double(const kiln_array *array, uint64_t part, double *value)
     kiln__to_doubles(part_of(array->type), array->data, part, 1, value);
 }
 
-/* Widens the tolerance of each element by the effects of changed inputs. The two factors scale the effects of random changes and
- * of SHRINK. */
+/* Widens the tolerance of each element by the effects that changed inputs have on it. `roundings` scales the effects of
+ * random changes, and `cuts` scales the effect of SHRINK. */
 static kiln_status widen(kiln__judge *judge, size_t v, uint64_t seed, double roundings, double cuts, kiln_error **error)
 {
     const kiln__once_buffer *b = &judge->buffers[find_buffer(judge, judge->spec->verify[v].buffer)];
@@ -157,22 +161,24 @@ static kiln_status widen(kiln__judge *judge, size_t v, uint64_t seed, double rou
             double x, y;
             to_double(&judge->expected[v].want, i, &x);
             to_double(&other.want, i, &y);
-            if (x == y || (isnan(x) && isnan(y))) /* also two equal infinities, whose difference is NaN */
+            if (x == y || (isnan(x) && isnan(y))) /* this includes two equal infinities, whose difference is NaN */
                 continue;
             const double by = factor * fabs(x - y);
-            judge->allowed[v][i] += isnan(by) ? INFINITY : by; /* NaN: nothing is known about the element */
+            /* NaN means that nothing is known about the element, so any value is allowed */
+            judge->allowed[v][i] += isnan(by) ? INFINITY : by;
         }
         kiln__array_free(judge->mem, &other.want);
     }
     return KILN_OK;
 }
 
-/* Returns by how much the effect of SHRINK must be scaled for `n` products. Kernels may multiply narrow inputs on tensor cores, which
- * add 8 or 16 products to a sum at once. They cut the sum towards zero to 24 bits, and each product at 2^-25 of the sum
- * (engine/sim/device/ops/README.md, after arXiv:2511.10909). These errors have one sign, so they grow with n, and not with its
- * root. If all products have one sign, the partial sums are half of the sum S on average. Then the error is at most
- * S / 2 (n / 8 2^-23 + n 2^-25), which is below 2^-25 n S. If products of both signs cancel, the partial sums are small, and so is
- * the error. Returns 0 if no input is narrow. */
+/* Returns the factor that scales the effect of SHRINK for sums of `n` products. Kernels may multiply narrow inputs on
+ * tensor cores, which add 8 or 16 products to a sum at once. Tensor cores cut the sum towards zero to 24 bits, and each
+ * product at 2^-25 of the sum (engine/sim/device/ops/README.md, after arXiv:2511.10909). The errors of cutting have the
+ * same sign, so they grow with n, and not with its square root. If all products have the same sign, the partial sums
+ * are half of the sum S on average. Then the error is at most S / 2 (n / 8 2^-23 + n 2^-25), which is below 2^-25 n S.
+ * If products of both signs cancel, the partial sums are small, and so is the error. Returns 0 if no input is
+ * narrow. */
 static double scale_of_cuts(const kiln__judge *judge, double n)
 {
     double scale = 0;
@@ -229,9 +235,9 @@ static double get_greatest(kiln_type type)
     }
 }
 
-/* Returns true if `got` is right where `want` is expected. `allowed` is the allowed error; NULL allows no error. If
- * `want` is above a quarter of the type's greatest number, a partial result may have been infinite, so any answer is
- * right. */
+/* Returns true if the element `got` is right where the reference has `want`. `allowed` is the allowed error of the
+ * element. NULL allows no error. If `want` is above a quarter of the type's greatest number, a partial result may have
+ * been infinite. So any value is right. */
 static bool is_right(kiln_type type, double got, double want, const double *allowed)
 {
     if (!allowed)
@@ -276,7 +282,8 @@ static void print_value(const kiln_array *array, uint64_t part, char room[40])
         kiln__format(room, 40, "%.9g", value);
 }
 
-/* Compares one output, and notes its worst element. Integers of 64 bits are compared by their bytes. */
+/* Compares one output with the reference, and notes its worst element. Integers of 64 bits are compared by their
+ * bytes. */
 static void compare_one(kiln__judge *judge, size_t v, kiln__judge_fault *fault)
 {
     const size_t at = find_buffer(judge, judge->spec->verify[v].buffer);

@@ -1,8 +1,8 @@
-/* judge.c - kiln_judge(): the order of the trials, the search for a smaller failing case, and the decision whether the
- *candidate or the spec is at fault.
+/* judge.c - kiln_judge(). Decides the order of the trials, searches for a smaller failing case, and decides whether the
+ * candidate or the spec is at fault.
  *
- * Every trial has its own seed, made from the caller's seed, the phase and its number. So the verdict does not depend
- * on which trials ran before, and a failing case can be repeated alone. */
+ * Every trial has its own seed. The seed is made from the caller's seed, the phase and the number of the trial. So the
+ * verdict does not depend on which trials ran before, and a failing trial can be repeated alone. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -11,21 +11,25 @@
 #include "sim.h"
 
 enum {
-    CHECKS = 10,                           /* trials of small sizes in the phase of checks */
-    ANSWERS = 4 * KILN__JUDGE_CLASS_COUNT, /* trials with drawn sizes; trials with the size sets follow */
-    ORDERS = 4,                            /* trials with drawn sizes; a trial for each size follows */
-    MANY = 1 << 15,                        /* elements of a trial whose steps tell how fast the kernel is */
-    LARGE_CALLS = 3 /* the trial in the phase of calls with many blocks; the trials before it have small sizes */
+    CHECKS = 10, /* the number of trials with small sizes in the phase of checks */
+    /* the number of trials with drawn sizes in the phase of answers; the trials with the size sets follow */
+    ANSWERS = 4 * KILN__JUDGE_CLASS_COUNT,
+    /* the number of trials with drawn sizes in the phase of orders; a trial for each size follows */
+    ORDERS = 4,
+    /* the number of elements of a trial whose steps tell how fast the kernel is */
+    MANY = 1 << 15,
+    /* the number of the trial with many blocks in the phase of calls; the trials before it have small sizes */
+    LARGE_CALLS = 3
 };
 #define BUDGET 60.0
 #define LAUNCH_LIMIT 20.0
-/* The version of the trials, which a digest covers. Increment it after every change of the trials, so that no cache
- * returns a verdict of earlier trials. */
+/* The version of the trials, which is part of a digest. Increment this number after every change of the trials, so that
+ * no cache returns a verdict of earlier trials. */
 #define TRIALS 12
 
 /* ---- opening ---- */
 
-/* Makes a copy of the spec in which the candidate's text is the source of the variant. */
+/* Makes a copy of the spec, in which the candidate's text replaces the source of the variant. */
 static kiln_status copy_spec(kiln__judge *judge, const char *text, size_t length, kiln_error **error)
 {
     const kiln_spec *spec = judge->spec;
@@ -58,8 +62,8 @@ static kiln_status copy_spec(kiln__judge *judge, const char *text, size_t length
 }
 
 /* Opens a plan of a variant at the engine's default sizes. If the constraints of the variant exclude these sizes, opens
- * the plan at the first size set that the constraints allow. If they allow no size set, fails with the error of the
- * default sizes. */
+ * the plan at the first size set that the constraints allow. If the constraints allow no size set, fails with the error
+ * of the default sizes. */
 static kiln_status open_plan(kiln__judge *judge, const kiln_spec *spec, const char *variant, bool judged,
                              kiln_plan **plan, kiln_error **error)
 {
@@ -86,7 +90,8 @@ static kiln_status open_plan(kiln__judge *judge, const kiln_spec *spec, const ch
     return status;
 }
 
-/* Opens the plans that the judge trusts: the variant with its own source, and the variants that are references. */
+/* Opens the plans that the judge trusts: the plan of the variant with its own source, and the plans of the variants
+ * that are references. */
 static kiln_status open_trusted(kiln__judge *judge, kiln_error **error)
 {
     const kiln_spec *spec = judge->spec;
@@ -118,7 +123,7 @@ static kiln_status open_trusted(kiln__judge *judge, kiln_error **error)
     return judge->buffers && judge->places && judge->second_places ? KILN_OK : kiln__fail_memory(error);
 }
 
-/* Compiles and loads the candidate. If that fails, the fault tells it. */
+/* Compiles and loads the candidate. If compiling or loading fails, sets the fault. */
 static kiln_status open_candidate(kiln__judge *judge, const char *text, size_t length, kiln_error **error)
 {
     judge->code.forbidden = kiln__judge_find_macro(text, length);
@@ -141,9 +146,9 @@ static bool is_late(kiln__judge *judge)
     return true;
 }
 
-/* Sets *fails if the variant's own source has a fault in the same trial. Then the spec allows more than its own kernel
- * can do, and the judge does not blame the candidate. If the source fails only with few multiprocessors, all later
- * trials have the real number. */
+/* Sets *fails if the variant's own source has a fault in the same trial. Then the spec allows more cases than its own
+ * kernel can handle, and the judge does not blame the candidate. If the own source fails only with few multiprocessors,
+ * all later trials have the real number of multiprocessors. */
 static kiln_status ask_original(kiln__judge *judge, const kiln__judge_trial *trial, bool *fails, kiln_error **error)
 {
     kiln__judge_fault fault, whole = {.kind = KILN_JUDGED_PASS};
@@ -164,8 +169,8 @@ static kiln_status ask_original(kiln__judge *judge, const kiln__judge_trial *tri
     return KILN_OK;
 }
 
-/* Runs the failed case with another value of one size. *same is set if the candidate has the same kind of fault, and
- * the variant's own source passes. Otherwise the case keeps its value. */
+/* Runs the failed case with another value of one size. Sets *same if the candidate has the same kind of fault, and the
+ * variant's own source passes. If *same is not set, the case keeps its earlier value. */
 static kiln_status try_size(kiln__judge *judge, size_t at, int64_t value, bool *same, kiln_error **error)
 {
     const int64_t now = judge->failed.ranged[at];
@@ -188,9 +193,9 @@ static kiln_status try_size(kiln__judge *judge, size_t at, int64_t value, bool *
     return KILN_OK;
 }
 
-/* Searches for smaller sizes with the same fault. Each size is first tried at its least values, and then bisected: most
- * faults show at all sizes above some size. In a large trial the last sixteenth is not bisected, because each step
- * takes as long as a large trial. */
+/* Searches for smaller sizes with the same fault. Tries each size first at its least values, and then by bisection,
+ * because most faults show at all sizes above some size. For a large trial the bisection ends at one sixteenth of the
+ * size, because each step takes as long as a large trial. */
 static kiln_status shrink(kiln__judge *judge, kiln_error **error)
 {
     enum { LEAST = 4, PART = 16 };
@@ -198,7 +203,7 @@ static kiln_status shrink(kiln__judge *judge, kiln_error **error)
     for (size_t i = 0; i < judge->range_count; i++) {
         const kiln__judge_range *range = &judge->ranges[i];
         const int64_t m = range->multiple;
-        int64_t low = range->from - 1; /* no fault up to here */
+        int64_t low = range->from - 1; /* the largest value that is known to have no fault */
         for (unsigned k = 0; !judge->broken && !is_late(judge); k++) {
             const int64_t high = judge->failed.ranged[i], first = k < LEAST && range->from < k ? k : range->from;
             int64_t value = ((k < LEAST ? first : low + (high - low) / 2) + m - 1) / m * m;
@@ -212,15 +217,16 @@ static kiln_status shrink(kiln__judge *judge, kiln_error **error)
             }
             KILN__TRY(try_size(judge, i, value, &same, error));
             if (same && k < LEAST)
-                break; /* the previous value had no fault */
+                break; /* the previous value had no fault, so the size stays */
             low = same ? low : value;
         }
     }
     return KILN_OK;
 }
 
-/* Runs a trial of the candidate. Many kernels for tensor cores need sizes that are multiples of 8 or more, and constraints say so,
- * but drawn sizes hardly ever are. So if a constraint excludes the sizes, they are rounded up to larger and larger multiples. */
+/* Runs a trial of the candidate. If a constraint excludes the sizes of the trial, rounds them up to larger and larger
+ * multiples. Many kernels for tensor cores need sizes that are multiples of 8 or more, and their constraints say so.
+ * Drawn sizes are hardly ever such multiples. */
 static kiln_status run_allowed(kiln__judge *judge, kiln__judge_trial *trial, kiln__judge_fault *fault, bool *fits,
                                kiln_error **error)
 {
@@ -237,7 +243,7 @@ static kiln_status run_allowed(kiln__judge *judge, kiln__judge_trial *trial, kil
     return KILN_OK;
 }
 
-/* Runs one trial, and decides whether its fault is the candidate's. */
+/* Runs one trial, and decides whether the candidate or the spec caused its fault. */
 static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_error **error)
 {
     const size_t findings = judge->finding_count;
@@ -271,7 +277,8 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
     judge->fault = fault;
     judge->failed = *trial;
     if (trial->phase == KILN__JUDGE_PHASE_CHECKS && fault.kind == KILN_JUDGED_WRONG) {
-        /* without checks a trial has two runs, which distinguish a wrong element from an unwritten element */
+        /* makes the trial without checks, because it then has two runs, which distinguish a wrong element from an
+         * unwritten element */
         judge->failed.checked = false;
         KILN__TRY(kiln__judge_try(judge, &judge->failed, false, &fault, &fits, error));
         judge->failed.checked = fault.kind == KILN_JUDGED_PASS;
@@ -280,7 +287,9 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
     bool smaller = trial->phase != KILN__JUDGE_PHASE_CALLS && trial->phase != KILN__JUDGE_PHASE_STREAMS &&
                    !judge->broken && !fault.of_code;
     if (trial->phase == KILN__JUDGE_PHASE_LARGE && smaller &&
-        !most) { /* an ordinary trial has two runs, which tell more; it needs arrays that the host can hold */
+        /* makes an ordinary trial if the host can hold the arrays, because it has two runs, which tell more about the
+         * fault */
+        !most) {
         KILN__TRY(kiln__judge_try(judge, &judge->failed, false, &fault, &fits, error));
         smaller = fits && fault.kind != KILN_JUDGED_PASS && !judge->broken;
         judge->fault = smaller ? fault : judge->fault;
@@ -291,7 +300,7 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
     return status;
 }
 
-/* Returns the number of trials of a phase. *most gets the largest product of the ranged sizes of a trial. */
+/* Returns the number of trials of a phase. *most gets the largest product that the ranged sizes of a trial may have. */
 static unsigned count_trials(const kiln__judge *judge, kiln__judge_phase phase, uint64_t *most)
 {
     const bool shares = judge->spec->streams > 1;
@@ -312,18 +321,19 @@ static unsigned count_trials(const kiln__judge *judge, kiln__judge_phase phase, 
     case KILN__JUDGE_PHASE_ORDERS: return judge->simulated ? ORDERS + (unsigned)judge->range_count : 0;
     case KILN__JUDGE_PHASE_ALIGNMENTS: return moves ? (unsigned)judge->buffer_count + 4 : 0;
     case KILN__JUDGE_PHASE_CALLS: count = LARGE_CALLS + 1; break;
-    case KILN__JUDGE_PHASE_STREAMS: /* two calls share the variables of the module. Texture arrays belong to the plan,
-                                     * so the calls would share them too */
+    /* in this phase two calls share the variables of the module. Texture arrays belong to the plan, so two calls would
+     * share them too */
+    case KILN__JUDGE_PHASE_STREAMS:
         count = judge->code.global_count && !judge->spec->has_arrays && (judge->simulated || shares) ? 2 : 0;
         break;
-    case KILN__JUDGE_PHASE_LARGE: /* run_large() makes these trials */
+    case KILN__JUDGE_PHASE_LARGE: /* the function run_large() makes these trials */
     case KILN__JUDGE_PHASE_TIMES:
     case KILN__JUDGE_PHASE_COUNT: break;
     }
     return count < sets ? count : sets;
 }
 
-/* Makes trial `number` of the `count` trials of a phase. */
+/* Makes the trial `number` of the `count` trials of a phase. */
 static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned number, unsigned count, uint64_t most,
                        kiln__judge_trial *trial)
 {
@@ -337,13 +347,13 @@ static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned num
     trial->far = phase == KILN__JUDGE_PHASE_ANSWERS && (number == 4 || number == 37);
     trial->checked = judge->simulated && (phase == KILN__JUDGE_PHASE_CHECKS || phase == KILN__JUDGE_PHASE_CALLS ||
                                           phase == KILN__JUDGE_PHASE_STREAMS);
-    if (phase == KILN__JUDGE_PHASE_CALLS && number == LARGE_CALLS) { /* too many blocks for checks */
+    if (phase == KILN__JUDGE_PHASE_CALLS && number == LARGE_CALLS) { /* this trial has too many blocks for checks */
         trial->checked = false;
         trial->order = KILN__SIM_LATE | kiln__random_mix(judge->options.seed);
         most = (uint64_t)1 << 17;
     }
-    /* three trials with whole tiles keep the fill: among few different values a wrong element is often equal to the
-     * right one */
+    /* three trials with whole tiles keep the spec's fill, because among few different values a wrong element is often
+     * equal to the right element */
     if (phase == KILN__JUDGE_PHASE_ANSWERS && number > 2 && number % 24 != 7 && number < ANSWERS)
         trial->class = kiln__judge_choose_class(judge, number);
     if (phase == KILN__JUDGE_PHASE_ORDERS) {
@@ -369,12 +379,12 @@ static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned num
     else if (!judge->range_count)
         trial->set = judge->sets[number % judge->set_count];
     else if (judge->variant->bake_count + judge->variant->define_count >
-             0) /* neighbouring trials share a set, because another set means a compile */
+             0) /* neighbouring trials share a size set, because another set means another compile */
         trial->set = judge->sets[(number + judge->options.seed) % count * judge->set_count / count];
     trial->seed = kiln__random_next(&random);
 }
 
-/* Notes the sizes whose largest value no trial could have. */
+/* Adds notes about the sizes whose largest value no trial could have. */
 static void note_sizes(kiln__judge *judge)
 {
     for (size_t i = 0; i < judge->range_count; i++) {
@@ -393,8 +403,8 @@ static kiln_status check_device(kiln__judge *judge, kiln_error **error)
                : KILN_OK;
 }
 
-/* Runs the first large trial that fits, with few multiprocessors and with all of them. If the memory was too small for
- * a larger trial, a note says so. */
+/* Runs the first large trial that fits, once with few multiprocessors and once with all multiprocessors. If the memory
+ * was too small for a larger trial, adds a note. */
 static kiln_status run_large(kiln__judge *judge, kiln__judge_trial *trial, kiln_error **error)
 {
     for (unsigned number = 0;
@@ -408,8 +418,9 @@ static kiln_status run_large(kiln__judge *judge, kiln__judge_trial *trial, kiln_
             KILN__TRY(run_one(judge, trial, error));
         KILN__TRY(check_device(judge, error));
         if (trial->few && judge->ran[KILN__JUDGE_PHASE_LARGE] && judge->fault.kind == KILN_JUDGED_PASS) {
-            trial->few = false; /* with all multiprocessors a grid that fills the device has more blocks, perhaps more
-                                 * than one block can sum up in one turn */
+            /* with all multiprocessors a grid that fills the device has more blocks, perhaps more than one block can
+             * sum up in one iteration */
+            trial->few = false;
             KILN__TRY(run_one(judge, trial, error));
             KILN__TRY(check_device(judge, error));
         }
@@ -423,7 +434,7 @@ static kiln_status run_large(kiln__judge *judge, kiln__judge_trial *trial, kiln_
     return KILN_OK;
 }
 
-/* Tells the reason why there is no verdict, and the remedy. */
+/* Writes the reason why there is no verdict, and the remedy. */
 static void leave_undecided(kiln__judge *judge)
 {
     const double budget = judge->options.budget, references = (double)judge->reference_ns * 1e-9;
@@ -462,7 +473,8 @@ static kiln_status run_phases(kiln__judge *judge, kiln_error **error)
             for (size_t k = 0; k < judge->range_count; k++)
                 product *= (double)trial.ranged[k];
             if (p == KILN__JUDGE_PHASE_ANSWERS && i >= ANSWERS && product > 1 << 20)
-                continue; /* this size set is for times: even filling the plan's buffers would take long */
+                /* this size set is only for times, because even filling the buffers at these sizes takes long */
+                continue;
             KILN__TRY(run_one(judge, &trial, error));
             KILN__TRY(check_device(judge, error));
         }
@@ -504,7 +516,7 @@ static void close_judge(kiln__judge *judge)
     kiln__arena_free(&judge->arena);
 }
 
-/* Makes the whole judgement: opens and compiles the plans, gives up rights, runs the trials, and makes the verdict. The
+/* Makes the whole judgement. Opens and compiles the plans, gives up rights, runs the trials, and makes the verdict. The
  * context of the engine must be current. */
 static kiln_status run(kiln__judge *judge, const char *text, size_t length, kiln_judgement **verdict,
                        kiln_error **error)
@@ -519,10 +531,10 @@ static kiln_status run(kiln__judge *judge, const char *text, size_t length, kiln
     }
     if (judge->fault.kind == KILN_JUDGED_PASS) {
         const kiln_spec *other = judge->options.against_spec;
-        const kiln_file_binding folder = {.path = other ? other->folder : NULL}; /* the folder of the files that the
-                                                                                  * other spec may name */
+        /* the folder whose files the other spec may name */
+        const kiln_file_binding folder = {.path = other ? other->folder : NULL};
         const kiln__sandbox want = {.files = &folder, .file_count = folder.path && *folder.path ? 1 : 0};
-        KILN__TRY(kiln__engine_nvrtc(judge->engine, error)); /* a size that is a macro needs another compile */
+        KILN__TRY(kiln__engine_nvrtc(judge->engine, error)); /* a size that is a macro needs a compile for each trial */
         KILN__TRY(kiln__engine_sandbox(judge->engine, judge->spec, &want, error));
         KILN__TRY(run_phases(judge, error));
     }
@@ -533,7 +545,7 @@ static kiln_status run(kiln__judge *judge, const char *text, size_t length, kiln
     return KILN_OK;
 }
 
-/* Returns true if the spec reads files or runs commands, whose contents a digest would have to cover. */
+/* Returns true if the spec reads files or runs commands. A digest would have to cover their contents. */
 static bool reads_files(const kiln_spec *spec)
 {
     for (size_t i = 0; i < spec->verify_count; i++)
@@ -553,9 +565,9 @@ static void add_part(kiln__text *all, const char *data, size_t length)
     kiln__text_printf(all, "%s\n", hash);
 }
 
-/* Adds the code of a plan. NULL adds nothing. Returns false if the plan has no PTX. The function leaves out the lines
- * with the names of source files. If a source uses __FILE__, other lines have its name, so the digest then covers the
- * name. */
+/* Adds the code of a plan to a digest. NULL adds nothing. Returns false if the plan has no PTX. The function leaves out
+ * the lines with the names of source files. If a source uses __FILE__, other lines of the PTX have the file's name. The
+ * digest then covers the name. */
 static bool add_code(kiln__text *all, const kiln_plan *plan)
 {
     size_t length = 0;
@@ -610,7 +622,7 @@ static kiln_status make_digest(kiln__judge *judge, const char *text, size_t leng
                    add_code(&all, judge->against);
     for (size_t v = 0; v < judge->spec->verify_count; v++)
         covered = covered && add_code(&all, judge->references[v].plan);
-    /* the judge does not open references of the other spec, so their code is not known here */
+    /* the judge does not open the references of the other spec, so it does not know their code */
     for (size_t v = 0; other && v < other->verify_count; v++)
         covered = covered && other->verify[v].against != KILN__AGAINST_VARIANT;
     const bool failed = all.failed;
@@ -620,7 +632,8 @@ static kiln_status make_digest(kiln__judge *judge, const char *text, size_t leng
     return failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* Checks the options, fills their defaults, and makes the engine's context current, which *previous gets. */
+/* Checks the options, and fills in their defaults. Makes the engine's context current; *previous gets the context that
+ * was current before. */
 static kiln_status start(kiln__judge *judge, kiln_engine *engine, const kiln_spec *spec, const char *name,
                          const kiln_judge_options *options, CUcontext *previous, kiln_error **error)
 {
@@ -661,7 +674,8 @@ kiln_status kiln_judge(kiln_engine *engine, const kiln_spec *spec, const char *t
     kiln_status status = run(&judge, text, length, verdict, error);
     close_judge(&judge);
     kiln__engine_leave(engine, previous);
-    /* A fault ends the context. If the engine owns the context, the next judgement gets a new context. */
+    /* A fault destroys the context. If the engine owns the context, the engine makes a new context for the next
+     * judgement. */
     if (judge.broken && judge.simulated && engine->owns_context)
         kiln__engine_renew(engine, NULL);
     return status;

@@ -1,19 +1,19 @@
-/* patience.c - how long a run may take. On a simulated device a run has a limit of steps (instructions of a warp),
- * because a limit of time depends on the load of the machine. The simulated device keeps its context after a limit, so
- * that the judge can go on. A GPU has only the limit of time. */
+/* patience.c - decides how many steps and how much time a run may take. On a simulated device a run has a limit of
+ * steps, because a limit of time depends on the load of the machine. A step is one instruction of a warp. The simulated
+ * device keeps its context after a limit, so that the judge can continue. A GPU has only a limit of time. */
 #include <math.h>
 
 #include "judge_internal.h"
 
 enum {
-    LEAST = 1 << 21, /* steps of a small trial */
-    EACH = 64,       /* further steps for each element */
-    TIMES_LIMIT = 8  /* the time limit of a repeated run and of references, as a multiple of the usual limit */
+    LEAST = 1 << 21, /* the number of steps that each trial may take */
+    EACH = 64,       /* the number of further steps for each element */
+    TIMES_LIMIT = 8  /* a repeated run and a reference may take this many times the usual time limit */
 };
 
 static const kiln__simulator *simulator_of(const kiln__judge *judge) { return judge->engine->driver.simulator; }
 
-/* Returns the most steps of a run in the present trial. */
+/* Returns the most steps that a run may take in the present trial. */
 static uint64_t get_most(const kiln__judge *judge)
 {
     return judge->steps_given ? judge->steps_given

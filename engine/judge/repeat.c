@@ -1,17 +1,17 @@
-/* repeat.c - timed repetitions with new inputs, and a look at the answers of some of them.
+/* repeat.c - gives timed repetitions new inputs, and checks the answers of some repetitions.
  *
- * A kernel that keeps the answer of its first call, or that counts its calls, is fast in a loop of equal calls. So
- * every repetition, also one that only warms the device up, gets new inputs and poisoned outputs. It would take too
- * long to make each content on the host. Therefore each random input has a master on the device, which is longer than
- * the input, and each repetition gets a window of it that is drawn at random. One copy makes the input new, keeps its
- * distribution, and changes all sums. After each repetition a few places of the outputs are copied to a log. After the
- * measurement the judge draws repetitions, computes their expected answers, and compares the places. The clock decides
- * which repetitions are drawn, so that the candidate cannot know them. A kernel that is wrong in few repetitions may
- * therefore get different verdicts.
+ * A kernel that keeps the answer of its first call, or that counts its calls, is fast when it is called repeatedly with
+ * the same inputs. So every repetition gets new inputs and poisoned outputs. Repetitions that only warm the device up
+ * get them too. Making each content on the host would take too long. Therefore each random input has a longer array on
+ * the device, the *master*. Each repetition gets a window of the master that is drawn at random. One copy from the
+ * master makes the input new, keeps its distribution, and changes all sums. After each repetition the judge copies a
+ * few places of the outputs to a log. After the measurement the judge draws repetitions, computes their expected
+ * answers, and compares the places in the log. The clock decides which repetitions are drawn, so the candidate cannot
+ * predict them. A kernel that is wrong in only few repetitions may therefore get different verdicts.
  *
- * A reference on the host may take minutes for one answer of these sizes. In this case the judge makes one more call,
- * with other inputs, and kiln_plan_run() checks a sample or sums of its answer. The kernel cannot distinguish this call
- * from a repetition.
+ * A reference on the host may take minutes for one answer at these sizes. If the reference is on the host, the judge
+ * makes one more call with other inputs. kiln_plan_run() checks a sample or sums of its answer. The kernel cannot
+ * distinguish this additional call from a repetition.
  *
  * Inputs from files and host functions, constants and `iota` are the same in all repetitions. */
 #include <inttypes.h>
@@ -20,52 +20,55 @@
 #include "judge_internal.h"
 
 enum {
-    PLACES = 4,         /* places of each output in the log */
-    PLACE = 64,         /* elements of a place */
-    LOGGED = 1024,      /* repetitions in the log; a later repetition replaces the oldest one */
-    COMPARED = 8,       /* repetitions whose answers are compared, if their references take at most COMPARED_SECONDS */
-    WINDOW_BYTES = 256, /* windows begin at multiples of this number of bytes, as allocations do */
-    LONGER_LEAST = 1 << 16, /* elements by which a master is longer than its input */
+    PLACES = 4,    /* the number of places of each output in the log */
+    PLACE = 64,    /* the number of elements in a place */
+    LOGGED = 1024, /* the number of repetitions in the log; a later repetition replaces the oldest one */
+    /* the number of repetitions whose answers are compared, if their references take at most COMPARED_SECONDS */
+    COMPARED = 8,
+    WINDOW_BYTES = 256,     /* a window of a master begins at a multiple of this number of bytes, like an allocation */
+    LONGER_LEAST = 1 << 16, /* the least number of elements by which a master is longer than its input */
     LONGER_MOST = 1 << 20
 };
 #define COMPARED_SECONDS 2.0
 
-/* The contents of one buffer of the spec. */
+/* The contents that one buffer of the spec has in the repetitions. */
 typedef struct source {
-    kiln_array content; /* a copy of the master on the host; data NULL: the buffer gets poison, or keeps its bytes */
-    CUdeviceptr master; /* 0 means that no copy is made; see `content` */
-    uint64_t windows;   /* the number of different contents */
-    uint64_t step;      /* elements from one window to the next */
+    /* a copy of the master on the host; if its `data` is NULL, the buffer gets poison, or keeps its bytes */
+    kiln_array content;
+    CUdeviceptr master; /* the master on the device; 0 means that nothing is copied into the buffer (see `content`) */
+    uint64_t windows;   /* the number of different windows of the master */
+    uint64_t step;      /* the number of elements from one window to the next */
 } source;
 
 struct kiln__judge_repeats {
     kiln__judge *judge;
     kiln__judge_trial trial; /* the sizes */
-    source *sources;         /* one for each buffer */
+    source *sources;         /* one source for each buffer */
     CUdeviceptr log;
-    size_t record; /* bytes of the log for one repetition */
-    bool renews;   /* an input is new in each repetition */
-    /* The following members belong to the measurement that is being made. */
+    size_t record; /* the number of bytes in the log for one repetition */
+    bool renews;   /* at least one input is new in each repetition */
+    /* The members below belong to the measurement that is made now. */
     kiln_plan *plan;
-    unsigned begun; /* repetitions so far, also those that only warm the device up */
+    unsigned begun; /* the number of repetitions so far, with the repetitions that only warm the device up */
 };
 
 static const kiln__driver *driver_of(const kiln__judge_repeats *r) { return &r->judge->engine->driver; }
 
-/* Returns a random number that the seed, the repetition and `what` determine. */
+/* Returns a random number that depends only on the seed, the repetition and `what`. */
 static uint64_t draw(const kiln__judge_repeats *r, unsigned repetition, size_t what)
 {
     return kiln__random_mix(kiln__random_mix(r->trial.seed + repetition) + what);
 }
 
-/* Returns the number of the first element of the window that a buffer has in a repetition. */
+/* Returns the first element of the window that a buffer has in a repetition. */
 static uint64_t find_window(const kiln__judge_repeats *r, unsigned repetition, size_t buffer)
 {
     const source *s = &r->sources[buffer];
     return draw(r, repetition, buffer) % s->windows * s->step;
 }
 
-/* Returns the first element of a place of verify entry `v`. *count gets the number of elements. */
+/* Returns the first element of a place in the output of verify entry `v`. *count gets the number of elements in the
+ * place. */
 static uint64_t find_place(const kiln__judge_repeats *r, unsigned repetition, size_t v, unsigned place,
                            const kiln__once_buffer *b, uint64_t *count)
 {
@@ -73,7 +76,7 @@ static uint64_t find_place(const kiln__judge_repeats *r, unsigned repetition, si
     return draw(r, repetition, r->judge->buffer_count + v * PLACES + place) % (b->elements - *count + 1);
 }
 
-/* ---- between two repetitions ---- */
+/* ---- work between two repetitions ---- */
 
 /* Copies some places of each output to the log. The outputs still hold the answer of the last repetition. */
 static CUresult log_answer(const kiln__judge_repeats *r, unsigned repetition)
@@ -105,8 +108,8 @@ static CUdeviceptr find_memory(const kiln__judge_repeats *r, size_t i)
     return 0;
 }
 
-/* Writes the contents of a repetition, and poisons buffers without a fill. Other buffers keep their bytes: contents
- * that kernels must not change, and scratch memory of the variant with a fill, as between calls. */
+/* Writes the contents of a repetition, and writes poison to buffers without a fill. Other buffers keep their bytes, as
+ * between two calls. These are contents that kernels must not change, and scratch memory of the variant with a fill. */
 static CUresult write_contents(const kiln__judge_repeats *r, unsigned repetition)
 {
     CUresult result = CUDA_SUCCESS;
@@ -138,10 +141,10 @@ static kiln_status renew(void *user, kiln_error **error)
                : kiln__driver_fail(driver_of(r), r->judge->mem, result, error, "renewing the contents of a repetition");
 }
 
-/* ---- the answers ---- */
+/* ---- checking the answers ---- */
 
-/* Lends the contents of a repetition to judge->places, where the references read them. If `repetition` is NULL, takes
- * the contents back. */
+/* Writes the contents of a repetition to judge->places, where the references read them. If `repetition` is NULL,
+ * removes these contents from judge->places. */
 static void lend_contents(const kiln__judge_repeats *r, const unsigned *repetition)
 {
     for (size_t i = 0; i < r->judge->buffer_count; i++) {
@@ -154,7 +157,7 @@ static void lend_contents(const kiln__judge_repeats *r, const unsigned *repetiti
     }
 }
 
-/* Compares the logged places of a repetition with the expected answer, which the judge has computed. */
+/* Compares the places of a repetition in the log with the expected answer, which has been computed before. */
 static void compare_places(const kiln__judge_repeats *r, unsigned repetition, const char *record,
                            kiln__judge_fault *fault)
 {
@@ -177,8 +180,8 @@ static void compare_places(const kiln__judge_repeats *r, unsigned repetition, co
                                        judge->spec->size_sets[r->trial.set].name, fault->message);
 }
 
-/* Draws repetitions, and compares their answers with the answers of the references, which are variants. If a reference
- * cannot run at these sizes, a note says that no answer was compared. */
+/* Draws repetitions, and compares their answers with references that are variants. If a reference cannot run at these
+ * sizes, a note says that no answer was compared. */
 static kiln_status compare_answers(kiln__judge_repeats *r, kiln__judge_fault *fault, kiln_error **error)
 {
     kiln__judge *judge = r->judge;
@@ -220,8 +223,8 @@ static kiln_status compare_answers(kiln__judge_repeats *r, kiln__judge_fault *fa
     return status;
 }
 
-/* Makes one more call with other inputs in the memory of the repetitions, and lets
- * kiln_plan_run() check the answer (a sample or sums, if the spec says so). */
+/* Makes one more call with other inputs in the memory of the repetitions. kiln_plan_run() checks its answer, or a
+ * sample or sums of the answer if the spec says so. */
 static kiln_status check_next(kiln__judge_repeats *r, kiln__judge_fault *fault, kiln_error **error)
 {
     kiln__judge *judge = r->judge;
@@ -273,7 +276,7 @@ void kiln__judge_close_repeats(kiln__judge_repeats *r)
     kiln__free(r->judge->mem, r);
 }
 
-/* Makes the content and the master of buffer `i`. *fits is false if the memory of the device is too small. */
+/* Makes the content and the master of the buffer `i`. *fits is false if the memory of the device is too small. */
 static kiln_status make_source(kiln__judge_repeats *r, size_t i, bool *fits, kiln_error **error)
 {
     kiln__judge *judge = r->judge;
@@ -312,8 +315,8 @@ static kiln_status make_source(kiln__judge_repeats *r, size_t i, bool *fits, kil
                : kiln__driver_fail(driver_of(r), judge->mem, result, error, "writing buffer %s", b->buffer->name);
 }
 
-/* Makes all sources and the log. *fits is false if the memory of the device is too small, or if a content cannot be
- * made at these sizes. */
+/* Makes the sources of all buffers, and the log. *fits is false if the memory of the device is too small, or if a
+ * content cannot be made at these sizes. */
 static kiln_status make_sources(kiln__judge_repeats *r, bool *fits, kiln_error **error)
 {
     kiln__judge *judge = r->judge;

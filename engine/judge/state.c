@@ -1,18 +1,21 @@
-/* state.c - variables of the candidate's module between calls.
+/* state.c - watches the variables of the candidate's module between calls.
  *
  * Under the checks of the simulated device, a variable that a call has changed counts as never written. The checks
- * report a later call that reads this variable before it writes it. A GPU has no checks. There the judge spoils the
- * changed elements with random bytes before further calls. A call that writes these elements before it reads them is
- * not affected. A call that reads them first gives a wrong answer, fails, or leaves the random bytes in place. */
+ * report a later call that reads this variable before it writes it. A GPU has no checks that report such a read. On a
+ * GPU the judge writes random bytes to the changed elements (*spoils* them) before further calls. A call that writes
+ * these elements before it reads them still works. A call that reads them first gives a wrong answer, fails, or leaves
+ * the random bytes in place. */
 #include <string.h>
 
 #include "judge_internal.h"
 
 enum {
-    ALL = 3,     /* calls before which all changed elements are spoilt; two of these calls get complementary bytes */
-    EACH = 8,    /* calls before which only one variable is spoilt, so that a kept answer may lose its value but not its
-                  * key */
-    PARTS = 4,   /* calls before which a half, a quarter and so on of the elements is spoilt */
+    /* the number of calls before which all changed elements are spoilt; two of these calls get complementary bytes */
+    ALL = 3,
+    /* the number of calls before which only one variable is spoilt, so that a kept answer may lose its value but not
+     * its key */
+    EACH = 8,
+    PARTS = 4,   /* the number of calls before which a half, a quarter and so on of the elements is spoilt */
     CHANGED = 1, /* a bit of `changed`: a call has changed the element */
     LEFT = 2,    /* a bit of `changed`: no call so far has overwritten the random bytes of the element */
 };
@@ -26,7 +29,7 @@ static kiln_status read_global(const kiln__judge *judge, const kiln__judge_globa
                : kiln__driver_fail(&judge->engine->driver, judge->mem, result, error, "reading variable %s", g->name);
 }
 
-/* Reads a variable into new memory, which the caller frees. */
+/* Reads a variable into new memory. The caller frees the memory. */
 static kiln_status copy_global(const kiln__judge *judge, const kiln__judge_global *g, unsigned char **to,
                                kiln_error **error)
 {
@@ -39,7 +42,7 @@ kiln_status kiln__judge_keep_globals(kiln__judge *judge, kiln_error **error)
     for (size_t i = 0; i < judge->code.global_count; i++) {
         kiln__judge_global *g = &judge->code.globals[i];
         if (!g->initial)
-            continue; /* not found, or not readable */
+            continue; /* the driver did not find the variable, or could not read it */
         if (!g->before)
             g->before = kiln__alloc(judge->mem, g->bytes);
         if (!g->before)
@@ -49,7 +52,7 @@ kiln_status kiln__judge_keep_globals(kiln__judge *judge, kiln_error **error)
     return KILN_OK;
 }
 
-/* Marks all bytes of the elements that have changed. */
+/* Marks the bytes of all elements that have changed. */
 static void mark_changed(kiln__judge_global *g, const unsigned char *now)
 {
     g->any = false;
@@ -63,7 +66,8 @@ static void mark_changed(kiln__judge_global *g, const unsigned char *now)
     }
 }
 
-/* A counter that every call sets back to its old value does not count as changed. */
+/* Finds the elements that the last call has changed. A counter that every call sets back to its old value does not
+ * count as changed. */
 kiln_status kiln__judge_forget_globals(kiln__judge *judge, bool checked, kiln_error **error)
 {
     for (size_t i = 0; i < judge->code.global_count; i++) {
@@ -93,7 +97,7 @@ kiln_status kiln__judge_forget_globals(kiln__judge *judge, bool checked, kiln_er
     return KILN_OK;
 }
 
-/* Returns the number of variables that have changed. */
+/* Returns the number of variables that calls have changed. */
 static unsigned count_changed(const kiln__judge *judge)
 {
     unsigned count = 0;
@@ -108,8 +112,8 @@ unsigned kiln__judge_count_spoilt(const kiln__judge *judge)
     return count ? ALL + PARTS + (count < EACH ? count : EACH) : 0;
 }
 
-/* Returns whether the element of a variable is spoilt before call `number`. `which` is the number of the variable among
- * the changed ones. */
+/* Returns whether the judge writes random bytes to an element of a variable before the spoilt call `number`. `which` is
+ * the number of the variable among the changed variables. */
 static bool is_spoilt(unsigned number, unsigned which, kiln__random *random)
 {
     return number < ALL           ? true
@@ -117,7 +121,8 @@ static bool is_spoilt(unsigned number, unsigned which, kiln__random *random)
                                   : which == number - ALL - PARTS;
 }
 
-/* Call 1 gets the complements of the bytes of call 0. So a byte that a call writes differs from one of the two. */
+/* Spoils elements before a call. Call 1 gets the complements of the random bytes of call 0. So a byte that a call
+ * writes differs from the random byte of at least one of the two calls. */
 kiln_status kiln__judge_spoil_globals(kiln__judge *judge, uint64_t seed, unsigned number, kiln_error **error)
 {
     kiln__random bytes = {kiln__random_mix(seed + (number == 1 ? 0 : number))};
@@ -146,8 +151,9 @@ kiln_status kiln__judge_spoil_globals(kiln__judge *judge, uint64_t seed, unsigne
     return KILN_OK;
 }
 
-/* Looks for elements that every call has left as they were spoilt, although the first call has changed them. A call
- * that does not read these elements would have written them again, as the first call did with the same inputs. */
+/* Looks for elements that still have their random bytes after every spoilt call, although the first call changed them.
+ * A call that does not read these elements would have written them again, as the first call did with the same
+ * inputs. */
 static kiln_status find_left(kiln__judge *judge, unsigned number, kiln__judge_fault *fault, kiln_error **error)
 {
     for (size_t i = 0; i < judge->code.global_count; i++) {
@@ -178,7 +184,7 @@ static kiln_status find_left(kiln__judge *judge, unsigned number, kiln__judge_fa
     return KILN_OK;
 }
 
-/* Returns the name of the variable that was spoilt, if it was only one. */
+/* If only one variable was spoilt, returns its name. */
 static const char *name_spoilt(const kiln__judge *judge, unsigned number)
 {
     const bool only = count_changed(judge) == 1;

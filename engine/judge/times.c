@@ -1,12 +1,13 @@
-/* times.c - the time of the candidate beside another variant: measured on a GPU, estimated by a simulated device with a
- * model of times. A simulated device without a model gives no time. */
+/* times.c - takes the time of the candidate and of another variant. A GPU measures the times, and a simulated device
+ * with a model of times estimates them. A simulated device without a model gives no time. */
 #include <math.h>
 #include <string.h>
 
 #include "judge_internal.h"
 
 enum { ELEMENTS_MOST = 1 << 22, ELEMENTS_MOST_GPU = 1 << 28 };
-/* Bound / measured time: a larger ratio cannot come from variable clocks or from the resolution of events. */
+/* The largest ratio of bound to measured time. A larger ratio cannot come from variable clocks or from the resolution
+ * of events. */
 #define FASTER 1.05
 
 kiln_status kiln__judge_choose_set(kiln__judge *judge, uint64_t most, size_t *set, bool *found, kiln_error **error)
@@ -25,7 +26,7 @@ kiln_status kiln__judge_choose_set(kiln__judge *judge, uint64_t most, size_t *se
         if (status == KILN_ERROR_MEMORY)
             return kiln__fail_memory(error);
         if (status != KILN_OK)
-            continue; /* outside of the constraints */
+            continue; /* the constraints exclude this size set */
         KILN__TRY(kiln__once_buffers(judge->original, judge->buffers, error));
         for (size_t i = 0; i < judge->buffer_count; i++)
             elements += judge->buffers[i].elements;
@@ -71,8 +72,8 @@ kiln_status kiln__judge_time_plan(kiln__judge *judge, kiln_plan *plan, size_t se
     return KILN_OK;
 }
 
-/* Times a plan of the judged variant. On a GPU each repetition has new inputs (`repeats`), and some answers are
- * compared. */
+/* Takes the time of a plan of the judged variant. On a GPU each repetition has new inputs (`repeats`), and the answers
+ * of some repetitions are compared. */
 static kiln_status time_repeats(kiln__judge *judge, kiln__judge_repeats *repeats, kiln_plan *plan, size_t set,
                                 const kiln_result **result, kiln_result *kept, kiln__judge_fault *fault,
                                 kiln_error **error)
@@ -80,7 +81,7 @@ static kiln_status time_repeats(kiln__judge *judge, kiln__judge_repeats *repeats
     if (repeats)
         kiln__judge_begin_repeats(repeats, plan);
     kiln_status status = kiln__judge_time_plan(judge, plan, set, result, fault, error);
-    if (*result) { /* the result belongs to the plan, which may run again */
+    if (*result) { /* copies the result, because it belongs to the plan, which may run again */
         *kept = **result;
         *result = kept;
     }
@@ -91,8 +92,8 @@ static kiln_status time_repeats(kiln__judge *judge, kiln__judge_repeats *repeats
     return status == KILN_OK ? ended : status;
 }
 
-/* Times the candidate, and then the variant's own source. If the candidate and the variant's own source both have a
- * fault, the spec allows more than its own kernel can do, and a note replaces the fault. */
+/* Takes the time of the candidate, and then of the variant's own source. If both have a fault, the spec allows more
+ * cases than its own kernel can handle, and a note replaces the fault. */
 static kiln_status time_both(kiln__judge *judge, kiln__judge_repeats *repeats, size_t set, kiln__judge_fault *fault,
                              kiln_error **error)
 {
@@ -128,9 +129,9 @@ static kiln_status time_both(kiln__judge *judge, kiln__judge_repeats *repeats, s
     return KILN_OK;
 }
 
-/* Times the candidate and the variant's own source at a size set that fits the device. Sets *fault if an answer at this
- * set is wrong, or if a measured time is shorter than the peaks of the device allow. If there is no time, a note says
- * why. */
+/* Takes the times of the candidate and of the variant's own source at a size set that fits the device. Sets *fault if
+ * an answer at this size set is wrong, or if a measured time is shorter than the peaks of the device allow. If there is
+ * no time, a note has the reason. */
 kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_error **error)
 {
     const kiln__simulator *simulator = judge->engine->driver.simulator;

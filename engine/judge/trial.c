@@ -1,10 +1,11 @@
-/* trial.c - one trial: memory with guard zones, contents, a run, and the evidence that the run leaves in the memory.
+/* trial.c - runs one trial: makes memory with guard zones and contents, runs the kernel, and finds faults in the memory
+ * afterwards.
  *
  * A trial runs the kernel twice in the same memory. Outputs, scratch memory and guard zones hold random bytes before
- * the first run and their complements before the second. An element that still has both patterns was never written, and
- * a kernel that reads such bytes computes from a different number in each run. Under the checks of the simulated
- * device, each buffer is an exact allocation without guard zones, so that the checks see its ends. The kernel then runs
- * once. */
+ * the first run, and the complements of these bytes before the second run. The kernel never wrote an element that still
+ * has both patterns. A kernel that reads such bytes computes with different numbers in the two runs. Under the checks
+ * of the simulated device, each buffer is an allocation of exactly its size without guard zones, so that the checks see
+ * its ends. In a trial with checks the kernel runs only once. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -14,8 +15,8 @@
 #include "judge_internal.h"
 
 enum {
-    GUARD = 1024, /* bytes of a guard zone */
-    FAR = 1 << 21 /* the alignment of the large arrays of programs */
+    GUARD = 1024, /* the number of bytes in a guard zone */
+    FAR = 1 << 21 /* the alignment that the large arrays of programs have */
 };
 
 /* ---- memory ---- */
@@ -35,9 +36,10 @@ static void free_places(kiln__judge *judge)
     }
 }
 
-/* Returns by how many bytes a trial moves a buffer: a multiple of its alignment and of its elements. If `shift` is a
- * number from 1 to the number of buffers, only buffer shift - 1 stays. So a kernel that tests the address of one buffer
- * may wrongly take all buffers for aligned. A larger `shift` moves each buffer at random. */
+/* Returns the number of bytes by which a trial moves a buffer. It is a multiple of the buffer's alignment and of its
+ * element size. If `shift` is a number from 1 to the number of buffers, all buffers except buffer shift - 1 move. So a
+ * kernel that tests the address of only one buffer may wrongly assume that all buffers are aligned. If `shift` is
+ * larger, each buffer moves at random. */
 static size_t get_shift(const kiln__judge *judge, const kiln__judge_trial *trial, size_t buffer)
 {
     const kiln__once_buffer *b = &judge->buffers[buffer];
@@ -49,15 +51,16 @@ static size_t get_shift(const kiln__judge *judge, const kiln__judge_trial *trial
     return (size_t)by * (align > size ? align : size) % 256;
 }
 
-/* Returns by how many bytes a trial moves a buffer beyond its shift: a multiple of 256, which every allocation is aligned to. A kernel
- * may treat addresses in another way that only some allocations have. Each eighth trial also changes higher bits. */
+/* Returns the number of bytes by which a trial moves a buffer in addition to its shift. It is a multiple of 256, the
+ * alignment of every allocation. A kernel may treat addresses with certain bits differently, and only some allocations
+ * have such addresses. Every eighth trial also changes higher bits of the addresses. */
 static size_t get_distance(const kiln__judge_trial *trial, size_t buffer)
 {
     enum { UNIT = 256, FEW = 16, MANY = 256 };
     return UNIT * (size_t)(kiln__random_mix(trial->seed + 999 * buffer) % (trial->seed % 8 ? FEW : MANY));
 }
 
-/* Allocates and binds the memory of all buffers. */
+/* Allocates the memory of all buffers, and binds it to the plan. */
 static kiln_status place_buffers(kiln__judge *judge, kiln_plan *plan, const kiln__judge_trial *trial,
                                  kiln_error **error)
 {
@@ -90,7 +93,7 @@ static kiln_status place_buffers(kiln__judge *judge, kiln_plan *plan, const kiln
     return KILN_OK;
 }
 
-/* Writes random bytes; `pass` 1 has the complements of `pass` 0. */
+/* Writes random bytes. With `pass` 1 it writes the complements of the bytes of `pass` 0. */
 static void write_pattern(unsigned char *to, size_t bytes, uint64_t seed, unsigned pass)
 {
     kiln__random random = {seed};
@@ -142,8 +145,8 @@ static void note_input(kiln__judge *judge, size_t i, kiln__judge_fault *fault)
     fault->message = kiln__judge_print(judge, "%s", change.text);
 }
 
-/* Reads the memory of buffer `i`, and looks at its guard zones. After the plan's `swap` steps the memory may belong to
- * other buffers, which then get the bytes. */
+/* Reads the memory of the buffer `i`, and checks its guard zones. After `swap` steps of the plan, the memory may belong
+ * to other buffers, which then get the bytes. */
 static kiln_status read_memory(kiln__judge *judge, size_t i, kiln__judge_fault *fault, kiln_error **error)
 {
     const kiln__judge_place *p = &judge->places[i];
@@ -168,7 +171,7 @@ static kiln_status read_memory(kiln__judge *judge, size_t i, kiln__judge_fault *
                                                       "reading buffer %s", b->buffer->name);
 }
 
-/* Reads all buffers after a run of the plan, and looks at guard zones and inputs. */
+/* Reads all buffers after a run of the plan, and checks guard zones and inputs. */
 static kiln_status read_buffers(kiln__judge *judge, const kiln_plan *plan, kiln__judge_fault *fault, kiln_error **error)
 {
     CUdeviceptr at;
@@ -187,15 +190,15 @@ static kiln_status read_buffers(kiln__judge *judge, const kiln_plan *plan, kiln_
     return KILN_OK;
 }
 
-/* ---- findings of the checks ---- */
+/* ---- findings of the simulated device's checks ---- */
 
 typedef struct listener {
     kiln__judge *judge;
     kiln__judge_fault *fault;
-    bool original; /* findings about the original are not kept */
-    bool state;    /* an uninitialised read of a variable of the module is a fault of state */
-    bool late;     /* the run ended at its limit, and the last finding names the place */
-    bool together; /* two calls ran at the same time, and only races in variables of the module are faults */
+    bool original; /* the variant's own source runs, whose findings are not kept */
+    bool state;    /* an uninitialised read of a variable of the module counts as a fault of state */
+    bool late;     /* the run ended at its limit, and the last finding names the position in the kernel */
+    bool together; /* two calls ran at the same time, so only races in variables of the module count as faults */
 } listener;
 
 static const kiln__judge_global *find_global(const kiln__judge *judge, uint64_t address)
@@ -208,7 +211,7 @@ static const kiln__judge_global *find_global(const kiln__judge *judge, uint64_t 
     return NULL;
 }
 
-/* Returns the same text as kiln_check_text(), which belongs to a room that this room does not use. */
+/* Returns the same text as kiln_check_text(). That function is in a library that judge/ does not use. */
 static const char *get_kind(kiln_check_kind kind)
 {
     static const char *const texts[] = {
@@ -230,12 +233,12 @@ static void note_finding(listener *l, const kiln_check_finding *f)
     kiln__judge *judge = l->judge;
     for (size_t i = 0; i < judge->finding_count; i++)
         if (judge->findings[i].line == f->at.line && strcmp(judge->findings[i].kind, get_kind(f->kind)) == 0)
-            return; /* a trial of other sizes had the same finding */
+            return; /* an earlier trial with other sizes had the same finding */
     if (l->original)
         return;
     if (!kiln__grow(judge->mem, &judge->findings, &judge->finding_capacity, judge->finding_count + 1,
                     sizeof *judge->findings)) {
-        judge->arena.failed = true; /* reported when the verdict is made */
+        judge->arena.failed = true; /* the judge reports that memory ran out when it makes the verdict */
         return;
     }
     judge->findings[judge->finding_count++] =
@@ -250,7 +253,7 @@ static void note_finding(listener *l, const kiln_check_finding *f)
                               .note = f->note != 0};
 }
 
-/* Takes a race of two calls in a variable of the module as a fault of state. */
+/* Turns a race of two calls in a variable of the module into a fault of state. */
 static void note_shared(listener *l, const kiln_check_finding *f)
 {
     const kiln__judge_global *global = f->kind == KILN_CHECK_RACE ? find_global(l->judge, f->address) : NULL;
@@ -274,7 +277,8 @@ static int on_finding(void *user, const kiln_check_finding *f)
         return 0;
     }
     note_finding(l, f);
-    /* the checks only note a read of a word that is unwritten in part, such as a counter of which one byte has changed
+    /* the checks only note the read of a word of which some bytes are unwritten, such as a counter of which one byte
+     * has changed
      */
     if ((f->note && !global) || (l->late && f->kind == KILN_CHECK_FAULT) || fault->kind != KILN_JUDGED_PASS)
         return 0;
@@ -289,7 +293,7 @@ static int on_finding(void *user, const kiln_check_finding *f)
     return 0;
 }
 
-/* ---- a run ---- */
+/* ---- running the kernel ---- */
 
 kiln_status kiln__judge_take_failure(kiln__judge *judge, kiln_status status, kiln_error *why, kiln__judge_fault *fault,
                                      kiln_error **error)
@@ -317,7 +321,7 @@ kiln_status kiln__judge_take_failure(kiln__judge *judge, kiln_status status, kil
     return KILN_OK;
 }
 
-/* Runs the steps once, and reads the buffers. The caller has written the buffers before. */
+/* Runs the steps of the plan once, and reads the buffers. The caller has already written the buffers. */
 static kiln_status run_once(kiln__judge *judge, kiln_plan *plan, const kiln__judge_trial *trial, listener *l,
                             kiln_error **error)
 {
@@ -332,14 +336,15 @@ static kiln_status run_once(kiln__judge *judge, kiln_plan *plan, const kiln__jud
     if (simulator)
         simulator->order(0);
     l->late = status == KILN_ERROR_TIMEOUT;
-    if (trial->checked) /* the findings describe a fault better than the driver's error or a time limit does */
+    /* uses the findings, because they describe a fault better than the driver's error or a time limit */
+    if (trial->checked)
         kiln__plan_end_checks(plan, &options);
     if (status != KILN_OK)
         return kiln__judge_take_failure(judge, status, why, l->fault, error);
     return read_buffers(judge, plan, l->fault, error);
 }
 
-/* Notes the first element of an output that neither of the two runs has written. */
+/* Notes the first element of an output that the kernel wrote in neither of the two runs. */
 static void find_unwritten(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault)
 {
     for (size_t v = 0; v < judge->spec->verify_count && fault->kind == KILN_JUDGED_PASS; v++) {
@@ -401,7 +406,8 @@ kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *tria
     kiln__free(judge->mem, sizes);
     if (refused)
         return kiln__judge_refuse(judge, status, why, fault, error);
-    if (status != KILN_OK && status != KILN_ERROR_MEMORY) { /* the spec's own variants cannot have these sizes */
+    /* the spec's own variants cannot have the sizes of this trial */
+    if (status != KILN_OK && status != KILN_ERROR_MEMORY) {
         *fits = false;
         judge->excluded = status == KILN_ERROR_CONSTRAINT;
         if (!judge->excluded && !judge->left_out) {
@@ -419,7 +425,7 @@ kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *tria
     judge->sized_set = trial->set;
     if (bytes)
         memcpy(judge->sized, trial->ranged, bytes);
-    if (!kiln__judge_read_code(judge)) /* if a size is a macro, the plan now has other code */
+    if (!kiln__judge_read_code(judge)) /* if a size is a macro, the plan has other code after a resize */
         return kiln__fail_memory(error);
     if (judge->code.forbidden)
         *fault = (kiln__judge_fault){.kind = KILN_JUDGED_FORBIDDEN, .message = judge->code.forbidden, .of_code = true};
@@ -438,11 +444,11 @@ static kiln_status make_contents(kiln__judge *judge, kiln__judge_class class, ui
     return KILN_OK;
 }
 
-#define SMALL_MOST (1 << 20) /* elements of all buffers in a trial that is not large */
-#define PLAIN_MOST 9000000   /* elements of all buffers in a large trial, unless the kernel is fast */
+#define SMALL_MOST (1 << 20) /* the most elements of all buffers together, in a trial that is not large */
+#define PLAIN_MOST 9000000   /* the most elements of all buffers together in a large trial, unless the kernel is fast */
 
-/* Returns the most elements of a large trial. The largest products of sizes are tried only if the spec has about two
- * arrays, because some references need much memory for each element. */
+/* Returns the most elements that a large trial may have. The largest products of sizes are tried only if the spec has
+ * about two arrays. Some references need much memory for each element. */
 static uint64_t get_large_most(double product)
 {
     enum { PLAIN_PRODUCT = 5000000 };
@@ -457,7 +463,8 @@ static double get_product(const kiln__judge *judge, const kiln__judge_trial *tri
     return product;
 }
 
-/* Notes how many elements the plans have at the trial's sizes. Very small sizes tell nothing about larger ones. */
+/* Notes how many elements the buffers have at the trial's sizes. Ignores very small sizes, because they tell nothing
+ * about larger sizes. */
 static void note_density(kiln__judge *judge, const kiln__judge_trial *trial)
 {
     enum { LEAST = 1000 };
@@ -467,10 +474,11 @@ static void note_density(kiln__judge *judge, const kiln__judge_trial *trial)
         *known = density;
 }
 
-/* A spec may make its arrays with a host function, as a graph or a sparse matrix. Then the plans need the arrays before the judge
- * can count their elements, which takes gigabytes and minutes for the largest sizes. So the judge estimates the number from
- * the trials before. The trial has to be twice as large as allowed, because the number need not be proportional to the sizes. A
- * size set that no trial has had yet counts like the one with the fewest elements. */
+/* Estimates whether a trial is too large. A spec may make its arrays with a host function, as a graph or a sparse
+ * matrix. The judge can count the elements of such arrays only after making them, which takes gigabytes and minutes for
+ * the largest sizes. So the judge estimates the number of elements from the trials before. A trial is too large if the
+ * estimate is above twice the allowed number, because the number of elements need not be proportional to the sizes. If
+ * no trial had a size set yet, the judge uses the size set with the fewest elements instead. */
 bool kiln__judge_is_huge(const kiln__judge *judge, const kiln__judge_trial *trial)
 {
     const double product = get_product(judge, trial);
@@ -487,8 +495,9 @@ bool kiln__judge_is_huge(const kiln__judge *judge, const kiln__judge_trial *tria
 bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial, bool on_host)
 {
     enum {
-        STEPS_MOST = 1 << 27,  /* steps; a trial may have larger arrays only if the kernel is fast enough */
-        BYTES_MOST = 160 << 20 /* bytes of all buffers; the host also holds contents, answers and expected answers */
+        STEPS_MOST = 1 << 27, /* the most steps; a trial has larger arrays only if the kernel is fast enough */
+        /* the most bytes of all buffers together; the host also holds contents, answers and expected answers */
+        BYTES_MOST = 160 << 20
     };
     const bool large = trial->phase == KILN__JUDGE_PHASE_LARGE;
     const uint64_t elements_most = !on_host && !judge->simulated ? UINT64_MAX
@@ -519,8 +528,9 @@ static kiln_status begin_checks(const kiln__judge_trial *trial, kiln_plan *plan,
     return trial->checked ? kiln__plan_begin_checks(plan, error) : KILN_OK;
 }
 
-/* Takes over the failure of a content or of a reference. *fits is false if the spec's expressions or a host function
- * refuse these sizes and contents, or if a reference exceeds its limit on a simulated device. */
+/* Handles a content or a reference that failed. Takes ownership of its error. *fits is false if the spec's expressions
+ * or a host function refuse these sizes and contents. It is also false if a reference exceeds its limit on a simulated
+ * device. */
 static kiln_status skip_refused(kiln__judge *judge, kiln_status status, kiln_error *why, bool *fits, kiln_error **error)
 {
     const bool late = status == KILN_ERROR_TIMEOUT && judge->simulated,
@@ -537,7 +547,8 @@ static kiln_status skip_refused(kiln__judge *judge, kiln_status status, kiln_err
     return refused ? KILN_OK : status;
 }
 
-/* Makes the contents. *fits is false if the spec allows no contents at these sizes. */
+/* Makes the contents. Makes the contents of all buffers. *fits is false if the spec allows no contents at these
+ * sizes. */
 static kiln_status fill_places(kiln__judge *judge, kiln__judge_class class, uint64_t seed, bool *fits,
                                kiln_error **error)
 {
@@ -546,7 +557,8 @@ static kiln_status fill_places(kiln__judge *judge, kiln__judge_class class, uint
     return status == KILN_OK ? KILN_OK : skip_refused(judge, status, why, fits, error);
 }
 
-/* Computes the expected answer. *fits is false if these sizes and contents are refused. */
+/* Computes the expected answer of the trial. *fits is false if the spec or a host function refuses these sizes and
+ * contents. */
 static kiln_status expect_answer(kiln__judge *judge, const kiln__judge_trial *trial, bool *fits, kiln_error **error)
 {
     kiln_error *why = NULL;
@@ -569,7 +581,8 @@ static kiln_status run_trial(kiln__judge *judge, kiln_plan *plan, const kiln__ju
         return KILN_OK;
     KILN__TRY(place_buffers(judge, plan, trial, error));
     for (unsigned pass = 0; pass < passes && fault->kind == KILN_JUDGED_PASS; pass++) {
-        kiln__judge_reset_globals(judge); /* each pass begins without state; kiln__judge_calls() looks for state */
+        /* each pass begins without state, because kiln__judge_calls() looks for state */
+        kiln__judge_reset_globals(judge);
         KILN__TRY(begin_checks(trial, plan, error));
         kiln_status status = write_buffers(judge, trial, pass, false, error);
         if (status != KILN_OK && trial->checked)
@@ -584,7 +597,7 @@ static kiln_status run_trial(kiln__judge *judge, kiln_plan *plan, const kiln__ju
         for (size_t i = 0; i < judge->buffer_count && pass == 0; i++)
             memcpy(judge->places[i].first, judge->places[i].got, (size_t)judge->buffers[i].bytes);
     }
-    /* compare the first run's answer last, because only the second run shows which elements are written at all */
+    /* compares the first run's answer last, because only the second run shows which elements are written at all */
     for (size_t i = 0; i < judge->buffer_count && passes == 2 && fault->kind == KILN_JUDGED_PASS; i++)
         memcpy(judge->places[i].got, judge->places[i].first, (size_t)judge->buffers[i].bytes);
     if (passes == 2 && fault->kind == KILN_JUDGED_PASS)
@@ -611,7 +624,7 @@ kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, 
     return status;
 }
 
-/* ---- several calls in one memory ---- */
+/* ---- several calls that use one memory ---- */
 
 /* Changes the last element of every input. The new element comes from another content of the same class. */
 static kiln_status change_one(kiln__judge *judge, kiln__judge_class class, uint64_t seed, kiln_error **error)
@@ -630,10 +643,10 @@ static kiln_status change_one(kiln__judge *judge, kiln__judge_class class, uint6
     return KILN_OK;
 }
 
-enum { CALLS = 5 }; /* calls whose variables keep the bytes of the call before */
+enum { CALLS = 5 }; /* calls whose variables keep the bytes that the call before left */
 
-/* Writes the memory before call `number` (from 0) of the sequence, and changes the module's variables as the call needs
- * it. */
+/* Writes the memory before the call `number` of the sequence (the first call has number 0). Changes the module's
+ * variables as the call needs it. */
 static kiln_status prepare_call(kiln__judge *judge, const kiln__judge_trial *trial, unsigned number, kiln_error **error)
 {
     KILN__TRY(number >= CALLS ? kiln__judge_spoil_globals(judge, trial->seed, number - CALLS, error)
@@ -642,8 +655,8 @@ static kiln_status prepare_call(kiln__judge *judge, const kiln__judge_trial *tri
     return write_buffers(judge, trial, number % 2, number > 0, error);
 }
 
-/* Makes call `number` (from 0) of the sequence. A wrong answer of a later call is a fault of state. Each fault of a
- * call whose variables were spoilt is a fault of state, too. */
+/* Makes the call `number` of the sequence (the first call has number 0). A wrong answer of a later call is a fault of
+ * state. If the variables of a call were spoilt, each fault of the call is a fault of state too. */
 static kiln_status call_once(kiln__judge *judge, const kiln__judge_trial *trial, unsigned number, listener *l,
                              bool *fits, kiln_error **error)
 {
@@ -671,8 +684,8 @@ static kiln_status call_once(kiln__judge *judge, const kiln__judge_trial *trial,
 }
 
 /* Makes five calls in one memory, with the contents A, A again, B, B with one element changed in each input, and A. A
- * kernel that keeps answers, counts calls, or skips work for known pointers or contents fails at one of them. Without
- * checks there are further calls with the content A, before which variables are spoilt. */
+ * kernel that keeps answers, counts calls, or skips work for known pointers or contents fails at one of these calls.
+ * Without checks the function makes further calls with the content A, and spoils variables before each of them. */
 kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault, bool *fits,
                               kiln_error **error)
 {
@@ -706,15 +719,16 @@ kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial
     return status;
 }
 
-/* ---- two calls at the same time ---- */
+/* ---- two calls that run at the same time ---- */
 
-/* Calls in two streams. On a GPU each call has its own memory for all buffers that it may write. So the judge can compare the answer of
- * each call, and no copy between two calls of a stream keeps them from overlapping with calls of the other stream. */
+/* The calls in two streams that run at the same time. On a GPU each call has its own memory for all buffers that it may
+ * write. So the judge can compare the answer of each call. No copy between two calls of a stream keeps them from
+ * overlapping with calls of the other stream. */
 typedef struct overlap {
-    unsigned calls;       /* in both streams together */
-    CUdeviceptr memory;   /* on a GPU: the written buffers of all calls */
-    size_t record;        /* bytes of `memory` for one call */
-    CUdeviceptr *outputs; /* where each call leaves each verified output */
+    unsigned calls;       /* the number of calls in both streams together */
+    CUdeviceptr memory;   /* on a GPU, the memory for the written buffers of all calls */
+    size_t record;        /* the number of bytes in `memory` for one call */
+    CUdeviceptr *outputs; /* the address at which each call leaves each verified output */
 } overlap;
 
 size_t kiln__judge_find_output(const kiln__judge *judge, size_t v)
@@ -725,14 +739,15 @@ size_t kiln__judge_find_output(const kiln__judge *judge, size_t v)
     return i;
 }
 
-/* Returns the bytes that a buffer takes in the memory of a call; 0: all calls of a stream share the buffer. */
+/* Returns the number of bytes that a buffer takes in the memory of a call. Returns 0 if all calls of a stream share the
+ * buffer. */
 static size_t get_room(const kiln__judge *judge, size_t i)
 {
     enum { ALIGN = 256 };
     return judge->buffers[i].keeps ? 0 : ((size_t)judge->buffers[i].bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Allocates the memory of all calls, and writes the bytes that buffers have before a call. */
+/* Allocates the memory of all calls, and writes the bytes that the buffers have before a call. */
 static kiln_status open_overlap(kiln__judge *judge, kiln__judge_place *const *places, overlap *o, kiln_error **error)
 {
     enum { CALLS_MOST = 256, CALLS_LEAST = 16, MEMORY_MOST = 1 << 26 };
@@ -781,8 +796,8 @@ static kiln_status enqueue_call(kiln__judge *judge, const overlap *o, kiln__judg
     return KILN_OK;
 }
 
-/* Holds a stream until the host has enqueued all calls. It waits at most 50 ms, because a driver may run host functions at once,
- * within the call that enqueues them. */
+/* Holds a stream until the host has enqueued all calls. The function waits at most 50 ms, because a driver may run host
+ * functions at once, within the call that enqueues them. */
 static void CUDA_CB wait_at_gate(void *user)
 {
     const atomic_bool *open = user;
@@ -791,9 +806,9 @@ static void CUDA_CB wait_at_gate(void *user)
         nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
 }
 
-/* Writes both memories, and enqueues calls in both streams before it waits for them. On a GPU a short call ends before the host
- * has enqueued the next one. So there the streams wait until all calls are enqueued. Then the calls of one stream overlap calls
- * of the other one. */
+/* Writes the memory of both calls, and enqueues calls in both streams before it waits for them. On a GPU a short call
+ * ends before the host has enqueued the next call. So on a GPU the streams wait until all calls are enqueued. Then the
+ * calls of one stream overlap with the calls of the other stream. */
 static kiln_status start_both(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_place *const *places,
                               const CUstream *streams, overlap *o, kiln_error **error)
 {
@@ -808,7 +823,7 @@ static kiln_status start_both(kiln__judge *judge, const kiln__judge_trial *trial
     atomic_store(&judge->gate_open, false);
     for (unsigned c = 0; c < 2 && !judge->simulated && driver->cuLaunchHostFunc_; c++)
         if (driver->cuLaunchHostFunc_(streams[c], wait_at_gate, &judge->gate_open) != CUDA_SUCCESS)
-            break; /* the calls overlap less */
+            break; /* the calls overlap less, but the trial still works */
     kiln_status status = KILN_OK;
     for (unsigned c = 0; c < o->calls && status == KILN_OK; c++)
         status = enqueue_call(judge, o, places, c, streams[c % 2], error);
@@ -816,7 +831,7 @@ static kiln_status start_both(kiln__judge *judge, const kiln__judge_trial *trial
     return status == KILN_OK ? kiln__once_wait(judge->candidate, error) : status;
 }
 
-/* Compares the outputs of all calls of one stream, whose expected answer is known. */
+/* Compares the outputs of all calls in one stream. Their expected answer is already known. */
 static kiln_status compare_calls(kiln__judge *judge, const overlap *o, unsigned stream, kiln__judge_fault *fault,
                                  kiln_error **error)
 {
@@ -836,7 +851,7 @@ static kiln_status compare_calls(kiln__judge *judge, const overlap *o, unsigned 
     return KILN_OK;
 }
 
-/* Compares the answers of both streams. */
+/* Compares the answers of the calls in both streams. */
 static kiln_status compare_both(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_place *const *places,
                                 const overlap *o, listener *l, bool *fits, kiln_error **error)
 {
@@ -858,7 +873,7 @@ static kiln_status compare_both(kiln__judge *judge, const kiln__judge_trial *tri
     return KILN_OK;
 }
 
-/* Makes the contents of both calls, runs them, and compares both answers. */
+/* Makes the contents of two calls, runs the calls, and compares both answers. */
 static kiln_status call_both(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_place *const *places,
                              const CUstream *streams, listener *l, bool *fits, kiln_error **error)
 {
@@ -888,9 +903,9 @@ static kiln_status call_both(kiln__judge *judge, const kiln__judge_trial *trial,
     return status;
 }
 
-/* Runs two calls in two streams. The simulated device runs the two calls one after the other. But its checks know that
- * no stream waits for the other stream, and report memory that both calls use. Without `streams` in the contract the
- * fault becomes a note. */
+/* Runs two calls of the candidate in two streams. The simulated device runs the two calls one after the other. But the
+ * checks know that no stream waits for the other stream. So they report memory that both calls use. If the contract has
+ * no `streams`, the fault becomes a note. */
 kiln_status kiln__judge_streams(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
                                 bool *fits, kiln_error **error)
 {
@@ -911,7 +926,8 @@ kiln_status kiln__judge_streams(kiln__judge *judge, const kiln__judge_trial *tri
                              ? call_both(judge, trial, places, streams, &l, fits, error)
                              : kiln__driver_fail(driver, judge->mem, result, error, "making a stream");
     kiln__judge_drop_expected(judge);
-    for (unsigned c = 2; c-- > 0;) { /* the first memory comes last, so that judge->places is the first memory again */
+    /* handles the first memory last, so that judge->places is the first memory again */
+    for (unsigned c = 2; c-- > 0;) {
         judge->places = places[c];
         free_places(judge);
         if (streams[c] && !judge->broken)

@@ -1,5 +1,6 @@
-/* verdict.c - the texts of a verdict: JSON for programs, and a page for people. The digest covers everything that
- * follows from candidate, spec, seed and device. The digest leaves out times and the description of the machine. */
+/* verdict.c - writes the verdict as JSON for programs and as a page for people. The digest covers everything that
+ * depends only on candidate, spec, seed and device. The digest leaves out times, addresses and the description of
+ * the machine. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -29,8 +30,8 @@ void kiln_judgement_free(kiln_judgement *verdict)
 
 /* ---- JSON ---- */
 
-/* Writes a string. Bytes of a candidate may be anything: control characters are escaped, and bytes that are not UTF-8
- * become U+FFFD, so the text is always valid JSON. */
+/* Writes a string. Writes a text as a JSON string. The bytes of a candidate may be anything, so control characters are
+ * escaped and bytes that are not UTF-8 become U+FFFD. */
 static void put_string(kiln__text *out, const char *text)
 {
     kiln__text_puts(out, "\"");
@@ -155,7 +156,7 @@ static void put_trials(const kiln__judge *judge, kiln__text *out)
     kiln__text_puts(out, "}},\n");
 }
 
-/* Writes a number in the same form under every locale. NaN and infinities, which JSON cannot hold, become null. */
+/* Writes a number in the same form in every locale. NaN and infinities become null, because JSON cannot hold them. */
 static void put_number(kiln__text *out, const char *name, double value)
 {
     if (isfinite(value))
@@ -223,7 +224,7 @@ static void put_side(const kiln__judge *judge, kiln__text *out, const char *name
 
 static const char *const comparison_kinds[] = {"measured", "estimated", "counted"};
 
-/* Writes the comparison with another variant, or null. */
+/* Writes the comparison with another variant. Writes null if there is no comparison. */
 static void put_comparison(const kiln__judge *judge, kiln__text *out)
 {
     const struct kiln__judge_comparison *of = &judge->comparison;
@@ -267,9 +268,27 @@ static void put_comparison(const kiln__judge *judge, kiln__text *out)
     kiln__text_puts(out, "},\n");
 }
 
-/* Writes the verdict without times and the machine. If `whole` is false, the text leaves out the notes of the timed
- * repetitions, and the message of a fault in them, because the clock decides which of these repetitions are compared.
- * The digest covers this shorter text. */
+/* Removes the digits of hexadecimal numbers that may be addresses. The address of a variable differs between contexts of
+ * one process, and the address of managed memory between processes. */
+static void drop_addresses(kiln__text *text)
+{
+    enum { LEAST = 6 }; /* digits of an address */
+    size_t to = 0;
+    for (size_t at = 0; at < text->length;) {
+        const char *from = text->data + at;
+        const size_t digits = text->length - at > 2 && from[0] == '0' && from[1] == 'x'
+                                  ? strspn(from + 2, "0123456789abcdef")
+                                  : 0;
+        text->data[to++] = text->data[at++];
+        if (digits >= LEAST)
+            at += digits + 1;
+    }
+    text->length = to;
+}
+
+/* Writes the verdict without times and the machine. If `whole` is false, leaves out the notes about the timed
+ * repetitions and the message of a fault in them, because the clock decides which of these repetitions are compared.
+ * The digest covers the text without these notes. */
 static void put_settled(const kiln__judge *judge, bool whole, kiln__text *out)
 {
     const bool all = whole || !judge->timed;
@@ -304,6 +323,7 @@ static void make_json(const kiln__judge *judge, kiln__text *out)
     kiln__text settled = {.mem = judge->mem};
     char digest[33];
     put_settled(judge, false, &settled);
+    drop_addresses(&settled);
     kiln__hash_print(kiln__hash(kiln__text_get(&settled), settled.length), digest);
     out->failed |= settled.failed;
     kiln__text_free(&settled);
@@ -330,9 +350,9 @@ static void make_json(const kiln__judge *judge, kiln__text *out)
     kiln__text_puts(out, "}\n}\n");
 }
 
-/* ---- the page ---- */
+/* ---- the verdict as a page ---- */
 
-/* Writes a text of the candidate's: control characters, which a terminal obeys, become '?'. */
+/* Writes a text of the candidate. Control characters, which a terminal obeys, become '?'. */
 static void put_plain(kiln__text *out, const char *text)
 {
     for (const char *at = text; *at; at++)
@@ -372,7 +392,7 @@ static void print_side(kiln__text *out, const char *name, const kiln__judge_side
     kiln__text_puts(out, "\n");
 }
 
-/* Writes the comparison with another variant: its kind, both sides, and which one is faster. */
+/* Writes the comparison with another variant: its kind, the figures of both kernels, and which kernel is faster. */
 static void print_comparison(const kiln__judge *judge, kiln__text *out)
 {
     const struct kiln__judge_comparison *of = &judge->comparison;
@@ -403,8 +423,8 @@ static void print_comparison(const kiln__judge *judge, kiln__text *out)
                                                            : "the difference is within noise");
 }
 
-/* Writes the verdict for people: its kind and message, the case that failed, findings, notes, numbers of trials, and
- * times. */
+/* Writes the verdict for people: its kind and message, the case that failed, the findings, the notes, the numbers of
+ * trials, and the times. */
 static void make_page(const kiln__judge *judge, kiln__text *out)
 {
     const kiln__judge_fault *f = &judge->fault;

@@ -1,16 +1,16 @@
-/* evolve.c - strategies with a population. Until MEMBERS configurations have run, a strategy has no proposal, and
- * search.c draws random points. After that, an answer that is good enough replaces a member at once, without
- * generations (a steady-state scheme). So any number of answers may be pending. */
+/* evolve.c - search strategies with a population of configurations. Until MEMBERS configurations have run, such a
+ * strategy has no proposal, and search.c draws random points. After that, an answer that is good enough replaces a
+ * member at once, without generations (a steady-state scheme). So any number of proposals may be without an answer. */
 #include <math.h>
 #include <string.h>
 
 #include "search_internal.h"
 
-/* Size of the population. */
+/* The number of configurations in the population. */
 enum { MEMBERS = 20 };
 
-/* The members are entries. `at` counts the proposals of differential evolution. Each proposal takes the next member as
- * its target. */
+/* The members are numbers of entries of the search. `at` counts the proposals of differential evolution. Each proposal
+ * of differential evolution takes the next member as its target. */
 typedef struct population {
     size_t members[MEMBERS], count, at;
 } population;
@@ -20,8 +20,8 @@ static double read_value(const kiln__search *s, const population *p, size_t memb
     return s->entries[p->members[member]].value;
 }
 
-/* Adds an entry to the population. If the population is full, the entry replaces the worst member if it is better. A
- * failure is never a member. */
+/* Adds an entry to the population. If the population is full, the entry replaces the worst member, but only if the
+ * entry is better. A failure is never a member. */
 static void admit_member(const kiln__search *s, population *p, size_t entry)
 {
     if (s->entries[entry].value == HUGE_VAL)
@@ -45,10 +45,10 @@ static const uint32_t *draw_member(kiln__search *s, const population *p)
 
 /* ---- genetic algorithm ----
  *
- * Two tournaments of two members each choose the parents. Uniform crossover takes each param from one of them. If the
- * parents belong to different variants, there is no crossover, and the child begins as a copy of the first parent. Then
- * random params change; their number has a geometric distribution. A child that is better than the worst member
- * replaces it. */
+ * Two tournaments of two members each choose the two parents. Uniform crossover takes each param of the child from one
+ * of the two parents. If the parents belong to different variants, there is no crossover, and the child begins as a
+ * copy of the first parent. Then random params of the child change. The number of changes has a geometric distribution.
+ * A child that is better than the worst member replaces this member. */
 
 static const uint32_t *run_tournament(kiln__search *s, const population *p)
 {
@@ -95,11 +95,11 @@ static uint32_t round_position(double position, uint32_t values)
 }
 
 /* Proposes target + weight * (best - target) + weight * (a - b) on a random subset of the axes, where `best` is the
- * best answer of the search, and a and b are random members. The result is rounded up or down at random. On an axis of
- * texts a difference has no meaning, so the value is copied from the best or from a. If these points belong to
- * different variants, or if the new point is known, one random param of it changes. The entry of a proposal remembers
- * its target in `tag`: an answer that is better than the target replaces it. All other answers are treated as in the
- * genetic algorithm. */
+ * best answer of the search, and a and b are random members. The sum is rounded up or down at random. On an axis of
+ * texts a difference has no meaning, so the value is copied from `best` or from a. If these points belong to different
+ * variants, or if the new point is already known, one random param of the new point changes. The entry of a proposal
+ * stores its target in `tag`. If the answer is better than the target, the entry replaces the target. All other answers
+ * are handled as in the genetic algorithm. */
 static kiln_status evolution_propose(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error)
 {
     (void)error;

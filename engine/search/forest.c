@@ -1,9 +1,9 @@
 /* forest.c - a forest of extremely randomised regression trees (Geurts, Ernst and Wehenkel, Extremely randomized trees,
  * 2006) over rows of whole numbers.
  *
- * It differs from the paper in two points. A cut lies between the positions of two random rows, so that it always
- * separates something. Trees are replaced a few at a time, the oldest first. So a caller that keeps the predictions of
- * each tree needs new predictions from the new trees only. One thread uses a forest. */
+ * This forest differs from the paper in two points. First, a cut lies between the positions of two random rows, so that
+ * it always separates some rows. Second, trees are replaced a few at a time, and the oldest first. So a caller that
+ * keeps the predictions of each tree has to ask only the new trees. Only one thread at a time may use a forest. */
 #include <math.h>
 #include <string.h>
 
@@ -11,20 +11,20 @@
 
 enum {
     DEEPEST = 24,
-    CUTS = 4,    /* random cuts that one pass over the rows evaluates */
-    ROUNDS = 2,  /* passes for each node; the best cut of all is used */
-    SMALL = 20,  /* nodes with fewer rows get one pass */
-    LEAF = 3,    /* nodes with fewer rows are leaves */
-    ABREAST = 8, /* points that one walk through a tree predicts together */
+    CUTS = 4,    /* the number of random cuts that one pass over the rows evaluates */
+    ROUNDS = 2,  /* the number of passes for each node, of which the best cut is used */
+    SMALL = 20,  /* nodes with fewer rows than this get only one pass */
+    LEAF = 3,    /* nodes with fewer rows than this are leaves */
+    ABREAST = 8, /* the number of points that one walk through a tree predicts together */
     COUNT_BITS = 13
 };
 
-/* Goals are stored as integer multiples of this unit. So a sum of goals is exact in any order, and the sum of 4,096
+/* Goals are stored as integer multiples of this number. So a sum of goals is exact in any order, and the sum of 4,096
  * goals fits into 32 bits. */
 static const double goal_unit = 0x1p-17;
 
-/* A node of a tree. It sends a row to the child `left` if the row's position on the axis is at most `cut`, and to the
- * child `left` + 1 otherwise. A leaf is its own left child. */
+/* A node of a tree. A node sends a row to the child `left` if the row's position on the axis is at most `cut`. It sends
+ * all other rows to the child `left` + 1. A leaf is its own left child. */
 typedef struct node {
     uint32_t axis, cut, left;
     float mean;
@@ -33,16 +33,17 @@ typedef struct node {
 /* The trees, and the rows from which the next trees grow. */
 struct kiln__forest {
     const kiln_allocator *mem;
-    bool featured;       /* the growing tree may cut the feature, which is the last column */
+    bool featured;       /* the tree that grows may cut the feature, which is the last column */
     size_t width, count; /* columns and rows */
-    size_t room;         /* number of rows that the arrays have memory for */
-    node *nodes;         /* 2 * room nodes for each tree */
-    uint32_t *columns;   /* positions: one axis after the other, `room` rows each */
-    int64_t *goals;      /* one for each row: the goal << COUNT_BITS, plus 1. The low bits of a sum count its rows */
+    size_t room;         /* the number of rows for which the arrays have memory */
+    node *nodes;         /* 2 * room nodes for each tree, one tree after the other */
+    uint32_t *columns;   /* the positions of all rows: one axis after the other, `room` rows for each axis */
+    /* for each row: its goal << COUNT_BITS, plus 1. The low bits of a sum of these numbers count its rows */
+    int64_t *goals;
     uint32_t *order;
-    uint64_t grown;    /* number of trees so far; the last KILN__FOREST_TREES are stored */
-    size_t node_count; /* nodes of the growing tree */
-    double base;       /* added to all predictions of the growing tree */
+    uint64_t grown;    /* the number of trees that have grown so far; the last KILN__FOREST_TREES are stored */
+    size_t node_count; /* the number of nodes in the tree that grows */
+    double base;       /* the number that is added to all predictions of the tree that grows */
 };
 
 kiln__forest *kiln__forest_new(const kiln_allocator *mem, size_t width)
@@ -67,7 +68,7 @@ void kiln__forest_free(kiln__forest *f)
 
 uint64_t kiln__forest_grown(const kiln__forest *f) { return f->grown; }
 
-/* Makes room for `count` rows. Keeps the trees. Returns false if there is no memory; the forest is unchanged then. */
+/* Makes memory for `count` rows. Keeps the trees. If memory runs out, returns false and leaves the forest unchanged. */
 static bool grow_rows(kiln__forest *f, size_t count)
 {
     size_t room = f->room ? f->room : 64;
@@ -116,13 +117,13 @@ static uint32_t read_position(const kiln__forest *f, uint32_t row, uint32_t axis
     return f->columns[(size_t)axis * f->room + row];
 }
 
-/* Scales 32 random bits to a number below `bound`. This is much cheaper than kiln__random_below(). Its bias is below 1
- * in 2^20 for the small bounds here. */
+/* Scales 32 random bits to a number below `bound`. This method is much cheaper than kiln__random_below(). For the small
+ * bounds in this file its bias is below 1 in 2^20. */
 static uint32_t scale_random(uint64_t half, uint64_t bound) { return (uint32_t)(half * bound >> 32); }
 
-/* A candidate cut of a node. */
+/* A cut that may divide the rows of a node. */
 typedef struct cut {
-    uint32_t axis, last;    /* rows with a position of at most `last` go to the left */
+    uint32_t axis, last;    /* the rows whose position is at most `last` go to the left child */
     const uint32_t *column; /* the positions of all rows on the axis */
 } cut;
 
@@ -130,8 +131,8 @@ static int64_t extract_sum(int64_t goals) { return goals >> COUNT_BITS; }
 
 static int64_t extract_count(int64_t goals) { return goals & ((1 << COUNT_BITS) - 1); }
 
-/* The reduction of the sum of squared errors, apart from a constant, if the goals `right` of all goals `all` go to the
- * right child. Negative if one child would be empty. */
+/* Returns the reduction of the sum of squared errors by a cut, apart from a constant. `all` is the sum of all goals,
+ * and the goals of the sum `right` go to the right child. The result is negative if one child would be empty. */
 static double compute_gain(int64_t all, int64_t right)
 {
     double count = (double)extract_count(right), others = (double)(extract_count(all) - extract_count(right));
@@ -139,12 +140,12 @@ static double compute_gain(int64_t all, int64_t right)
     return count > 0 && others > 0 ? rest * rest / others + sum * sum / count : -1;
 }
 
-/* Draws a random axis, and a cut between two random rows of order[from..to). Returns false if these two rows are equal
- * on that axis. */
+/* Draws a random axis, and draws a cut between the positions of two random rows in order[from..to). Returns false if
+ * the two rows are equal on that axis. */
 static bool draw_cut(const kiln__forest *f, kiln__random *random, size_t from, size_t to, cut *out)
 {
     uint64_t first = kiln__random_next(random), second = kiln__random_next(random);
-    /* Column 0 is the part. The feature is as likely as a quarter of all columns. */
+    /* Column 0 has the numbers of the parts. The feature is drawn as often as a quarter of all columns. */
     uint32_t axis = scale_random(first >> 32, f->width + (f->featured ? 1 + f->width / 4 : 0));
     axis = axis < f->width ? axis : (uint32_t)f->width;
     uint32_t one = read_position(f, f->order[from + scale_random(first & UINT32_MAX, to - from)], axis);
@@ -154,7 +155,7 @@ static bool draw_cut(const kiln__forest *f, kiln__random *random, size_t from, s
     return one != other;
 }
 
-/* Chooses the best of up to CUTS * ROUNDS random cuts. Returns false if no cut was found that separates rows. */
+/* Chooses the best of at most CUTS * ROUNDS random cuts. Returns false if no cut was found that separates rows. */
 static bool choose_cut(const kiln__forest *f, kiln__random *random, size_t from, size_t to, int64_t all, cut *chosen)
 {
     double best = -1;
@@ -167,7 +168,8 @@ static bool choose_cut(const kiln__forest *f, kiln__random *random, size_t from,
             got += draw_cut(f, random, from, to, &cuts[got]);
         for (size_t k = got; got && k < CUTS; k++)
             cuts[k] = cuts[0];
-        for (size_t i = from; i < to && got; i++) { /* a mask in place of a branch, which would be unpredictable */
+        /* uses a mask instead of a branch, because the processor could not predict the branch */
+        for (size_t i = from; i < to && got; i++) {
             uint32_t row = f->order[i];
             int64_t goals = f->goals[row];
             for (size_t k = 0; k < CUTS; k++)
@@ -184,7 +186,8 @@ static bool choose_cut(const kiln__forest *f, kiln__random *random, size_t from,
     return best >= 0;
 }
 
-/* Grows the subtree at nodes[at] from order[from..to), which it partitions in place. DEEPEST bounds the recursion. */
+/* Grows the subtree at nodes[at] from order[from..to), which it partitions in place. DEEPEST limits the depth of the
+ * recursion. */
 static void grow_node(kiln__forest *f, node *nodes, kiln__random *random, size_t at, size_t from, size_t to,
                       unsigned depth)
 {
@@ -230,8 +233,8 @@ void kiln__forest_grow(kiln__forest *f, kiln__random *random, size_t trees, bool
 
 /* ---- predicting ---- */
 
-/* Predicts up to ABREAST points by one tree. A step in a tree depends on the step before. So the walks of several
- * points are interleaved, which lets the processor overlap their memory accesses. */
+/* Predicts at most ABREAST points with one tree. Each step in a tree depends on the step before. So the function
+ * interleaves the walks of several points, which lets the processor overlap their memory accesses. */
 static inline void predict_group(const node *nodes, size_t width, const uint32_t *const *points,
                                  const uint32_t *features, size_t count, float *const *means, size_t place)
 {

@@ -1,100 +1,109 @@
-/* gaussian.c - Gaussian process regression over the first answers of a search. With few answers it predicts better than
- * trees do.
+/* gaussian.c - Gaussian process regression over the first answers of a search. For few answers a Gaussian process
+ * predicts better than trees do.
  *
- * The model follows Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006: algorithm 2.1 (Cholesky
- * factor), section 4.2 (kernel functions), section 5.4 (marginal likelihood), section 2.7 (a linear mean function, for
- * hints).
+ * The model follows Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006. The Cholesky factor is in
+ * algorithm 2.1, kernel functions are in section 4.2, and the marginal likelihood is in section 5.4. The linear mean
+ * function, which serves hints, is in section 2.7.
  *
- * - Kernel function: let c be `between_parts`. Two points of one part have c + (1 - c) / (1 + d^2 / 2)^2, two points of
- *   different parts have c. The first is the rational quadratic kernel with alpha = 2, plus a constant. d is the
- *   distance after each feature is divided by its own length scale (automatic relevance determination). A length scale
- *   here is the square root of 2 times the book's length scale.
- * - Features: the axes, whose positions are scaled to [0, 1], and for some axes whether the value is a power of two.
- *   Sizes that are powers of two fit the units into which a GPU divides its work.
- * - Hyperparameters: the length scales and the noise. A random step changes one hyperparameter, and the new value stays
- *   if it raises the posterior density. `scale`, the variance of the goals, has a closed form.
- * - Acquisition function: the lower confidence bound, mean - boldness * deviation. The cost of a sample is added to the
- *   mean.
- * - Failures: heteroscedastic noise. A failure that counts less has more noise.
- * - Pending points: taken as answered with their predicted mean (the "kriging believer" of Ginsbourger, Le Riche and
- *   Carraro, 2010; the hallucinated observations of GP-BUCB, Desautels, Krause and Burdick, 2014).
+ * - Kernel function: Let c be `between_parts`. Two points of the same part (variant) have the covariance
+ *   c + (1 - c) / (1 + d^2 / 2)^2. This is the rational quadratic kernel with alpha = 2, plus a constant. Two points of
+ *   different parts have the covariance c. The distance d is computed after each feature is divided by its own length
+ *   scale (automatic relevance determination). A length scale in this file is the book's length scale times the square
+ *   root of 2.
+ * - Features: The features are the axes, whose positions are scaled to [0, 1]. For some axes, one more feature tells
+ *   whether the value is a power of two. Sizes that are powers of two fit the units into which a GPU divides its work.
+ * - Hyperparameters: The hyperparameters are the length scales and the noise. A random step changes one hyperparameter,
+ *   and the new value stays if it raises the posterior density. The variance of the goals (`scale`) has a closed form.
+ * - Acquisition function: The function is the lower confidence bound, mean - boldness * deviation. The cost of a sample
+ *   is added to the mean.
+ * - Failures: Failures have heteroscedastic noise. A failure that counts less has more noise.
+ * - Pending points: A pending point counts as answered with its predicted mean (the "kriging believer" of Ginsbourger,
+ *   Le Riche and Carraro, 2010; the hallucinated observations of GP-BUCB, Desautels, Krause and Burdick, 2014).
  *
- * Invariant: `factor` is the lower Cholesky factor of the covariances of the first `count` answers, then of the pending
- * points. A new answer adds one row, in O(n^2). Only a changed length scale or noise needs all rows again, in O(n^3),
- * which `effort` limits. One thread uses a process. */
+ * Invariant: `factor` is the lower Cholesky factor of the covariances of its rows. The first `count` rows are answers,
+ * and the next rows are pending points. A new answer adds one row, in O(n^2). Only a change of a length scale or of the
+ * noise makes the process compute all rows again, in O(n^3). The number `effort` limits this work. Only one thread at a
+ * time may use a Gaussian process. */
 #include <math.h>
 #include <string.h>
 
 #include "search_internal.h"
 
-/* MOST: rows of the matrices. LANES: numbers that a loop handles together, for vector instructions. */
+/* MOST: the number of rows of the matrices. LANES: numbers that a loop handles together, so that the compiler uses
+ * vector instructions. */
 enum { MOST = KILN__GAUSSIAN_MOST, LANES = 16 };
-/* The distances along one axis that a proposal computes for random candidates. If there are more, it takes other
- * candidates each time. */
+/* The number of distances along one axis that a proposal may compute for random candidates. If the random candidates
+ * need more, each proposal takes other candidates. */
 enum { POOL_EFFORT = 250000 };
 /* The additions and multiplications that a proposal may spend on steps of hyperparameters. One unit is 1/6 of one
- * operation of a factor. The unused part is kept for later, up to MOST_EFFORT. */
+ * operation in the computation of a Cholesky factor. Later proposals may use the unused operations, up to
+ * MOST_EFFORT. */
 enum { EFFORT = 240000, MOST_EFFORT = 4 * EFFORT };
 
-static const double between_parts = 0.3; /* covariance of points of different parts */
-static const double worst_goal = 1.2;    /* upper limit of goals, which are logarithms of value / best */
-/* smallest goal of a failure, used if all configurations that ran are equally fast */
+static const double between_parts = 0.3; /* the covariance of two points of different parts */
+static const double worst_goal = 1.2;    /* the upper limit of goals, which are logarithms of value / best */
+/* the smallest goal of a failure, which is used if all configurations that ran are equally fast */
 static const double least_worst = 0.1;
-static const double most_doubt = 1000;   /* greatest noise of a failure that does not count, in units of `scale` */
-static const double trusted_step = 0.15; /* a smaller change of the weight of failures does not change the factor */
+static const double most_doubt = 1000; /* the greatest noise of a failure that does not count, in units of `scale` */
+/* a change of the weight of failures below this number does not change the Cholesky factor */
+static const double trusted_step = 0.15;
 static const double first_noise = 0.01, least_noise = 1e-4;
-/* The prior of a length scale is log-normal: its median is a whole axis, its deviation a factor of e^0.3. So several
- * answers are needed to change it, because many length scales explain a few answers. The median for powers of two is
- * shorter, because other values say little about powers of two. */
+/* The prior of a length scale is log-normal. Its median is the length of a whole axis, and its deviation is a factor of
+ * e^0.3. So a length scale changes only after several answers, because many length scales explain a few answers. The
+ * median for powers of two is shorter, because the answers for other values say little about powers of two. */
 static const double length_spread = 0.3, power_length = 1.0 / 3;
-static const double cost_weight = 0.3; /* weight of the logarithm of the predicted cost */
+static const double cost_weight = 0.3; /* the weight of the logarithm of the predicted cost */
 static const double trust_spread = 0.5, least_scale = 0.01, doubt = 4; /* fit_trust() */
-/* After DOUBT_AFTER answers trust is reduced by chance. The first AGREED answers are compared with hints. */
+/* After DOUBT_AFTER answers, the trust in hints is reduced by the part that chance explains. The first AGREED answers
+ * are compared with their hints. */
 enum { DOUBT_AFTER = 8, AGREED = 24 };
 
-typedef struct feature { /* a coordinate of points: the position on an axis, or whether that value is a power of two */
+/* a coordinate of points: the position on an axis, or whether the value at that position is a power of two */
+typedef struct feature {
     size_t axis;
     bool power;
 } feature;
 
-/* The fitted process. Matrices are lower triangles with rows of MOST numbers. */
+/* The fitted process. All matrices are lower triangles with rows of MOST numbers. */
 struct kiln__gaussian {
-    size_t count, axes, parts; /* axes: the number of features; the axes themselves come first */
-    size_t rows;               /* number of rows: the answers, then the pending points */
+    size_t count, axes, parts; /* axes: the number of features, of which the first are the axes of points */
+    size_t rows;               /* the number of rows: first the answers, then the pending points */
     feature *features;
-    size_t *power_of;        /* for each axis the number of its power-of-two feature, if it has one */
-    const uint32_t *entries; /* entries of the answers; the caller owns the array */
-    double noise, scale;     /* noise: variance in units of `scale`. scale: variance of the goals */
-    double doubt;            /* added to the noise of a failure, in units of `scale` */
-    double trusted;          /* weight of a failure, from 0 to 1; `doubt` follows from it */
-    bool failed[MOST];       /* whether each answer is a failure */
-    float sure[MOST];        /* for each row: 0 if it is a failure with doubt, otherwise 1 */
-    uint64_t effort;         /* operations left for steps of hyperparameters */
+    size_t *power_of;        /* for each axis, the number of its power-of-two feature, if it has one */
+    const uint32_t *entries; /* the entries of the answers; the caller owns the array */
+    /* noise: the variance of the noise in units of `scale`; scale: the variance of the goals */
+    double noise, scale;
+    double doubt;      /* the number that is added to the noise of a failure, in units of `scale` */
+    double trusted;    /* the weight of a failure, from 0 to 1, from which `doubt` is computed */
+    bool failed[MOST]; /* for each answer, whether it is a failure */
+    float sure[MOST];  /* for each row: 0 if it is a failure whose `doubt` is not 0, otherwise 1 */
+    uint64_t effort;   /* the operations that are left for steps of hyperparameters */
     double goal_mean;
     double trust, prior_mean; /* the mean function is trust * (prior - prior_mean) */
     double priors[MOST];
-    double levels[AGREED], values[AGREED]; /* of the first answers: the hint and the measured value */
+    double levels[AGREED], values[AGREED]; /* for the first answers: the hints and the measured values */
     double goals[MOST], costs[MOST];
-    float hopes[MOST]; /* weights of the covariances in the predicted mean of goal and cost */
-    double factor[MOST * MOST], trial[MOST * MOST]; /* the Cholesky factor; the factor of a trial step */
-    double apart[MOST * MOST];                      /* squared distances of rows of the same part */
+    float hopes[MOST]; /* the weights of the covariances in the predicted means of goal and cost */
+    double factor[MOST * MOST], trial[MOST * MOST]; /* the Cholesky factor, and the factor of a trial step */
+    double apart[MOST * MOST];                      /* the squared distances of rows that belong to the same part */
     uint32_t part[MOST];
-    double *weights; /* for each feature 1 / length scale^2 */
-    float *at;       /* for each feature MOST coordinates of rows: positions from 0 to 1, or 0 or 1 for powers */
+    double *weights; /* for each feature: 1 / length scale^2 */
+    /* for each feature the MOST coordinates of rows: positions from 0 to 1, or 0 or 1 for powers of two */
+    float *at;
 };
 
-/* larger() returns the larger number, and at_least_zero() returns 0 in place of a negative number. They replace fmax().
- * The compiler does not vectorise a call of fmax(), because fmax() has rules for NaN. */
+/* larger() returns the larger of two numbers, and at_least_zero() returns 0 instead of a negative number. They replace
+ * fmax(). The compiler does not vectorise a call of fmax(), because fmax() has rules for NaN. */
 static inline float larger(float one, float other) { return one > other ? one : other; }
 static inline double at_least_zero(double number) { return number > 0 ? number : 0; }
 
-/* ---- the Cholesky factor ---- */
+/* ---- the Cholesky factor of the covariances ---- */
 
 static inline double dot_product(const double *one, const double *other, size_t n)
 {
     double sums[4] = {0};
     size_t i = 0;
-    for (; i + 4 <= n; i += 4) /* four sums, so that an addition does not wait for the previous one */
+    for (; i + 4 <= n; i += 4) /* computes four sums, so that an addition does not wait for the previous addition */
         for (size_t k = 0; k < 4; k++)
             sums[k] += one[i + k] * other[i + k];
     for (; i < n; i++)
@@ -102,14 +111,14 @@ static inline double dot_product(const double *one, const double *other, size_t 
     return sums[0] + sums[1] + (sums[2] + sums[3]);
 }
 
-/* The kernel function within a part, for a squared distance. */
+/* Returns the value of the kernel function for two points of the same part at a squared distance. */
 static double compute_covariance(double squared)
 {
     double t = 1 / (1 + squared * 0.5);
     return between_parts + (1 - between_parts) * t * t;
 }
 
-/* Returns the squared distance of two rows along one feature, without its weight. */
+/* Returns the squared distance of two rows along one feature, without the weight of the feature. */
 static double measure_feature(const kiln__search *s, const kiln__gaussian *g, size_t axis, size_t i, size_t k)
 {
     const kiln__part *part = &s->points->parts[g->part[i]];
@@ -120,8 +129,8 @@ static double measure_feature(const kiln__search *s, const kiln__gaussian *g, si
     return part->axes[on->axis].ordered && !on->power ? d * d : (double)(d != 0);
 }
 
-/* Computes row i of the factor, with `more` weight on one feature. Returns false if the matrix is numerically not
- * positive definite. */
+/* Computes row i of the factor. The weight of one feature is larger by `more`. Returns false if the covariance matrix
+ * is numerically not positive definite. */
 static bool add_factor_row(const kiln__search *s, const kiln__gaussian *g, double *factor, size_t i, size_t axis,
                            double more)
 {
@@ -138,7 +147,7 @@ static bool add_factor_row(const kiln__search *s, const kiln__gaussian *g, doubl
     return left > 1e-12;
 }
 
-/* Computes all rows of the factor, with `more` weight on one feature. */
+/* Computes all rows of the factor. The weight of one feature is larger by `more`. */
 static bool compute_factor(const kiln__search *s, kiln__gaussian *g, double *factor, size_t axis, double more)
 {
     for (size_t i = 0; i < g->count; i++)
@@ -164,9 +173,9 @@ static void solve_back(const kiln__gaussian *g, double *out)
     }
 }
 
-/* ---- length scales and noise ---- */
+/* ---- fitting length scales and noise ---- */
 
-/* Returns the weight of an answer in means: 1, or the weight of failures. */
+/* Returns the weight of an answer in means. It is 1, or the weight of failures for a failure. */
 static double weigh_answer(const kiln__gaussian *g, size_t i) { return g->failed[i] ? g->trusted : 1; }
 
 static double weigh_all_answers(const kiln__gaussian *g)
@@ -180,7 +189,7 @@ static double weigh_all_answers(const kiln__gaussian *g)
 static double choose_first_weight(const feature *f) { return f->power ? 1 / (power_length * power_length) : 1; }
 
 /* Returns the logarithm of the posterior density of the hyperparameters, apart from a constant: the marginal
- * likelihood, the log-normal prior of each length scale, and a prior of the noise. Sets `scale` to the value that
+ * likelihood, the log-normal prior of each length scale, and a prior of the noise. Sets `scale` to the variance that
  * maximises the likelihood. */
 static double compute_posterior(kiln__gaussian *g, const double *factor, size_t axis, double more)
 {
@@ -221,7 +230,7 @@ static void accept_step(const kiln__search *s, kiln__gaussian *g, size_t axis, d
                 g->apart[i * MOST + k] += more * measure_feature(s, g, axis, i, k);
 }
 
-/* Tries a random step: one length scale or the noise is multiplied or divided by a constant. The step is kept if the
+/* Tries a random step, which multiplies or divides one length scale or the noise by a constant. Keeps the step if the
  * posterior density rises (stochastic hill climbing). */
 static void try_step(kiln__search *s, kiln__gaussian *g, double *best)
 {
@@ -253,7 +262,7 @@ static float scale_position(uint32_t position, uint32_t values)
     return values > 1 ? (float)((double)position / (double)(values - 1)) : 0;
 }
 
-/* Sets the coordinates of row i, and its distances from the rows before. */
+/* Sets the coordinates of row i, and its distances from the rows before it. */
 static void set_distances(const kiln__search *s, kiln__gaussian *g, size_t i, uint32_t entry)
 {
     const uint32_t *point = kiln__search_point(s, entry);
@@ -287,9 +296,9 @@ static void add_answer(const kiln__search *s, kiln__gaussian *g, uint32_t entry)
     set_distances(s, g, i, entry);
 }
 
-/* Adds the pending points, which were proposed and have no answer yet, as if each had been answered with its predicted
- * mean. This changes no prediction, but lowers the deviation near them. So points that are compiled side by side
- * differ. */
+/* Adds the pending points, which were proposed and have no answer yet. Treats each of them as if its predicted mean
+ * were its answer. This changes no prediction, but lowers the deviation near the pending points. So the points that are
+ * compiled side by side differ. */
 static void add_pending(const kiln__search *s, kiln__gaussian *g)
 {
     size_t left = s->count - s->told_count;
@@ -308,7 +317,7 @@ static void add_pending(const kiln__search *s, kiln__gaussian *g)
     }
 }
 
-/* Subtracts the weighted mean from the goals, and returns it. */
+/* Subtracts the weighted mean from the goals. Returns this mean. */
 static double centre_goals(kiln__gaussian *g)
 {
     double mean = 0, all = weigh_all_answers(g);
@@ -319,8 +328,8 @@ static double centre_goals(kiln__gaussian *g)
     return mean;
 }
 
-/* Sets the weight of failures. Their noise depends on it, so the factor is computed again. A small change is postponed.
- * Returns false if the factor cannot be computed. */
+/* Sets the weight of failures. The noise of failures depends on this weight, so the factor is computed again. The
+ * function postpones a small change. Returns false if the factor cannot be computed. */
 static bool set_failure_weight(const kiln__search *s, kiln__gaussian *g, double trusted)
 {
     bool ends = trusted <= 0 || trusted >= 1;
@@ -333,7 +342,7 @@ static bool set_failure_weight(const kiln__search *s, kiln__gaussian *g, double 
     return compute_factor(s, g, g->factor, 0, 0);
 }
 
-/* Sets the goals of all answers. They are relative to the best so far, so each call computes all of them. */
+/* Sets the goals of all answers. Goals are relative to the best value so far, so each call computes all of them. */
 static void set_goals(const kiln__search *s, kiln__gaussian *g)
 {
     double best = s->entries[s->best].value, worst = least_worst;
@@ -350,9 +359,10 @@ static void set_goals(const kiln__search *s, kiln__gaussian *g)
     g->goal_mean = centre_goals(g);
 }
 
-/* Fits the trust in hints: the coefficient of the prior in the mean function, by generalised least squares with a
- * normal prior on it. The median of that prior is the rank correlation of hints and answers. After DOUBT_AFTER answers,
- * the coefficient is reduced by the part that chance would explain. Then subtracts the mean function from the goals. */
+/* Fits the trust in hints, which is the coefficient of the prior in the mean function. The method is generalised least
+ * squares with a normal prior on the trust. The median of this normal prior is the rank correlation of hints and
+ * answers. After DOUBT_AFTER answers, the trust is reduced by the part that chance explains. Then subtracts the mean
+ * function from the goals. */
 static void fit_trust(const kiln__search *s, kiln__gaussian *g)
 {
     double priors[MOST], goals[MOST] = {0}, mean = 0, both = 0, square = 0, left = 0, n = (double)g->count;
@@ -371,7 +381,7 @@ static void fit_trust(const kiln__search *s, kiln__gaussian *g)
     double trust = (both + pull * fmax(0, agreed)) / (square + pull);
     for (size_t i = 0; i < g->count; i++)
         left += (goals[i] - trust * priors[i]) * (goals[i] - trust * priors[i]) / n;
-    double chance = doubt * left / (trust * trust * square + 1e-300); /* the share that chance explains */
+    double chance = doubt * left / (trust * trust * square + 1e-300); /* the share of the trust that chance explains */
     if (g->count >= DOUBT_AFTER)
         trust *= fmax(0, 1 - chance);
     g->trust = trust;
@@ -380,7 +390,7 @@ static void fit_trust(const kiln__search *s, kiln__gaussian *g)
         g->goals[i] -= trust * (g->priors[i] - mean);
 }
 
-/* Sets the logarithms of costs, relative to the mean of the known costs. An unknown cost counts as that mean. */
+/* Sets the logarithms of the costs, relative to the mean of the known costs. An unknown cost counts as this mean. */
 static void set_costs(const kiln__search *s, kiln__gaussian *g)
 {
     size_t known = 0;
@@ -396,7 +406,7 @@ static void set_costs(const kiln__search *s, kiln__gaussian *g)
         g->costs[i] = isnan(g->costs[i]) ? 0 : g->costs[i] - sum / (double)known;
 }
 
-/* Lists the features: the axes, then the axes whose lists mix powers of two with other values. */
+/* Lists the features: first the axes, then the axes whose lists mix powers of two with other values. */
 static void list_features(const kiln__search *s, kiln__gaussian *g)
 {
     for (g->axes = 0; g->axes < s->width - 1; g->axes++)
@@ -450,8 +460,8 @@ void kiln__gaussian_free(const kiln__search *s, kiln__gaussian *g)
     kiln__free(s->mem, g);
 }
 
-/* Adds the new answers to the factor, sets goals, trust and costs again, spends its effort on hyperparameters, and
- * solves for the weights of the predicted mean. */
+/* Adds the new answers to the factor, and sets goals, trust and costs again. Then spends its effort on hyperparameters,
+ * and solves for the weights of the predicted mean. */
 kiln_status kiln__gaussian_learn(kiln__search *s, kiln__gaussian **made, const uint32_t *entries, size_t count,
                                  double trusted, bool *usable, kiln_error **error)
 {
@@ -488,13 +498,13 @@ kiln_status kiln__gaussian_learn(kiln__search *s, kiln__gaussian **made, const u
 
 /* ---- choosing ---- */
 
-/* Numbers for all rows, in single precision: there are hundreds of candidates for each proposal, and the rounding error
- * is far below the noise. */
+/* Numbers for all rows in single precision, because each proposal has hundreds of candidates, and the rounding error is
+ * far below the noise. */
 typedef struct row_floats {
     _Alignas(64) float of[MOST];
 } row_floats;
 
-/* Adds `weight` times the squared distances of a position from all rows along an axis. */
+/* Adds `weight` times the squared distances of a position from all rows along one axis. */
 static void add_axis_distances(const kiln__search *s, const kiln__gaussian *g, uint32_t part, size_t axis,
                                uint32_t position, float weight, row_floats *apart)
 {
@@ -503,7 +513,8 @@ static void add_axis_distances(const kiln__search *s, const kiln__gaussian *g, u
     if (on->values < 2)
         return;
     float here = scale_position(position, on->values);
-    size_t padded = (g->rows + LANES - 1) / LANES * LANES; /* whole vectors: MOST is a multiple of LANES */
+    /* whole vectors: does not exceed the array, because MOST is a multiple of LANES */
+    size_t padded = (g->rows + LANES - 1) / LANES * LANES;
     if (on->ordered)
         for (size_t i = 0; i < padded; i += LANES)
             for (size_t k = i; k < i + LANES; k++)
@@ -514,7 +525,7 @@ static void add_axis_distances(const kiln__search *s, const kiln__gaussian *g, u
                 apart->of[k] += at[k] != here ? weight : 0;
 }
 
-/* Adds the distances that add_axis_distances() adds, but for the power-of-two feature of an axis. */
+/* Does the work of add_axis_distances() for the power-of-two feature of an axis. */
 static void add_power_distances(const kiln__search *s, const kiln__gaussian *g, uint32_t part, size_t axis,
                                 uint32_t position, float sign, row_floats *apart)
 {
@@ -528,7 +539,7 @@ static void add_power_distances(const kiln__search *s, const kiln__gaussian *g, 
             apart->of[k] += at[k] != here ? weight : 0;
 }
 
-/* Computes the squared distances of a point from all rows of its part. */
+/* Computes the squared distances of a point from all rows that belong to its part. */
 static void compute_distances(const kiln__search *s, const kiln__gaussian *g, const uint32_t *point, row_floats *apart)
 {
     memset(apart, 0, sizeof *apart);
@@ -538,8 +549,8 @@ static void compute_distances(const kiln__search *s, const kiln__gaussian *g, co
     }
 }
 
-/* Computes the covariances of a point with all rows. Returns the largest covariance. The rows of failures that have doubt
- * do not count. */
+/* Computes the covariances of a point with all rows. Returns the largest covariance with a row that is not a failure
+ * with doubt. */
 static float compute_covariances(const kiln__gaussian *g, uint32_t part, const row_floats *apart, row_floats *out)
 {
     const float between = (float)between_parts, within = 1 - between;
@@ -563,12 +574,12 @@ static float compute_covariances(const kiln__gaussian *g, uint32_t part, const r
     return nearest[0];
 }
 
-/* Returns the dot product of covariances and weights: the predicted mean. It keeps LANES partial sums, for vector
- * instructions. */
+/* Returns the predicted mean, which is the dot product of covariances and weights. The loop keeps LANES partial sums,
+ * so that the compiler uses vector instructions. */
 static float predict_mean(const kiln__gaussian *g, const row_floats *related)
 {
     float sums[LANES] = {0};
-    for (size_t i = 0; i < g->rows; i += LANES) /* covariances beyond `rows` are 0 */
+    for (size_t i = 0; i < g->rows; i += LANES) /* the covariances beyond `rows` are 0 */
         for (size_t k = 0; k < LANES; k++)
             sums[k] += related->of[i + k] * g->hopes[i + k];
     for (size_t n = LANES / 2; n > 0; n /= 2)
@@ -577,9 +588,10 @@ static float predict_mean(const kiln__gaussian *g, const row_floats *related)
     return sums[0];
 }
 
-/* Computes the distances of a point from the distances of its centre (`around`), if the two differ only in their
- * positions on one ordered axis. One loop does what add_power_distances() and add_axis_distances() do for the centre,
- * with a negative weight, and for the point. The order of the additions is the same, so the results are equal. */
+/* Computes the distances of a point from the distances of its centre (`around`). The two points may differ only in
+ * their positions on one ordered axis. One loop does the work of add_power_distances() and add_axis_distances() twice:
+ * for the centre with a negative weight, and for the point. The order of the additions is the same as in those
+ * functions, so the results are equal. */
 static void move_along_axis(const kiln__gaussian *g, const kiln__part_axis *on, size_t axis, uint32_t from, uint32_t to,
                             const row_floats *around, row_floats *apart)
 {
@@ -598,8 +610,8 @@ static void move_along_axis(const kiln__gaussian *g, const kiln__part_axis *on, 
         }
 }
 
-/* Computes the covariances of candidate i with all rows, and returns the largest. A neighbour has the distances of its
- * centre (`around`), except along one axis. So only that axis is computed. */
+/* Computes the covariances of candidate i with all rows, and returns the largest covariance. A neighbour has the same
+ * distances as its centre (`around`), except along one axis. So only the distances along this axis are computed. */
 static float relate_candidate(const kiln__search *s, const kiln__gaussian *g, const kiln__batch *b, size_t i,
                               const row_floats *around, row_floats *related)
 {
@@ -624,9 +636,9 @@ static float relate_candidate(const kiln__search *s, const kiln__gaussian *g, co
     return compute_covariances(g, point[0], &apart, related);
 }
 
-/* Computes the predicted mean of each candidate of a batch, and a lower bound of its acquisition function. All rows
- * together say at least as much as the nearest row. So the deviation that the nearest row leaves is an upper bound of
- * the true deviation. */
+/* Computes the predicted mean of each candidate in a batch, and a lower bound of its acquisition function. All rows
+ * together reduce the deviation of a candidate at least as much as the nearest row. So the deviation with only the
+ * nearest row is an upper bound of the true deviation. */
 static void bound_candidates(const kiln__search *s, const kiln__gaussian *g, kiln__batch *b, double boldness)
 {
     row_floats around, related;
@@ -647,12 +659,12 @@ static void bound_candidates(const kiln__search *s, const kiln__gaussian *g, kil
     }
 }
 
-/* Returns the acquisition function of a candidate: mean - boldness * deviation. It stops early once the result is sure
- * to be at least `limit`, as each row can only lower the deviation. */
+/* Returns the acquisition function of a candidate, which is mean - boldness * deviation. Stops early when the result is
+ * certainly at least `limit`, because each row can only lower the deviation. */
 static double compute_acquisition(const kiln__search *s, const kiln__gaussian *g, const kiln__batch *b, size_t item,
                                   double boldness, double limit)
 {
-    enum { LOOK = 8 }; /* rows between two tests of the limit */
+    enum { LOOK = 8 }; /* the number of rows between two tests of the limit */
     row_floats around, related;
     double solved[MOST], left = 1, worth = b->items[item].worth;
     if (b->used)
@@ -667,7 +679,7 @@ static double compute_acquisition(const kiln__search *s, const kiln__gaussian *g
     return worth - boldness * sqrt(at_least_zero(g->scale * left));
 }
 
-/* Returns the candidate with the least lower bound in a batch, or the count if none is left. */
+/* Returns the candidate with the least lower bound in a batch. Returns the number of candidates if none is left. */
 static size_t find_lead(const kiln__batch *b)
 {
     size_t lead = b->count;
@@ -680,8 +692,8 @@ static size_t find_lead(const kiln__batch *b)
     return lead;
 }
 
-/* Branch and bound over the candidates: evaluates the exact acquisition function in the order of lower bounds, and
- * stops when the least bound is not below the best value. */
+/* Chooses a candidate by branch and bound. Evaluates the exact acquisition function in the order of the lower bounds,
+ * and stops when the least lower bound is not below the best value. */
 const uint32_t *kiln__gaussian_choose(const kiln__search *s, kiln__gaussian *g, kiln__batch *const *batches,
                                       size_t count, double boldness)
 {
@@ -692,7 +704,7 @@ const uint32_t *kiln__gaussian_choose(const kiln__search *s, kiln__gaussian *g, 
         bound_candidates(s, g, batches[n], boldness);
         leads[n] = find_lead(batches[n]);
     }
-    for (;;) { /* the least bound first, so that few deviations are computed */
+    for (;;) { /* takes the least bound first, so that few deviations are computed */
         size_t from = count;
         double least = best_worth;
         for (size_t n = 0; n < count; n++)
@@ -707,7 +719,7 @@ const uint32_t *kiln__gaussian_choose(const kiln__search *s, kiln__gaussian *g, 
         const uint32_t *point = b->points + item * s->width;
         b->items[item].known = kiln__search_find(s, point) != KILN__NO_ENTRY;
         double worth = b->items[item].known ? HUGE_VAL : compute_acquisition(s, g, b, item, boldness, best_worth);
-        b->items[item].least = HUGE_VAL; /* this item is not evaluated again */
+        b->items[item].least = HUGE_VAL; /* marks that this candidate is not evaluated again */
         leads[from] = find_lead(b);
         if (worth < best_worth) {
             best_worth = worth;

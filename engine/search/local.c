@@ -1,7 +1,7 @@
-/* local.c - strategies that step from one configuration to a neighbour: greedy local search, iterated local search,
- * simulated annealing. All these strategies accept that several proposals have no answer yet. A strategy has no
- * proposal until a configuration has run. Greedy and iterated local search also have no proposal while they wait for
- * an answer. search.c draws a random point if a strategy has no proposal. */
+/* local.c - search strategies that step from one configuration to a neighbour: greedy local search, iterated local
+ * search, simulated annealing. In all these strategies, several proposals may be without an answer. A strategy has no
+ * proposal until a configuration has run. Greedy and iterated local search also have no proposal while they wait for an
+ * answer. If a strategy has no proposal, search.c draws a random point. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 /* A configuration and the shuffled list of its neighbours, which are proposed one after the other. */
 typedef struct around {
-    size_t current; /* an entry, or KILN__NO_ENTRY */
+    size_t current; /* the entry of the configuration, or KILN__NO_ENTRY */
     uint32_t *list;
     size_t capacity, count, at;
 } around;
@@ -28,7 +28,7 @@ static kiln_status move_to(kiln__search *s, around *a, size_t entry, kiln__neigh
     a->count = a->at = 0;
     kiln_status status = kiln__points_neighbours(s->points, kind, kiln__search_point(s, entry), &a->list, &a->capacity,
                                                  &a->count, error);
-    for (size_t i = a->count; i > 1; i--) { /* shuffle (Fisher and Yates) */
+    for (size_t i = a->count; i > 1; i--) { /* shuffles the list (Fisher and Yates) */
         uint32_t *one = a->list + (i - 1) * s->width, *other = a->list + kiln__random_below(&s->random, i) * s->width;
         for (size_t k = 0; k < s->width; k++) {
             uint32_t kept = one[k];
@@ -39,7 +39,7 @@ static kiln_status move_to(kiln__search *s, around *a, size_t entry, kiln__neigh
     return status;
 }
 
-/* Writes the next neighbour that was never proposed to s->next. Returns false if there is no more. */
+/* Writes the next neighbour that was never proposed to s->next. Returns false if there is no such neighbour left. */
 static bool take_next_neighbour(kiln__search *s, around *a)
 {
     while (a->at < a->count) {
@@ -52,8 +52,8 @@ static bool take_next_neighbour(kiln__search *s, around *a)
     return false;
 }
 
-/* Returns the best neighbour that is better than the current configuration, or KILN__NO_ENTRY. *waiting is set if some
- * neighbours have no answer yet. */
+/* Returns the best neighbour that is better than the current configuration. Returns KILN__NO_ENTRY if no neighbour is
+ * better. Sets *waiting if some neighbours have no answer yet. */
 static size_t find_better_neighbour(const kiln__search *s, const around *a, bool *waiting)
 {
     size_t best = a->current;
@@ -71,13 +71,13 @@ static size_t find_better_neighbour(const kiln__search *s, const around *a, bool
 
 /* ---- greedy: best improvement, with restarts ----
  *
- * States:
- *   not started  It has no proposal. The first answer that is no failure starts the search at the configuration of this
- *                answer.
- *   started      It proposes the adjacent configurations of `current`. If all of them have answers, it moves to the
- *                best of them. If none of them is better than `current`, the state becomes "not started". */
+ * The strategy has two states:
+ *   not started  The strategy has no proposal. The first answer that is no failure starts the search at the
+ *                configuration of this answer.
+ *   started      The strategy proposes the adjacent configurations of `current`. If all of them have answers, it moves
+ *                to the best of them. If none of them is better than `current`, the state becomes "not started". */
 
-/* The state of `greedy`. */
+/* The state of the strategy `greedy`. */
 typedef struct greedy {
     around around;
     bool started;
@@ -116,7 +116,7 @@ static kiln_status greedy_told(kiln__search *s, void *state, size_t entry, kiln_
 
 static void free_neighbours(kiln__search *s, void *state)
 {
-    around *a = state; /* `around` is the first member of both states */
+    around *a = state; /* `around` is the first member of the states of both strategies */
     kiln__free(s->mem, a->list);
 }
 
@@ -128,28 +128,28 @@ const kiln__strategy kiln__strategy_greedy = {.name = "greedy",
 
 /* ---- iterated local search (Lourenço, Martin and Stützle, 2003) with first improvement ----
  *
- * States:
- *   not started  It has no proposal. The first answer that is no failure starts a descent at the configuration of this
- *                answer.
- *   descending   It proposes the neighbours of `current`. An answer that is better than `current` moves `current` to
- *                the answered configuration. If all neighbours have answers and none is better, `current` is a local
- *                optimum, and the search begins to kick.
- *   kicking      It proposes random steps from `home`, the best local optimum. Any answer that is no failure starts a
- *                new descent at its configuration, even if it is worse than `home`. But the delayed answer of a
- *                neighbour of an earlier descent starts a new descent only if it is better than `home`. */
+ * The strategy has three states:
+ *   not started  The strategy has no proposal. The first answer that is no failure starts a descent at the
+ *                configuration of this answer.
+ *   descending   The strategy proposes the neighbours of `current`. If an answer is better than `current`, its
+ *                configuration becomes `current`. If all neighbours have answers and none of them is better, `current`
+ *                is a local optimum, and the strategy begins to kick.
+ *   kicking      The strategy proposes random steps from `home`, the best local optimum. Any answer that is no failure
+ *                starts a new descent at its configuration, even if it is worse than `home`. A late answer for a
+ *                neighbour in an earlier descent starts a new descent only if it is better than `home`. */
 
-/* The state of `ils`. */
+/* The state of the strategy `ils`. */
 typedef struct ils {
     around around;
     bool started, kicking;
-    size_t home; /* the best local optimum, where a kick begins */
-    /* descents in a row that did not improve `home`. The kick grows by one random step after every two of them, from 2
-     * to 5, and then begins at 2 again. */
+    size_t home; /* the best local optimum, from which a kick begins */
+    /* the number of descents in a row that did not improve `home`. After every two such descents the kick grows by one
+     * random step, from 2 to 5, and then begins at 2 again. */
     unsigned fruitless;
 } ils;
 
-/* Tags of proposals: a neighbour, a kick. ils_told() recognises late answers by these tags. A random point, which
- * search.c draws, has the tag 0. */
+/* The tags of proposals: a neighbour, and a kick. The function ils_told() recognises late answers by these tags. A
+ * random point that search.c draws has the tag 0. */
 enum { ILS_STEP = 1, ILS_KICK = 2 };
 
 static void record_local_optimum(const kiln__search *s, ils *l)
@@ -163,15 +163,16 @@ static void record_local_optimum(const kiln__search *s, ils *l)
     l->kicking = true;
 }
 
-/* Descends: a neighbour that is known to be better is taken at once, otherwise the next unknown neighbour is proposed.
- * At a local optimum it makes two to five random steps; two of them may change the same param. */
+/* Proposes the next point of a descent or of a kick. In a descent, takes a neighbour that is known to be better at
+ * once. If no such neighbour is known, proposes the next unknown neighbour. At a local optimum makes two to five random
+ * steps, of which two may change the same param. */
 static kiln_status ils_propose(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error)
 {
     ils *l = state;
     *found = false;
     while (l->started && !l->kicking) {
         bool waiting;
-        size_t better = find_better_neighbour(s, &l->around, &waiting); /* answers of earlier proposals count too */
+        size_t better = find_better_neighbour(s, &l->around, &waiting); /* the answers of earlier proposals count too */
         if (better != KILN__NO_ENTRY) {
             kiln_status status = move_to(s, &l->around, better, KILN__HAMMING, error);
             if (status != KILN_OK)
@@ -207,7 +208,7 @@ static kiln_status ils_told(kiln__search *s, void *state, size_t entry, kiln_err
     else if (!l->kicking && !(value < s->entries[l->around.current].value))
         return KILN_OK;
     else if (l->kicking && s->entries[entry].tag == ILS_STEP && !(value < s->entries[l->home].value))
-        return KILN_OK; /* a late answer, of a neighbour of an earlier descent */
+        return KILN_OK; /* this is a late answer, for a neighbour in an earlier descent */
     l->started = true;
     l->kicking = false;
     return move_to(s, &l->around, entry, KILN__HAMMING, error);
@@ -219,25 +220,27 @@ const kiln__strategy kiln__strategy_ils = {
 /* ---- simulated annealing (Kirkpatrick, Gelatt and Vecchi, 1983), geometric cooling from 0.5 by 0.98 for each
  * answer, down to 0.01 ---- */
 
-/* The state of `annealing`. */
+/* The state of the strategy `annealing`. */
 typedef struct annealing {
     size_t current;
     bool started;
-    double steps;   /* answers since the start, at most 50 after a return to the best; each lowers the temperature */
-    unsigned still; /* answers in a row without a new best */
+    /* the number of answers since the start, at most 50 after a return to the best; each answer lowers the
+     * temperature */
+    double steps;
+    unsigned still; /* the number of answers in a row without a new best */
 } annealing;
 
-/* Decides whether to step to a configuration of this value (Metropolis rule). A worse value is accepted with
- * probability exp(-share / temperature), where share is the relative increase. */
+/* Decides whether to step to a configuration with this value (Metropolis rule). Accepts a worse value with probability
+ * exp(-share / temperature), where share is the relative increase. */
 static bool accept_step(kiln__search *s, const annealing *a, double value)
 {
     double here = s->entries[a->current].value, temperature = fmax(0.01, 0.5 * pow(0.98, a->steps));
     return value <= here || kiln__random_unit(&s->random) < exp(-(value - here) / (fabs(here) * temperature + 1e-300));
 }
 
-/* Walks from `current` over configurations whose answers are known until it finds an unknown one, and proposes that
- * one. If it finds none in WALK steps, it proposes a known point. search.c then asks again, and at last draws a random
- * point. */
+/* Walks from `current` over configurations whose answers are known until it finds an unknown configuration, and
+ * proposes this one. If it finds none in WALK steps, it proposes a known point. Then search.c asks again, and at last
+ * draws a random point. */
 static kiln_status annealing_propose(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error)
 {
     (void)error;
@@ -246,7 +249,7 @@ static kiln_status annealing_propose(kiln__search *s, void *state, uint32_t *tag
     *found = a->started;
     if (!a->started)
         return KILN_OK;
-    enum { WALK = 32 }; /* steps over configurations with known answers; these steps cost nothing */
+    enum { WALK = 32 }; /* the most steps over configurations with known answers; such a step measures nothing */
     for (unsigned i = 0; i < WALK; i++) {
         memcpy(s->next, kiln__search_point(s, a->current), s->width * sizeof *s->next);
         kiln__search_kick(s, kiln__random_below(&s->random, 4) ? 1 : 2);
@@ -262,7 +265,8 @@ static kiln_status annealing_propose(kiln__search *s, void *state, uint32_t *tag
 static kiln_status annealing_told(kiln__search *s, void *state, size_t entry, kiln_error **error)
 {
     (void)error;
-    enum { STILL = 60 }; /* answers without improvement; then it returns to the best, at a higher temperature */
+    /* after this number of answers without a new best, the strategy returns to the best, at a higher temperature */
+    enum { STILL = 60 };
     annealing *a = state;
     double value = s->entries[entry].value;
     a->steps++;

@@ -1,20 +1,21 @@
-/* points.c - a union of variants as one set of points, the neighbours of a point, and a computed permutation. */
+/* points.c - the points of several variants as one set, the neighbours of a point, and a permutation that is
+ * computed. */
 #include <math.h>
 #include <string.h>
 
 #include "points.h"
 #include "index.h"
 
-/* The union of the spaces of several variants. */
+/* The spaces of several variants as one set of points. */
 struct kiln__union {
     kiln__points points;
     const kiln_allocator *mem;
     kiln__arena arena;
     const kiln__space *const *spaces;
-    kiln__index **indices;    /* one per part; NULL means that the points of this part are drawn */
-    kiln__sampler **samplers; /* one per part without an index */
-    bool *dry;                /* one flag per part: drawing from it found nothing */
-    size_t open;              /* number of parts that are not dry */
+    kiln__index **indices;    /* one index for each part; NULL means that the points of this part are drawn */
+    kiln__sampler **samplers; /* one sampler for each part without an index */
+    bool *dry;                /* for each part, true if drawing from it found nothing */
+    size_t open;              /* the number of parts from which points can still be drawn */
     kiln__bounds bounds;
     const kiln__variant *const *variants;
 };
@@ -44,15 +45,16 @@ static kiln_status union_check_point(void *user, const uint32_t *point, bool *ho
     return kiln__index_holds(u->indices[point[0]], point + 1, holds, error);
 }
 
-/* ---- drawing, where not all can be counted ---- */
+/* ---- drawing points, if not all can be counted ---- */
 
-/* Bounds in units of kiln__effort, not in seconds: a seed must give the same points on every machine. One unit takes
- * some nanoseconds. DRAW_UNITS bounds the work for one drawn point. Above QUICK_UNITS for finding a point by number,
- * points are drawn instead. Above SLOW_UNITS the flag `slow` of the points is set. */
+/* The bounds are in units of kiln__effort, and not in seconds, because a seed must give the same points on every
+ * machine. One unit takes some nanoseconds. DRAW_UNITS limits the work of drawing one point. If finding a point by its
+ * number takes more than QUICK_UNITS, points are drawn instead. If it takes more than SLOW_UNITS, the flag `slow` of
+ * the points is set. */
 #define DRAW_UNITS ((uint64_t)1 << 28)
 #define QUICK_UNITS ((uint64_t)1 << 21)
 #define SLOW_UNITS ((uint64_t)1 << 13)
-#define DRAW_LIMIT_NS 10000000000u /* a second bound, for machines on which a unit takes far longer */
+#define DRAW_LIMIT_NS 10000000000u /* a second bound, in nanoseconds, for machines on which a unit takes far longer */
 
 static uint64_t draw_number(void *user, uint64_t bound) { return kiln__random_below(user, bound); }
 
@@ -84,8 +86,8 @@ static kiln_status draw_from_part(kiln__union *u, size_t p, kiln__random *random
     return status == KILN_OK && effort.stopped ? fail_interrupted(u, error) : status;
 }
 
-/* Draws a point from a random part. All parts are equally likely, because the number of points in each is unknown. A
- * part from which drawing found nothing is dry and is not tried again. */
+/* Draws a point from a random part. All parts are equally likely, because the number of points in each part is unknown.
+ * If drawing from a part finds nothing, the part is marked as dry and is not tried again. */
 static kiln_status union_draw_point(void *user, kiln__random *random, uint32_t *point, bool *found, kiln_error **error)
 {
     kiln__union *u = user;
@@ -130,8 +132,8 @@ kiln_status kiln__union_none_found(const kiln__union *u, double seconds, kiln_er
     return kiln__space_none_found(u->spaces[most], kiln__sampler_tally(u->samplers[most]), seconds, error);
 }
 
-/* Counts the points of part p and builds its index. If it takes too long to count the points, or to find a point by its
- * number, opens a sampler in place of the index. */
+/* Counts the points of part p and builds its index. If counting the points or finding a point by its number takes too
+ * long, opens a sampler instead of the index. */
 static kiln_status open_index(kiln__union *u, size_t p, kiln_error **error)
 {
     const kiln__bounds *b = &u->bounds;
@@ -163,7 +165,7 @@ static kiln_status open_index(kiln__union *u, size_t p, kiln_error **error)
     }
     if (__builtin_add_overflow(u->points.count, found, &u->points.count))
         u->points.count = UINT64_MAX;
-    if (u->points.count == UINT64_MAX) /* 64 bits cannot number all points */
+    if (u->points.count == UINT64_MAX) /* all points together are too many for numbers of 64 bits */
         u->points.draw = union_draw_point;
     if (u->indices[p])
         return KILN_OK;
@@ -171,8 +173,8 @@ static kiln_status open_index(kiln__union *u, size_t p, kiln_error **error)
     return kiln__sampler_open(u->spaces[p], &u->samplers[p], error);
 }
 
-/* Returns a value as a size, or 0 if the value is not a positive whole number. A whole number of type float (4.0) is
- * also a size. */
+/* Returns a value as a size. Returns 0 if the value is not a positive whole number. A whole number of the type float
+ * (4.0) is also a size. */
 static int64_t read_size(kiln_value value)
 {
     if (value.kind == KILN_FLOAT && value.as.f > 0 && value.as.f < 0x1p62 && value.as.f == floor(value.as.f))
@@ -182,12 +184,12 @@ static int64_t read_size(kiln_value value)
 
 const bool *kiln__find_powers(kiln__arena *arena, const kiln_value *values, size_t count)
 {
-    enum { MOST = 4096 }; /* a longer list is a range, in which powers are too rare */
+    enum { MOST = 4096 }; /* a longer list is a range of numbers, in which powers of two are too rare */
     bool *powers = count > 2 && count <= MOST ? kiln__arena_alloc(arena, count) : NULL;
     size_t found = 0;
     for (size_t i = 0; powers && i < count; i++) {
         int64_t size = read_size(values[i]);
-        if (size == 0) /* a switch, or the numbers of methods */
+        if (size == 0) /* the list has the values of a switch, or numbers of methods */
             return NULL;
         found += powers[i] = (size & (size - 1)) == 0;
     }
@@ -217,8 +219,8 @@ static kiln_status add_part(kiln__union *u, const kiln__variant *variant, size_t
     return KILN_OK;
 }
 
-/* Makes a union: copies the pointers to spaces and variants, and indexes each part or opens its sampler. On failure
- * everything is freed. */
+/* Makes a union. Copies the pointers to spaces and variants, and for each part makes an index or opens its sampler. If
+ * this fails, frees everything. */
 kiln_status kiln__union_open(const kiln_allocator *mem, const kiln__space *const *spaces,
                              const kiln__variant *const *variants, size_t count, const kiln__bounds *bounds,
                              kiln__union **made, kiln_error **error)
@@ -286,13 +288,15 @@ void kiln__union_settings(const kiln__union *u, const uint32_t *point, kiln_sett
 
 /* ---- neighbours ---- */
 
-/* Tries every position near `point` on each axis and keeps the valid ones. The list is in the order of axes and values.
+/* Tries every position near `point` on each axis, and keeps the valid points. The list is in the order of axes and
+ * values.
  */
 kiln_status kiln__points_neighbours(const kiln__points *points, kiln__neighbourhood kind, const uint32_t *point,
                                     uint32_t **list, size_t *capacity, size_t *count, kiln_error **error)
 {
     const kiln__part *part = &points->parts[point[0]];
-    enum { MANY = 1 << 16, LOOK = 1 << 12 }; /* along an axis with more than MANY values about LOOK values are tried */
+    /* if an axis has more than MANY values, only about LOOK of its values are tried */
+    enum { MANY = 1 << 16, LOOK = 1 << 12 };
     size_t width = points->width;
     for (size_t i = 0; i < part->axis_count; i++) {
         uint32_t by = part->axes[i].values > MANY ? part->axes[i].values / LOOK : 1;

@@ -1,19 +1,21 @@
-/* prior.c - the prior: the expected value of points before anything is measured. It comes from the caller's hints. A
- * forest learns the hints, and predicts the points without a hint. */
+/* prior.c - computes the prior, which is the expected value of a point before anything is measured. The prior comes
+ * from the hints that the caller gives. A forest learns the hints, and predicts the prior of the points without a
+ * hint. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "search_internal.h"
 
-/* The hints of a search. They are closed by kiln__prior_open(), which sorts them and grows the forest. */
+/* The hints of a search. kiln__prior_open() sorts the hints and grows the forest. After that no hints can be added. */
 struct kiln__prior {
     size_t count, coord_capacity, value_capacity, table_size;
-    uint32_t *coords;     /* `width` numbers for each hint */
-    double *values;       /* logarithms of the hints; after kiln__prior_open() relative to the least */
-    uint32_t *table;      /* hash table with open addressing: number of a hint + 1; its size is a power of two */
-    uint32_t *order;      /* numbers of the hints, the best first; NULL until kiln__prior_open() */
-    kiln__forest *forest; /* NULL means that every point has a hint */
+    uint32_t *coords; /* `width` numbers for the point of each hint */
+    double *values;   /* the logarithms of the hints; after kiln__prior_open() they are relative to the least */
+    /* a hash table with open addressing, with the number of a hint + 1; its size is a power of two */
+    uint32_t *table;
+    uint32_t *order;      /* the numbers of the hints, the best first; NULL until kiln__prior_open() is called */
+    kiln__forest *forest; /* NULL means that every point has a hint, so no forest is needed */
 };
 
 void kiln__prior_free(const kiln__search *s, kiln__prior *p)
@@ -60,14 +62,14 @@ kiln_status kiln__search_hint(kiln__search *s, const uint32_t *point, double val
                           "search");
     bool holds = false;
     KILN__TRY(s->points->holds(s->points->user, point, &holds, error));
-    if (!holds || !(value > 0)) /* a value without a logarithm is ignored */
+    if (!holds || !(value > 0)) /* ignores a value that has no logarithm */
         return KILN_OK;
     if ((2 * (p->count + 1) > p->table_size && !grow_table(s, p)) ||
         !kiln__grow(s->mem, &p->coords, &p->coord_capacity, p->count + 1, s->width * sizeof *p->coords) ||
         !kiln__grow(s->mem, &p->values, &p->value_capacity, p->count + 1, sizeof *p->values))
         return kiln__fail_memory(error);
     size_t slot = find_slot(s, p, point);
-    if (p->table[slot]) /* the first one counts */
+    if (p->table[slot]) /* the first hint for a point counts */
         return KILN_OK;
     memcpy(p->coords + p->count * s->width, point, s->width * sizeof *point);
     p->values[p->count] = value < HUGE_VAL ? log(value) : HUGE_VAL;
@@ -84,7 +86,8 @@ static int compare_values(const void *one, const void *other, void *user)
     return (a > b) - (a < b);
 }
 
-/* Grows a forest from at most ROWS hints: the best ROWS / 2, and others at equal distances in the ranking. */
+/* Grows a forest from at most ROWS hints: the best ROWS / 2 hints, and other hints at equal distances in the
+ * ranking. */
 static bool learn_hints(kiln__search *s, kiln__prior *p)
 {
     enum { ROWS = 1024 };

@@ -1,6 +1,6 @@
-/* search.c - the part that all strategies share: the table of answers, and the rule that a point is proposed once and
- * only if it is valid. A strategy proposes candidates. kiln__search_ask() checks them, and draws a random point if the
- * strategy has no proposal. */
+/* search.c - does the work that is the same for all strategies: keeps the table of answers, and makes sure that each
+ * proposed point is new and valid. A strategy proposes candidates. The function kiln__search_ask() checks them, and
+ * draws a random point if the strategy has no proposal. */
 #include <math.h>
 #include <string.h>
 
@@ -61,7 +61,7 @@ kiln_status kiln__search_holds(kiln__search *s, const uint32_t *point, bool *hol
 
 kiln_status kiln__search_draw(kiln__search *s, bool *found, kiln_error **error)
 {
-    enum { TRIES = 256 }; /* draws in a row that give only known points; then the search ends */
+    enum { TRIES = 256 }; /* after this number of draws in a row that give only known points, the search ends */
     *found = false;
     for (unsigned i = 0; s->points->draw && i < TRIES; i++) {
         kiln_status status = s->points->draw(s->points->user, &s->random, s->next, found, error);
@@ -101,7 +101,7 @@ void kiln__search_kick(kiln__search *s, unsigned changes)
     }
 }
 
-/* ---- entry points ---- */
+/* ---- functions for the callers of a search ---- */
 
 kiln_status kiln__search_open(const kiln__points *points, const kiln__strategy *strategy, uint64_t seed,
                               kiln__search **search, kiln_error **error)
@@ -144,11 +144,11 @@ void kiln__search_free(kiln__search *s)
     kiln__free(s->mem, s);
 }
 
-/* Asks the strategy up to TRIES times for a point that is new and valid, and draws a random point otherwise. The point
- * becomes an entry before its answer is known, so that it is not proposed again. */
+/* Asks the strategy at most TRIES times for a point that is new and valid. If the strategy gives none, draws a random
+ * point. The point becomes an entry before its answer is known, so that it is not proposed again. */
 kiln_status kiln__search_ask(kiln__search *s, uint32_t *point, bool *found, kiln_error **error)
 {
-    enum { TRIES = 64 }; /* invalid or known proposals in a row; then a random point is drawn */
+    enum { TRIES = 64 }; /* after this number of invalid or known proposals in a row, a random point is drawn */
     kiln_status status = KILN_OK;
     uint32_t tag = 0;
     bool have = false, more = s->strategy->propose != NULL;

@@ -1,4 +1,4 @@
-/* strategies.c - the table of all strategies, and their names. */
+/* strategies.c - the table of all strategies, and look-ups by name. */
 #include <string.h>
 
 #include "search_internal.h"

@@ -1,106 +1,113 @@
 /* surrogate.c - the default strategy: Bayesian optimisation over a finite set of candidates.
  *
  * The model is a Gaussian process (gaussian.c) while there are few answers, and a random forest (forest.c) later. The
- * acquisition function is a lower confidence bound, mean - b * deviation, whose factor b is drawn at random for each
+ * acquisition function is a lower confidence bound, mean - b * deviation. The factor b is drawn at random for each
  * proposal. The nearest published method is randomised GP-UCB (Berk et al., Randomised Gaussian Process Upper
- * Confidence Bound for Bayesian Optimisation, 2020). README.md lists the differences from published methods.
+ * Confidence Bound for Bayesian Optimisation, 2020). The page README.md lists the differences from published methods.
  *
- * States of a search, as surrogate_propose() sees them:
- * - Design: fewer than FIRST answers, or no configuration that ran. propose_first() chooses points far apart, or points
- *   with good hints.
- * - Gaussian: up to KILN__GAUSSIAN_MOST answers that count (`learned`). From FOREST_FROM of them on, the forest
- *   proposes while `learned` is a multiple of FOREST_EACH. The forest also proposes if the covariance matrix of the
- *   Gaussian process is numerically not positive definite.
- * - Forest: more answers than that, or a search that is stuck.
- * - Stuck: more than STUCK answers in a row counted and were no new best. While `learned` is a multiple of POLISH_EACH,
- *   the search proposes a neighbour of the best configuration. A new best ends this state. */
+ * The answers decide the state of a search (surrogate_propose):
+ *
+ * - Design: There are fewer than FIRST answers, or no configuration has run. propose_first() chooses points that are
+ *   far apart, or points with good hints.
+ * - Gaussian: At most KILN__GAUSSIAN_MOST answers count (`learned`), and the Gaussian process proposes. From
+ *   FOREST_FROM answers on, the forest proposes if `learned` is a multiple of FOREST_EACH. The forest also proposes if
+ *   the covariance matrix of the Gaussian process is numerically not positive definite.
+ * - Forest: More answers count, or the search is stuck. The forest proposes.
+ * - Stuck: More than STUCK answers in a row counted, and none of them was a new best. If `learned` is a multiple of
+ *   POLISH_EACH, the search proposes a neighbour of the best configuration. A new best ends this state. */
 #include <math.h>
 #include <string.h>
 
 #include "search_internal.h"
 #include "forest.h"
 
-/* CONSTANTS.md has the purpose of each constant, the origin of its value, and the effect of other values. */
+/* The page CONSTANTS.md has the purpose of each constant, the origin of its value, and the effect of other values. */
 enum {
-    /* the design: points before the first fit */
-    FIRST = 4,      /* answers before the first fit */
-    APART = 64,     /* random candidates, of which the farthest is proposed */
-    APART_SLOW = 8, /* random candidates in a space of LARGE points or more */
-    HOPEFUL = 16,   /* random candidates for the second point, if there are hints */
-    FIRST_FAR = 64, /* the design has at most this many points while none has succeeded */
-    AGREED = 16,    /* first answers that are compared with hints */
-    WELL_AFTER = 3, /* answers after which good agreement makes every point a hinted one */
+    /* the design, which are the points before the first fit */
+    FIRST = 4,      /* the number of answers before the first fit of a model */
+    APART = 64,     /* the number of random candidates, of which the farthest is proposed */
+    APART_SLOW = 8, /* APART in a space of LARGE points or more */
+    HOPEFUL = 16,   /* the number of random candidates for the second point, if there are hints */
+    FIRST_FAR = 64, /* the most points of the design while no configuration has run */
+    AGREED = 16,    /* the number of first answers that are compared with their hints */
+    /* after this number of answers that agree well with hints, every point of the design is the one with the best
+     * hint */
+    WELL_AFTER = 3,
 
     /* which model proposes */
-    FOREST_FROM = 20, /* answers from which the forest takes part */
-    FOREST_EACH = 3,  /* then the forest proposes at multiples of this: the two models make different mistakes */
-    STUCK = 20,       /* after more answers than this without a new best the search is stuck */
-    POLISH_EACH = 4,  /* at multiples of this a stuck search proposes a neighbour of the best */
+    FOREST_FROM = 20, /* from this number of answers on, the forest makes some proposals */
+    /* the forest proposes at multiples of this number of answers, because the two models make different mistakes */
+    FOREST_EACH = 3,
+    STUCK = 20,      /* after more answers than this without a new best, the search is stuck */
+    POLISH_EACH = 4, /* at multiples of this number of answers, a stuck search proposes a neighbour of the best */
 
     /* the forest */
-    LEARN_MOST = 400, /* a tree learns from at most this many rows: the best half, and random others */
-    GROW_ROWS = 400,  /* one proposal grows GROW_ROWS / (number of rows) trees, at least one */
+    LEARN_MOST = 400, /* the most rows from which a tree learns: the best half, and random others */
+    GROW_ROWS = 400,  /* one proposal grows GROW_ROWS / (number of rows) trees, but at least one tree */
     TREES = KILN__FOREST_TREES,
 
-    /* candidates: a pool of random points */
-    POOL_MOST = 384,  /* size of the pool */
-    POOL_START = 256, /* points drawn at first */
-    POOL_STEP = 16,   /* points added to the pool at each proposal after the design */
-    LARGE = 50000,    /* a space of this size is large: finding a point by number takes longer */
-    LARGE_STEP = 6,   /* POOL_STEP in a large space */
-    HUGE_START = 32,  /* POOL_START in a space above huge_count, or where finding a point is slow */
-    HUGE_EACH = 8,    /* above huge_count one point is replaced at every HUGE_EACH-th proposal */
-    SLOW_EACH = 32,   /* where finding a point is slow, a point is found at every SLOW_EACH-th proposal */
-    SLOW_TRIES = 16,  /* at the other proposals a known point is changed: tries until it is valid */
-    SLOW_KICKS = 4,   /* such a change touches at most this many axes */
-    DRAW_START = 32,  /* POOL_START where points have no numbers */
-    DRAW_STEP = 1,    /* POOL_STEP where points have no numbers */
+    /* candidates: the pool of random points */
+    POOL_MOST = 384,  /* the most points in the pool */
+    POOL_START = 256, /* the number of points that are drawn at first */
+    POOL_STEP = 16,   /* the number of points that each proposal after the design adds to the pool */
+    LARGE = 50000,    /* a space with this number of points is large, so finding a point by its number takes longer */
+    LARGE_STEP = 6,   /* POOL_STEP for a large space */
+    HUGE_START = 32,  /* POOL_START for a space above huge_count, or if finding a point is slow */
+    HUGE_EACH = 8,    /* above huge_count, one point is replaced at every HUGE_EACH-th proposal */
+    SLOW_EACH = 32,   /* if finding a point is slow, a point is found at every SLOW_EACH-th proposal */
+    /* at all other proposals a known point is changed; this is the number of tries until it is valid */
+    SLOW_TRIES = 16,
+    SLOW_KICKS = 4,  /* such a change touches at most this number of axes */
+    DRAW_START = 32, /* POOL_START if points have no numbers */
+    DRAW_STEP = 1,   /* POOL_STEP if points have no numbers */
 
-    /* candidates: neighbours of the best points, and hints */
+    /* candidates: neighbours of the best points, and points with hints */
     NEAR_MOST = 48, /* if no axis has more values than this, all neighbours are candidates */
-    NEAR_SOME = 12, /* otherwise each axis has at most this many random neighbours */
-    NEAR_TOP = 2,   /* how many of the best configurations may be neighbours of better ones */
-    HINTED = 64,    /* candidates with the best hints */
+    NEAR_SOME = 12, /* if an axis has more values, each axis has at most this number of random neighbours */
+    NEAR_TOP = 2,   /* how many of the best configurations may be neighbours of better configurations */
+    HINTED = 64,    /* the number of candidates with the best hints */
 
-    NEAREST_OF = 512 /* the nearest answer is searched among this many of the latest proposed points */
+    NEAREST_OF = 512 /* the search looks for the nearest answer among this number of latest proposed points */
 };
 
-static const double worst_goal = 2; /* upper limit of goals: it does not matter how bad a bad configuration is */
+/* the upper limit of goals, because it does not matter how bad a bad configuration is */
+static const double worst_goal = 2;
 static const uint64_t huge_count = 100000000;
 static const float most_bold = 2;      /* the weight of the forest's deviation is uniform in [0, most_bold) */
 static const double gaussian_bold = 4; /* the weight of the Gaussian process's deviation is uniform in [0,
                                         * gaussian_bold) */
 static const double well = 0.7;        /* from this rank correlation on, answers and hints agree well */
 static const double least_trust = 0.2; /* from this trust in hints on, trees may cut the prior */
-static const double elsewhere = 1e6;   /* squared distance of points of different parts */
-static const double few_failures = 2;  /* assumed answers that say that failures are clustered */
+static const double elsewhere = 1e6;   /* the squared distance of two points that belong to different parts */
+static const double few_failures = 2;  /* the number of assumed answers which say that failures are clustered */
 static const double scattered = 0.2, clustered = 0.6; /* weigh_failures() */
-/* factor on the squared distance of a first point for each value that is not a power of two */
+/* For each value that is not a power of two, the squared distance of a first point is multiplied by this factor. */
 static const double no_power = 0.5;
 
-/* Counts of answers and failures, by the fate of the nearest earlier answer: index [1] if that answer failed, [0] if it
- * ran. The counts tell whether failures are clustered. */
+/* Counts answers and failures. Index [1] is for answers whose nearest earlier answer failed, and index [0] for answers
+ * whose nearest earlier answer ran. The counts tell whether failures are clustered. */
 typedef struct failures {
-    size_t beside[2], failed[2]; /* [1]: the nearest failed */
+    size_t beside[2], failed[2]; /* [1]: the nearest earlier answer failed */
 } failures;
 
-/* The state of the strategy. */
+/* The state of the strategy `surrogate`. */
 typedef struct surrogate {
     kiln__forest *forest;
-    size_t fitted;  /* number of answers when trees last grew */
-    uint32_t *rows; /* entries that the trees grow from */
+    size_t fitted;  /* the number of answers when trees last grew */
+    uint32_t *rows; /* the entries from which the trees grow */
     size_t row_count;
     size_t row_capacity;
     kiln__batch near[KILN__TOP], pool, hinted;
-    size_t rank;                 /* rank of the first hint that was not yet put into `hinted` */
-    size_t pool_next;            /* the oldest candidate of a full pool, which is replaced next */
-    uint64_t pool_drawn, looked; /* how many numbers were drawn for the pool, and for the first points */
-    uint32_t top[KILN__TOP];     /* the best entries, the best first */
+    size_t rank;                 /* the rank of the first hint that has not been put into `hinted` */
+    size_t pool_next;            /* in a full pool, the oldest candidate, which is replaced next */
+    uint64_t pool_drawn, looked; /* how many numbers of points were drawn for the pool, and for the design */
+    uint32_t top[KILN__TOP];     /* the entries with the best values, the best first */
     size_t top_count;
-    uint32_t first[KILN__GAUSSIAN_MOST]; /* the first answers that count, which the Gaussian process learns */
+    /* the entries of the first answers that count, which the Gaussian process learns */
+    uint32_t first[KILN__GAUSSIAN_MOST];
     size_t first_count;
-    size_t learned; /* number of answers that count: all except failures that say nothing about nearby points */
-    size_t best_at; /* `learned` when the best was found */
+    size_t learned; /* the number of answers that count: all except failures that say nothing about nearby points */
+    size_t best_at; /* the value of `learned` when the best was found */
     failures failures;
     kiln__gaussian *gaussian;
 } surrogate;
@@ -112,7 +119,7 @@ static bool is_faster(const kiln__search *s, uint32_t one, uint32_t other)
     return s->entries[one].value < s->entries[other].value;
 }
 
-/* Partitions rows[0..n) so that the `count` fastest come first (quickselect with three-way partitioning). */
+/* Partitions rows[0..n) so that the `count` fastest rows come first (quickselect with three-way partitioning). */
 static void select_best(kiln__search *s, uint32_t *rows, size_t n, size_t count)
 {
     size_t low = 0, high = n;
@@ -140,13 +147,14 @@ static void select_best(kiln__search *s, uint32_t *rows, size_t n, size_t count)
     }
 }
 
-/* Converts a prior to a whole number, as trees cut whole numbers. */
+/* Converts a prior to a whole number, because trees cut whole numbers. */
 static uint32_t scale_prior(double prior) { return (uint32_t)(prior * 4096); }
 
-/* Returns the weight of failures, from 0 to 1. If failures are clustered (for example, because of too much shared
- * memory), many more configurations fail next to a failure than next to a success. If failures are scattered, the two
- * shares are equal. The weight rises linearly from 0 at a difference of `scattered` to 1 at `clustered`. To assume
- * clustered failures at first, the counts start with `few_failures` failures beside a failure. */
+/* Returns the weight of failures, from 0 to 1. If failures are clustered, more configurations fail next to a failure
+ * than next to a success. A cause may be too much shared memory. If failures are scattered, the shares of failures in
+ * the two cases are equal. The weight rises linearly from 0, where the difference of the shares is `scattered`, to 1,
+ * where it is `clustered`. The counts start with `few_failures` failures beside a failure, so that the search first
+ * assumes clustered failures. */
 static double weigh_failures(const failures *f)
 {
     double beside_failure = ((double)f->failed[1] + few_failures) / ((double)f->beside[1] + few_failures);
@@ -156,8 +164,8 @@ static double weigh_failures(const failures *f)
 }
 
 /* Selects at most LEARN_MOST rows for the trees: the best half, and random other rows. A goal is the logarithm of value
- * / best, at most worst_goal, which is also the goal of a failure. weigh_failures() gives one weight for all failures.
- * If it is 0, all failures are left out. */
+ * / best, but at most worst_goal, which is also the goal of a failure. The function weigh_failures() gives one weight
+ * for all failures. If this weight is 0, the function leaves out all failures. */
 static bool gather_rows(kiln__search *s, surrogate *f)
 {
     size_t n = 0;
@@ -192,8 +200,8 @@ static bool gather_rows(kiln__search *s, surrogate *f)
     return true;
 }
 
-/* Grows trees from the answers, in place of the oldest trees. The number of trees falls with the number of rows, so
- * that the time of a proposal stays constant. */
+/* Grows trees from the answers. The new trees replace the oldest trees. The number of trees falls with the number of
+ * rows, so that the time of a proposal stays constant. */
 static kiln_status grow_forest(kiln__search *s, surrogate *f, kiln_error **error)
 {
     if (!f->forest && !(f->forest = kiln__forest_new(s->mem, s->width)))
@@ -201,7 +209,7 @@ static kiln_status grow_forest(kiln__search *s, surrogate *f, kiln_error **error
     if (!gather_rows(s, f))
         return kiln__fail_memory(error);
     size_t trees = GROW_ROWS / f->row_count;
-    /* Goals that are not logarithms are relative to the best value so far, so all trees must grow again. */
+    /* If the goals are not logarithms, they are relative to the best value so far. So all trees must grow again. */
     bool all = kiln__forest_grown(f->forest) == 0 || trees > TREES || !(s->entries[s->best].value > 0);
     bool featured = s->prior && fabs(kiln__gaussian_trust(f->gaussian)) > least_trust;
     kiln__forest_grow(f->forest, &s->random, all ? TREES : trees, featured);
@@ -217,7 +225,8 @@ static bool reserve_candidates(const kiln__search *s, kiln__batch *b, size_t cou
            kiln__grow(s->mem, &b->items, &b->item_capacity, count, sizeof *b->items);
 }
 
-/* Sets candidate i. If `around` is its centre, notes the axis in which the two differ. */
+/* Sets candidate i. Sets a candidate of a batch. If `around` is its centre, notes the axis in which the two points
+ * differ. */
 static void set_candidate(const kiln__search *s, kiln__batch *b, size_t i, const uint32_t *around)
 {
     b->items[i] = (kiln__candidate){.axis = UINT32_MAX, .prior = (float)kiln__prior_of(s, b->points + i * s->width)};
@@ -226,9 +235,9 @@ static void set_candidate(const kiln__search *s, kiln__batch *b, size_t i, const
             b->items[i].axis = a - 1;
 }
 
-/* Takes a random point of the pool, changes some axes, and writes it to s->next. If finding a point by its number is
- * slow, fill_pool() calls this function for most new candidates instead. *found is false if none of SLOW_TRIES points
- * was valid. */
+/* Takes a random point of the pool, changes its values on some axes, and writes it to s->next. If finding a point by
+ * its number is slow, fill_pool() calls this function for most new candidates instead. *found is false if none of
+ * SLOW_TRIES changed points was valid. */
 static kiln_status change_pool_point(kiln__search *s, const kiln__batch *drawn, bool *found, kiln_error **error)
 {
     *found = false;
@@ -243,9 +252,9 @@ static kiln_status change_pool_point(kiln__search *s, const kiln__batch *drawn, 
     return KILN_OK;
 }
 
-/* Adds random candidates to the pool: many at the first call, and a few at each later call. When the pool has POOL_MOST
- * candidates, a new candidate replaces the oldest one. The number of new candidates depends on how slow it is to find a
- * random point. */
+/* Adds random candidates to the pool, many at the first call and a few at each later call. When the pool has POOL_MOST
+ * candidates, a new candidate replaces the oldest candidate. The number of new candidates depends on how slow it is to
+ * find a random point. */
 static kiln_status fill_pool(kiln__search *s, surrogate *f, kiln_error **error)
 {
     const kiln__points *points = s->points;
@@ -261,11 +270,11 @@ static kiln_status fill_pool(kiln__search *s, surrogate *f, kiln_error **error)
     bool change = points->slow && !points->draw && !none && s->told_count % SLOW_EACH != 0;
     for (; step > 0 && (points->draw || f->pool_drawn < points->count); step--) {
         kiln_status status = KILN_OK;
-        if (points->draw) /* into s->next, so that the pool is unchanged if nothing is found */
+        if (points->draw) /* draws into s->next, so that the pool stays unchanged if nothing is found */
             status = points->draw(points->user, &s->random, s->next, &found, error);
         else if (change)
             status = change_pool_point(s, b, &found, error);
-        else /* from the end of the permutation, because kiln__search_draw() uses its beginning */
+        else /* takes numbers from the end of the permutation, because kiln__search_draw() uses its beginning */
             status = points->at(points->user, kiln__shuffled(&s->shuffle, points->count - 1 - f->pool_drawn++), s->next,
                                 error);
         if (status != KILN_OK || !found)
@@ -280,8 +289,8 @@ static kiln_status fill_pool(kiln__search *s, surrogate *f, kiln_error **error)
     return KILN_OK;
 }
 
-/* Fills a batch with the unknown points of the best hints, at the first call and whenever at least half of its points
- * have become known. Hints that were in an earlier filling do not come back. */
+/* Fills a batch with the unknown points that have the best hints. Does so at the first call, and whenever at least half
+ * of the points in the batch have become known. Hints that were in an earlier filling of the batch do not come back. */
 static bool fill_hinted(const kiln__search *s, surrogate *f)
 {
     kiln__batch *b = &f->hinted;
@@ -302,7 +311,7 @@ static bool fill_hinted(const kiln__search *s, surrogate *f)
     return true;
 }
 
-/* Returns the rank correlation of the first answers with their hints, from -1 to 1. */
+/* Returns the rank correlation of the first answers with their hints. It is from -1 to 1. */
 static double measure_hints(const kiln__search *s, size_t *answers)
 {
     double priors[AGREED], values[AGREED];
@@ -316,9 +325,10 @@ static double measure_hints(const kiln__search *s, size_t *answers)
     return kiln__prior_agreement(priors, values, n);
 }
 
-/* Proposes the unknown point with the best hint, during the design. It does so for every second point from the third
- * on, while the answers agree with the hints. It does so for each point once WELL_AFTER answers agree well. If the
- * search may try a single point, that is the point with the best hint. */
+/* Proposes the unknown point with the best hint, if the rules of the design allow it. For every second point from the
+ * third on, the function proposes such a point while the answers agree with the hints. It proposes such a point every
+ * time once WELL_AFTER answers agree well with the hints. If the search may try only one point, the function proposes
+ * the point with the best hint. */
 static bool propose_hint(kiln__search *s)
 {
     const uint32_t *point = NULL;
@@ -336,7 +346,8 @@ static bool propose_hint(kiln__search *s)
     return point != NULL;
 }
 
-/* Returns the squared distance of two points in units of whole axes. Values of an axis without order are 1 apart. */
+/* Returns the squared distance of two points in units of whole axes. Values of an axis without order have the distance
+ * 1. */
 static double measure_distance(const kiln__search *s, const uint32_t *point, const uint32_t *other)
 {
     const kiln__part *part = &s->points->parts[point[0]];
@@ -351,9 +362,9 @@ static double measure_distance(const kiln__search *s, const uint32_t *point, con
     return sum;
 }
 
-/* Returns the squared distance of a point from the nearest proposed point of its part. On an axis that mixes
- * powers of two with other values, each other value halves the squared distance, because values that are not powers of
- * two are often slower on a GPU. */
+/* Returns the squared distance of a point from the nearest proposed point of the same part. If an axis mixes powers of
+ * two with other values, each value that is not a power of two halves the squared distance, because such values are
+ * often slower on a GPU. */
 static double score_distance(const kiln__search *s, const uint32_t *point)
 {
     const kiln__part *part = &s->points->parts[point[0]];
@@ -367,9 +378,10 @@ static double score_distance(const kiln__search *s, const uint32_t *point)
 }
 
 /* Proposes the candidate that is farthest from all proposed points, among a few random candidates (Mitchell's
- * best-candidate sampling, 1991), because distant answers say more about the space. If there are hints, the second
- * point is instead the candidate with the best hint. Its answer then says whether hints are worth following. It is not
- * the point with the best hint of all: if the hints are wrong, that point may be the slowest. */
+ * best-candidate sampling, 1991). Distant answers say more about the space. If there are hints, the second point is
+ * instead the candidate with the best hint. The answer for the second point then tells whether hints are worth
+ * following. The second point is not the point with the best hint of all. If the hints are wrong, that point may be the
+ * slowest. */
 static kiln_status propose_farthest(kiln__search *s, surrogate *f, bool *found, kiln_error **error)
 {
     const kiln__points *points = s->points;
@@ -381,7 +393,7 @@ static kiln_status propose_farthest(kiln__search *s, surrogate *f, bool *found, 
         uint64_t number = kiln__shuffled(&s->shuffle, points->count - 1 - f->looked++ % points->count);
         KILN__TRY(points->at(points->user, number, s->next, error));
         double far = score_distance(s, s->next), worth = expected ? -kiln__prior_level(s, s->next) : far;
-        if (far <= 0 || (*found && worth <= most)) /* a distance of 0: it was proposed */
+        if (far <= 0 || (*found && worth <= most)) /* a distance of 0 means that the point was already proposed */
             continue;
         most = worth;
         best = number;
@@ -390,9 +402,9 @@ static kiln_status propose_farthest(kiln__search *s, surrogate *f, bool *found, 
     return *found ? points->at(points->user, best, s->next, error) : KILN_OK;
 }
 
-/* Proposes the points of the design, before there are enough answers to learn from: at most FIRST_FAR points until one
- * has succeeded, then at most 2 * FIRST. Beyond that, and where points have no numbers, *found is false, and the caller
- * draws a random point. */
+/* Proposes the points of the design, before there are enough answers to learn from. The design has at most FIRST_FAR
+ * points until a configuration has run, and then at most 2 * FIRST. After these points, *found is false, and the caller
+ * draws a random point. If points have no numbers, *found is always false. */
 static kiln_status propose_first(kiln__search *s, surrogate *f, bool *found, kiln_error **error)
 {
     *found = propose_hint(s);
@@ -402,8 +414,8 @@ static kiln_status propose_first(kiln__search *s, surrogate *f, bool *found, kil
     return propose_farthest(s, f, found, error);
 }
 
-/* Adds at most NEAR_SOME random neighbours on one axis. The distance is below a random power of two, so that near and
- * far neighbours are equally likely. */
+/* Adds at most NEAR_SOME random neighbours of a point on one axis. The distance of a neighbour is below a random power
+ * of two, so that near and far neighbours are equally likely. */
 static kiln_status add_some_neighbours(kiln__search *s, kiln__batch *b, const uint32_t *point, size_t axis,
                                        uint32_t values, kiln_error **error)
 {
@@ -414,7 +426,7 @@ static kiln_status add_some_neighbours(kiln__search *s, kiln__batch *b, const ui
         uint64_t reach = (uint64_t)1 << kiln__random_below(&s->random, bits);
         uint32_t far = 1 + (uint32_t)kiln__random_below(&s->random, reach);
         uint32_t value = i & 1 ? point[1 + axis] + far : point[1 + axis] - far;
-        if (value >= values) /* values below 0 wrap around and are out of range too */
+        if (value >= values) /* a value below 0 wraps around, and is then out of range too */
             continue;
         if (!reserve_candidates(s, b, b->count + 1))
             return kiln__fail_memory(error);
@@ -431,7 +443,7 @@ static kiln_status add_some_neighbours(kiln__search *s, kiln__batch *b, const ui
 }
 
 /* Fills a batch with the neighbours of its centre. If an axis has more than NEAR_MOST values, the batch gets random
- * neighbours on every axis, otherwise all neighbours. */
+ * neighbours on every axis. Otherwise it gets all neighbours. */
 static kiln_status fill_neighbours(kiln__search *s, kiln__batch *b, kiln_error **error)
 {
     const uint32_t *point = kiln__search_point(s, b->around);
@@ -454,9 +466,9 @@ static kiln_status fill_neighbours(kiln__search *s, kiln__batch *b, kiln_error *
     return status;
 }
 
-/* Keeps one batch of neighbours for each of the best configurations. Random candidates of a large space hardly ever
- * contain them. A batch stays while its centre is among the best. One of the batches that hold only some neighbours is
- * drawn again at each proposal. */
+/* Keeps one batch of neighbours for each of the best configurations. The random candidates of a large space hardly ever
+ * contain these neighbours. A batch stays while its centre is among the best configurations. At each proposal, one of
+ * the batches that have only some neighbours is filled again. */
 static kiln_status refresh_neighbours(kiln__search *s, surrogate *f, kiln_error **error)
 {
     bool kept[KILN__TOP] = {false};
@@ -482,8 +494,8 @@ static kiln_status refresh_neighbours(kiln__search *s, surrogate *f, kiln_error 
 
 /* ---- choosing ---- */
 
-/* Computes the acquisition of the forest: the trees' mean minus boldness times their standard deviation. If it is below
- * *worth, stores it there and returns true. */
+/* Computes the acquisition function of the forest, which is the mean of the trees minus boldness times their standard
+ * deviation. If the result is below *worth, stores it there and returns true. */
 static bool improve_bound(const float *means, float boldness, float *worth)
 {
     float sums[4] = {0}, squares[4] = {0};
@@ -497,13 +509,13 @@ static bool improve_bound(const float *means, float boldness, float *worth)
     float square = (squares[0] + squares[1] + (squares[2] + squares[3])) * (1.0f / TREES);
     float variance = square - mean * mean;
     float bold = (variance > 0 ? variance : 0) * boldness * boldness, above = means[0] + mean - *worth;
-    if (above >= 0 && above * above >= bold) /* the root is computed only if it matters */
+    if (above >= 0 && above * above >= bold) /* computes the square root only if it changes the result */
         return false;
     *worth = means[0] + mean - sqrtf(bold);
     return true;
 }
 
-/* Updates the predictions of all candidates. Only trees that grew since a candidate's last prediction are asked. */
+/* Updates the predictions of all candidates. Asks only the trees that grew since the last prediction of a candidate. */
 static void update_predictions(const kiln__search *s, const surrogate *f, kiln__batch *b)
 {
     enum { ABREAST = 8 };
@@ -528,7 +540,8 @@ static void update_predictions(const kiln__search *s, const surrogate *f, kiln__
     }
 }
 
-/* Returns the unknown candidate with the least acquisition of the forest, or NULL. */
+/* Returns the unknown candidate with the least acquisition function of the forest. Returns NULL if no candidate is
+ * unknown. */
 static const uint32_t *choose_by_forest(const kiln__search *s, const surrogate *f, kiln__batch *const *batches,
                                         size_t count, float boldness)
 {
@@ -552,8 +565,9 @@ static const uint32_t *choose_by_forest(const kiln__search *s, const surrogate *
     }
 }
 
-/* Returns the untried neighbour of the best configuration that the trees predict to be the fastest, or NULL if all were
- * tried. In a search that is stuck this makes sure that the best is at least a local optimum. */
+/* Returns the untried neighbour of the best configuration that the trees predict to be the fastest. Returns NULL if all
+ * neighbours were tried. In a search that is stuck, trying all these neighbours makes sure that the best configuration
+ * is at least a local optimum. */
 static const uint32_t *choose_beside_best(const kiln__search *s, surrogate *f)
 {
     for (size_t i = 0; i < KILN__TOP; i++)
@@ -564,7 +578,8 @@ static const uint32_t *choose_beside_best(const kiln__search *s, surrogate *f)
     return NULL;
 }
 
-/* Chooses the next point. The states in the head comment decide the model; both models score the same candidates. */
+/* Chooses the next point. The states in the comment at the head of this file decide which model proposes. Both models
+ * score the same candidates. */
 static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error)
 {
     surrogate *f = state;
@@ -613,8 +628,8 @@ static bool are_neighbours(const kiln__search *s, uint32_t one, uint32_t other)
 }
 
 /* Inserts an entry into the list of the best entries. At most NEAR_TOP entries of the list may be neighbours of better
- * entries, so that not all lie around one local optimum. The insertion may therefore remove entries that have become
- * neighbours of a better entry. */
+ * entries, so that not all entries lie around one local optimum. The insertion may therefore remove other entries that
+ * have become neighbours of a better entry. */
 static void insert_top(const kiln__search *s, surrogate *f, uint32_t entry)
 {
     uint32_t ordered[KILN__TOP + 1];
@@ -636,8 +651,8 @@ static void insert_top(const kiln__search *s, surrogate *f, uint32_t entry)
     }
 }
 
-/* Counts an answer in `failures`: finds the nearest answer among the last NEAREST_OF proposed points, and notes whether
- * it failed. */
+/* Counts an answer in `failures`. Finds the nearest answer among the last NEAREST_OF proposed points, and counts the
+ * answer by whether that nearest answer failed. */
 static void count_failure(const kiln__search *s, failures *f, size_t entry)
 {
     const uint32_t *point = kiln__search_point(s, entry);

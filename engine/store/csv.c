@@ -1,10 +1,11 @@
-/* csv.c - samples as comma-separated values with a heading, and with quotes where they are needed (RFC 4180).
+/* csv.c - writes and reads samples as comma-separated values with a heading, and with quotes where they are needed (RFC
+ * 4180).
  *
- * A spreadsheet treats a cell that begins with = + - @ or white space as a formula, quoted or not, and a formula may
- * run programs. Names and messages come from specs, which are untrusted. So such a text gets a leading apostrophe,
- * which means "text" to a spreadsheet. A text that begins with apostrophes and then such a character gets one more
- * apostrophe. Import removes one apostrophe from both kinds of text. A text that is a number, such as -5, gets no
- * apostrophe. */
+ * A spreadsheet treats a cell as a formula if it begins with = + - @ or white space, even if the cell is quoted. A
+ * formula may run programs. Names and messages come from specs, which are untrusted. So the export puts an apostrophe
+ * before such a text. To a spreadsheet a leading apostrophe means "text". A text that begins with apostrophes and then
+ * one of these characters gets one more apostrophe. The import removes one apostrophe from both kinds of text. A text
+ * that is a number, such as -5, stays without an apostrophe. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 
 #define NAME(kind, name, unit, text) #name,
 static const char *const columns[] = {KILN__STORE_COLUMNS(NAME) "times"};
-/* Number of columns before `times` in a file of each version; [0] is not used. */
+/* For each version, the number of columns before `times` in a file. Element [0] is not used. */
 #define LENGTH(...) (sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 static const size_t columns_of[] = {
     0,
@@ -86,8 +87,8 @@ static void put_row(kiln__text *out, const kiln__store_row *row)
     kiln__text_puts(out, "\n");
 }
 
-/* Writes the heading, then one line for each row of a statement, in pieces: a large store is never completely in
- * memory. */
+/* Writes the heading, and then one line for each row of a statement. Writes in pieces, because a large store need not
+ * fit in memory. */
 static kiln_status write_rows(kiln_store *store, sqlite3_stmt *statement, kiln__output *out, uint64_t *written,
                               kiln_error **error)
 {
@@ -151,10 +152,10 @@ kiln_status kiln__csv_export(kiln_store *store, const kiln_store_filter *filter,
 typedef struct reader {
     kiln_store *store;
     const char *path;
-    char *at;          /* position in the text; fields are split in place */
-    unsigned line;     /* line number of `at` */
-    int version;       /* version of the columns */
-    kiln__arena arena; /* memory of one row */
+    char *at;          /* the position in the text; fields are split in place */
+    unsigned line;     /* the number of the line that has `at` */
+    int version;       /* the version of the columns */
+    kiln__arena arena; /* the memory of one row */
 } reader;
 
 static kiln_status fail_line(reader *r, unsigned line, kiln_error **error, const char *what, const char *value)
@@ -163,8 +164,8 @@ static kiln_status fail_line(reader *r, unsigned line, kiln_error **error, const
                       value ? " '" : "", value ? value : "", value ? "'" : "");
 }
 
-/* Splits off the next field. *last becomes true if the field ends its line. Returns NULL if a quote is not closed, or
- * if more text follows the closing quote. */
+/* Splits the next field off the text. *last becomes true if the field is the last one of its line. Returns NULL if a
+ * quote is not closed, or if more text follows the closing quote. */
 static char *next_field(reader *r, bool *last)
 {
     char *from = r->at, *to = from, *at = from;
@@ -194,7 +195,7 @@ static char *next_field(reader *r, bool *last)
     return from;
 }
 
-/* Removes the apostrophe that put_text() added. */
+/* Returns the text of a field without the apostrophe that put_text() added. */
 static const char *read_text(const char *field)
 {
     const size_t apostrophes = strspn(field, "'");
@@ -235,13 +236,13 @@ static bool read_times(reader *r, char *text, kiln__store_row *row)
     return times != NULL;
 }
 
-/* Reads one row with the columns of the file's version. Columns of later versions are 0 or "". */
+/* Reads one row with the columns of the file's version. The columns of later versions get 0 or "". */
 static kiln_status read_row(reader *r, kiln__store_row *row, kiln_error **error)
 {
     unsigned line = r->line;
     bool last = false;
     char *field;
-/* Reads the next field and converts it; returns from the function on a failure. */
+/* Reads the next field and converts it. If this fails, returns from the function that uses the macro. */
 #define FIELD(name, convert, what)                                                                                     \
     field = last ? NULL : next_field(r, &last);                                                                        \
     if (!field)                                                                                                        \

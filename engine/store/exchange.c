@@ -1,9 +1,10 @@
-/* exchange.c - export and import of samples: detects the format, and imports a file completely or not at all. */
+/* exchange.c - exports and imports samples. Detects the format of a file, and imports a file completely or not at
+ * all. */
 #include <string.h>
 
 #include "store_internal.h"
 
-#define LIMIT ((size_t)4 << 30) /* largest number of bytes of an imported file */
+#define LIMIT ((size_t)4 << 30) /* the largest number of bytes that an imported file may have */
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -29,7 +30,7 @@ kiln_status kiln_store_export(kiln_store *store, const kiln_store_filter *given,
     return status;
 }
 
-/* Returns whether a file is JSON, gzipped or not. A CSV heading begins with a letter. */
+/* Returns whether a file is JSON. The file may be packed with gzip. The heading of a CSV file begins with a letter. */
 static bool is_json(const char *data, size_t length)
 {
     size_t at = 0;

@@ -1,5 +1,5 @@
-/* files.c - specs in different files may have the same name. This file decides which samples of a name belong to the
- * spec of one file. FILES.md has the rules. */
+/* files.c - distinguishes specs that have the same name but are in different files. The functions decide which samples
+ * of a name belong to the spec in one file. The page FILES.md has the rules. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +17,8 @@ bool kiln__files_have(const char *files, const char *path)
     return false;
 }
 
-/* Returns the first file of the list that exists, because a sample belongs to another spec only if the file of that
- * spec still exists. Returns NULL if no file exists: the spec was moved or removed, or the sample was made on another
+/* Returns the first file of the list that exists. A sample belongs to another spec only if the file of that spec still
+ * exists. Returns NULL if no file of the list exists: the spec was moved or removed, or the sample was made on another
  * machine. Also returns NULL if memory runs out. */
 static const char *find_present(kiln__arena *arena, const char *files)
 {
@@ -32,16 +32,17 @@ static const char *find_present(kiln__arena *arena, const char *files)
     return NULL;
 }
 
-typedef struct looking { /* a search over the lists of files of one spec name */
+typedef struct looking { /* the state of a search over the lists of files of one spec name */
     kiln__files *apart;
     const char *asked;    /* the canonical path of the file whose samples are wanted */
-    bool any;             /* true if there are samples of this file, or samples that belong to no other file */
-    const char **present; /* one existing file of each list in `apart` */
+    bool any;             /* true if some samples belong to this file, or belong to no other file */
+    const char **present; /* for each list in `apart`, one file that exists */
     size_t room, present_room;
 } looking;
 
-/* Looks at one list of files of the spec's name. If the list has the asked file, or none of its files exists, sets
- * l->any. Otherwise another spec has these samples, and the list goes into `apart`. Returns false if memory runs out.
+/* Examines one list of files of the spec's name. If the list has the file `asked`, or if none of its files exists, sets
+ * l->any. Otherwise the samples with this list belong to another spec, and the list is added to `apart`. Returns false
+ * if memory runs out.
  */
 static bool check_list(kiln_store *store, looking *l, const char *files)
 {
@@ -66,22 +67,22 @@ static int check_lists(kiln_store *store, looking *l, const char *spec)
 {
     sqlite3_stmt *statement = NULL;
     kiln__scan_begin(store);
-    /* the sign keeps SQLite from the index, in whose order the ids do not rise */
+    /* the sign keeps SQLite from using the index, because the ids do not rise in the order of the index */
     int code = sqlite3_prepare_v2(store->db,
                                   "SELECT DISTINCT path FROM sample WHERE kiln_rises(id) AND +spec = ?1 ORDER BY path",
                                   -1, &statement, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_bind_text(statement, 1, spec, -1, SQLITE_STATIC);
     while (code == SQLITE_OK && (code = kiln__scan_step(store, statement)) == SQLITE_ROW) {
-        const char *files = (const char *)sqlite3_column_text(statement, 0); /* NULL means that reading the row will
-                                                                              * report it */
+        /* NULL means a damaged value, which reading the row will report */
+        const char *files = (const char *)sqlite3_column_text(statement, 0);
         code = check_list(store, l, files ? files : "") ? SQLITE_OK : SQLITE_NOMEM;
     }
     sqlite3_finalize(statement);
     return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-/* Writes the different existing files, separated by commas. Returns their number. */
+/* Writes the different files that exist, separated by commas. Returns their number. */
 static size_t name_present(const looking *l, kiln__text *out)
 {
     size_t different = 0;
@@ -94,8 +95,8 @@ static size_t name_present(const looking *l, kiln__text *out)
     return different;
 }
 
-/* Handles the case that no sample belongs to the asked file. If the samples belong to one other file, that file's
- * samples are used. If the samples belong to several files, none are used, and a warning names the files. */
+/* Handles the case that no sample belongs to the file `asked`. If all samples belong to one other file, the samples of
+ * that file are used. If the samples belong to several files, no samples are used, and a warning names the files. */
 static void choose_other(kiln_store *store, looking *l, const char *spec)
 {
     kiln__text names = {.mem = store->mem};
@@ -148,7 +149,7 @@ void kiln__store_adopt(kiln_store *store, const kiln__store_row *row, const char
         return;
     sqlite3_stmt *statement = NULL;
     pthread_mutex_lock(&store->lock);
-    store->hurry = true; /* do not wait long for a lock, because this update can be omitted */
+    store->hurry = true; /* waits only a short time for a lock, because this update may be left out */
     kiln__scan_begin(store);
     if (store->db && sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) == SQLITE_OK &&
         sqlite3_bind_text(statement, 1, row->key, -1, SQLITE_STATIC) == SQLITE_OK &&

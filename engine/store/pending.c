@@ -1,29 +1,30 @@
-/* pending.c - pending samples: samples that cannot be added because another process holds the store's lock. They are
- * written at once into a separate store in the same folder (STORE.pending-TIME-PID), which only this process has open.
- * This pending file serves as a write-ahead log of the store.
+/* pending.c - keeps pending samples, which cannot be added because another process holds the store's lock. Pending
+ * samples are written at once into a separate store in the same folder (STORE.pending-TIME-PID), which only this
+ * process has open. This pending file serves as a write-ahead log of the store.
  *
- * States:
- * - no pending file (`pending` is NULL). A write that finds the database locked makes the file -> pending.
- * - pending: new samples go into the file. When the database is free, one transaction adds all of them, and the file is
- *   removed -> no pending file.
+ * The store has two states, with these transitions:
  *
- * * If the process ends while samples are pending, the file stays. The next process that opens the store for writing
- * adds them. Adding a sample twice changes nothing, because keys are unique. All functions run under the store's lock.
- */
+ * - no pending file: `pending` is NULL. A write that finds the database locked makes the file -> pending.
+ * - pending: New samples go into the file. When the database is free, one transaction adds all of them to the store,
+ *   and the file is removed -> no pending file.
+ *
+ * If the process ends while samples are pending, the pending file stays. The next process that opens the store for
+ * writing adds the samples of this file. Adding a sample twice changes nothing, because the keys of samples are unique.
+ * All functions of this file run under the store's lock. */
 #include <dirent.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "store_internal.h"
 
-/* Closes the pending file, and removes it if all its samples are in the store. */
+/* Closes the pending file. Removes it if all its samples are in the store. */
 static void close_pending(kiln_store *store, bool remove_it)
 {
     kiln_store *pending = store->pending;
     char *path = pending->path;
     store->pending = NULL;
     pending->path = NULL;
-    if (remove_it) /* the file is removed while it is locked, so that no other process begins to read it */
+    if (remove_it) /* removes the file while it is locked, so that no other process begins to read the file */
         unlink(path);
     kiln_store_close(pending);
     for (int i = 0; remove_it && i < 2; i++) {
@@ -36,7 +37,8 @@ static void close_pending(kiln_store *store, bool remove_it)
     kiln__free(store->mem, path);
 }
 
-/* Adds all pending samples. *read is the result of reading the pending file; SQLITE_DONE means that all were read. */
+/* Adds all pending samples to the store. *read gets the result of reading the pending file. SQLITE_DONE means that all
+ * samples were read. */
 static int add_pending_rows(kiln_store *store, uint64_t *count, int *read)
 {
     sqlite3_stmt *statement = NULL;
@@ -47,7 +49,7 @@ static int add_pending_rows(kiln_store *store, uint64_t *count, int *read)
                                &statement, NULL);
     while (code == SQLITE_DONE && statement && (*read = kiln__scan_step(store->pending, statement)) == SQLITE_ROW) {
         kiln__store_row row;
-        /* A row that this library would not write is skipped, so that it does not block the other rows. */
+        /* Skips a row that this library would not write, so that it does not block the other rows. */
         bool fit = kiln__store_read_row(statement, &row) == NULL;
         code = fit ? kiln__store_insert(store, &row, NULL) : SQLITE_DONE;
         *count += fit && code == SQLITE_DONE;
@@ -73,9 +75,9 @@ static int add_in_transaction(kiln_store *store, uint64_t *count, int *read)
     return code;
 }
 
-/* Handles a pending file whose rows could not all be read. Its readable part is in the store. A damaged file is
- * renamed, and kept. If a second check finds the file intact, the function reads all rows again. Returns SQLite's code.
- * Unless the code is SQLITE_OK, the caller keeps the file. */
+/* Handles a pending file if some of its rows could not be read. The readable part of the file is already in the store.
+ * A damaged pending file is renamed and kept. If a second check finds the file intact, the function reads all rows
+ * again. Returns SQLite's code. If the returned code is not SQLITE_OK, the caller keeps the file. */
 static int read_again(kiln_store *store, uint64_t *count, int read)
 {
     kiln_store *pending = store->pending;
@@ -118,8 +120,8 @@ uint64_t kiln__pending_count(const kiln_store *store)
 
 /* ---- the pending file of this process ---- */
 
-/* Opens the pending file of this process. Another process that collects pending files may find the file before it is
- * locked, and remove it. Then this function tries another name, at most three names in all. */
+/* Opens the pending file of this process. Another process that collects pending files may find the new file before it
+ * is locked, and remove it. Then this function tries another name. It tries at most three names. */
 static kiln_status open_pending(kiln_store *store, kiln_error **error)
 {
     kiln_status status = KILN_ERROR_TIMEOUT;
@@ -186,7 +188,7 @@ kiln_status kiln__store_settle(kiln_store *store, bool wait, kiln_error **error)
                        store->patience / 1e3, store->path, (unsigned long long)kiln__pending_count(store),
                        store->pending->path);
         store->hurry = !wait;
-        store->told = true; /* the wait is reported too */
+        store->told = true; /* this function reports the pending samples, so nothing else needs to */
         kiln__pending_settle(store);
         if (store->pending)
             status = report_pending(store, error);
@@ -236,7 +238,7 @@ static kiln_status take_pending_file(kiln_store *store, const char *path, kiln_e
             close_pending(store, false);
         }
     }
-    bool lives = status == KILN_ERROR_TIMEOUT; /* the process that writes to this pending file is still running */
+    bool lives = status == KILN_ERROR_TIMEOUT; /* the process that writes to this pending file still runs */
     if (why && !lives && status != KILN_ERROR_MEMORY)
         kiln__logf(&store->log, KILN_LOG_WARNING, "cannot add the samples in %s: %s", path, kiln_error_message(why));
     kiln_error_free(why);

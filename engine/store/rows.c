@@ -1,12 +1,12 @@
-/* rows.c - writing, finding, listing and removing samples. Every value that is read from the file is checked for its
- * type. */
+/* rows.c - writes, finds, lists and removes samples. The functions check the type of every value that they read from
+ * the file. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "store_internal.h"
 
-/* ---- a row and a statement ---- */
+/* ---- binding and reading a row ---- */
 
 static int bind_row(sqlite3_stmt *statement, const kiln__store_row *row)
 {
@@ -24,7 +24,7 @@ static int bind_row(sqlite3_stmt *statement, const kiln__store_row *row)
 #undef TEXT
 #undef WHOLE
 #undef REAL
-    if (code == SQLITE_OK) /* a NULL pointer would become NULL in SQL */
+    if (code == SQLITE_OK) /* SQLite would store a NULL pointer as NULL */
         code = sqlite3_bind_blob64(statement, ++at, row->time_count ? (const void *)row->times : "",
                                    row->time_count * sizeof *row->times, SQLITE_STATIC);
     return code;
@@ -40,7 +40,7 @@ const char *kiln__store_read_row(sqlite3_stmt *statement, kiln__store_row *row)
 {
     const char *bad = NULL;
     int at = 0;
-/* NaN is stored as NULL. The type is read first, because reading the value may change it. */
+/* NaN is stored as NULL. The type of a value is read first, because reading the value may change the type. */
 #define TEXT(name)                                                                                                     \
     bad = sqlite3_column_type(statement, at) != SQLITE_TEXT ? #name : bad;                                             \
     row->name = text_column(statement, at++);
@@ -57,7 +57,8 @@ const char *kiln__store_read_row(sqlite3_stmt *statement, kiln__store_row *row)
 #undef WHOLE
 #undef REAL
     bool blob = sqlite3_column_type(statement, at) == SQLITE_BLOB;
-    row->times = blob ? sqlite3_column_blob(statement, at) : NULL; /* SQLite aligns blobs for any type */
+    /* SQLite aligns blobs so that they can hold any type */
+    row->times = blob ? sqlite3_column_blob(statement, at) : NULL;
     row->time_count = row->times ? (size_t)sqlite3_column_bytes(statement, at) / sizeof *row->times : 0;
     if (!blob || (row->times && (size_t)sqlite3_column_bytes(statement, at) % sizeof *row->times != 0))
         bad = "times";
@@ -93,7 +94,7 @@ static kiln_status check_writable(kiln_store *store, kiln_error **error)
     return kiln__store_reach(store, error);
 }
 
-/* Inserts the row, into a new database if the database is damaged. Returns SQLite's code. */
+/* Inserts the row. If the database is damaged, inserts the row into a new database. Returns SQLite's code. */
 static int insert_or_replace(kiln_store *store, const kiln__store_row *row, bool *taken, kiln_status *status,
                              kiln_error **error)
 {
@@ -128,7 +129,7 @@ const char *kiln__store_row_unfit(kiln__arena *arena, const kiln__store_row *row
     kiln__settings settings;
     if (strlen(row->key) != 32 || row->key[strspn(row->key, "0123456789abcdef")])
         return "the key must be 32 hexadecimal digits:";
-    if (row->status < 0 || row->status > INT_MAX) /* reading would leave out a sample with such a status */
+    if (row->status < 0 || row->status > INT_MAX) /* the reader would leave out a sample with such a status */
         return "the status is out of range, key:";
     if (!kiln__settings_read(arena, row->params, &settings) || !kiln__settings_read(arena, row->sizes, &settings) ||
         !kiln__settings_read(arena, row->features, &settings))
@@ -138,7 +139,7 @@ const char *kiln__store_row_unfit(kiln__arena *arena, const kiln__store_row *row
 
 /* ---- finding ---- */
 
-/* Copies a row and everything that it points to. */
+/* Copies a row and everything to which it points. */
 static bool copy_row(kiln__arena *arena, const kiln__store_row *from, kiln__store_row *row)
 {
     *row = *from;
@@ -156,7 +157,7 @@ static bool copy_row(kiln__arena *arena, const kiln__store_row *from, kiln__stor
     return !arena->failed;
 }
 
-/* Looks up one key. *bad is the column that makes the row unusable. */
+/* Looks up the row of one key. *bad gets the column that makes the row unusable. */
 static int find_row(kiln_store *store, const char *key, kiln__arena *arena, kiln__store_row *row, bool *found,
                     const char **bad)
 {
@@ -184,7 +185,7 @@ kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *ar
     kiln_status status = store->read_only ? KILN_OK : kiln__store_reach(store, error);
     if (status == KILN_OK && store->pending &&
         kiln__store_find(store->pending, key, arena, row, found, NULL) != KILN_OK)
-        *found = false; /* the pending file cannot be read: adding it will report that */
+        *found = false; /* the pending file cannot be read; adding its samples to the store will report that */
     int code = status == KILN_OK && !*found ? find_row(store, key, arena, row, found, &bad) : SQLITE_DONE;
     if (kiln__store_is_damage(code) && !store->read_only) {
         status = kiln__store_replace(store, sqlite3_errstr(code), error);
@@ -192,7 +193,7 @@ kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *ar
     } else if (code != SQLITE_DONE) {
         status = kiln__store_fail(store, code, "looking for a sample", error);
     } else if (bad) {
-        /* the sweep makes the sample again, and the new row replaces this row */
+        /* the sweep makes the sample again, and its new row replaces this row */
         kiln__store_leave_out(store, row, bad);
         *found = false;
     }
@@ -200,9 +201,9 @@ kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *ar
     return status;
 }
 
-/* ---- several samples ---- */
+/* ---- queries for several samples ---- */
 
-/* Binds a text such as " N=512 ", which the sizes of a row must contain. */
+/* Binds a text such as " N=512 ", which the text of a row's sizes must contain. */
 static int bind_size(kiln_store *store, sqlite3_stmt *statement, int at, const kiln_setting *size)
 {
     kiln__text text = {.mem = store->mem};
@@ -214,9 +215,9 @@ static int bind_size(kiln_store *store, sqlite3_stmt *statement, int at, const k
     return code;
 }
 
-/* Adds pending samples first, then builds the WHERE clause. The parameters 1 to 5 of the clause are the fixed filters.
- * After them there is one parameter for each size, and one for each excluded list of files. A `head` that begins with D
- * is a DELETE, which never takes the samples of another spec. */
+/* Adds the pending samples first, and then builds the WHERE clause. The parameters 1 to 5 of the clause are the filters
+ * that every query has. After these parameters there is one parameter for each size, and one for each excluded list of
+ * files. If `head` begins with D, it is a DELETE, which never removes the samples of another spec. */
 kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_store_filter *filter, const char *tail,
                               sqlite3_stmt **statement, kiln_error **error)
 {
@@ -327,16 +328,17 @@ void kiln__store_row_set_result(kiln__store_row *row, const kiln_result *result)
 #undef REAL
 }
 
-/* A record as kiln_store_list() passes it, with the part that the public type does not have. */
+/* A record in the form in which kiln_store_list() passes it, with members that the public type does not have. */
 typedef struct listed {
-    kiln_record record; /* the first member, so a pointer to the record can be cast to a pointer to this struct */
+    /* must be the first member, so that a pointer to the record can be cast to a pointer to this struct */
+    kiln_record record;
     int64_t taken;
 } listed;
 
 int64_t kiln__store_record_taken(const kiln_record *record) { return ((const listed *)(const void *)record)->taken; }
 
-/* Converts a row to a kiln_record and passes it to the caller. A row whose settings cannot be parsed is left out with a
- * warning. */
+/* Converts a row to a kiln_record, and passes it to the caller. If the settings of a row cannot be parsed, leaves the
+ * row out with a warning. */
 static kiln_status show_row(kiln_store *store, const kiln__store_row *row, kiln_record_fn each, void *user,
                             bool *enough, kiln_error **error)
 {
@@ -378,7 +380,7 @@ static kiln_status show_row(kiln_store *store, const kiln__store_row *row, kiln_
     return status;
 }
 
-/* Steps through the rows in the order in which they were added. */
+/* Passes the rows to the caller in the order in which they were added. */
 kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *given, kiln_record_fn each, void *user,
                             kiln_error **error)
 {

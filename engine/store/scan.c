@@ -1,20 +1,21 @@
-/* scan.c - limits for reading a database that somebody else may have made.
+/* scan.c - limits the work of reading a database that somebody else may have made.
  *
- * SQLite does not notice if pages of a table refer to the same page many times. A file of some kilobytes may then have
- * more rows than any computer can read. Values of many rows may also share their pages. Three limits hold for each
- * statement:
+ * SQLite does not notice if the pages of a table refer to the same page many times. A file of a few kilobytes may then
+ * have more rows than any computer can read. The values of many rows may also share their pages. So each statement has
+ * three limits:
  *
- * - The ids of the rows must rise. The SQL function kiln_rises(id) tests this, so a page that is read twice causes an
- *   error. The function stands first in a WHERE clause, so SQLite calls it for every row of a scan.
- * - All values that are read may together have at most as many bytes as the file (kiln__scan_step).
+ * - The ids of the rows must rise. The SQL function kiln_rises(id) tests this, so reading a page twice causes an error.
+ *   The function stands first in a WHERE clause, so SQLite calls it for every row of a scan.
+ * - All values that a statement reads may together have at most as many bytes as the file (kiln__scan_step).
  * - The steps of SQLite's machine have a limit in proportion to the file, also while SQLite reads the schema. */
 #include <sys/stat.h>
 
 #include "store_internal.h"
 
-/* A row has a header of one byte for each column, so it takes more bytes in the file than it needs steps. */
+/* A row has a header with one byte for each column. So a row takes more bytes in the file than SQLite needs steps for
+ * it. */
 enum { STEPS_LEAST = 1 << 26, STEPS_OF_BYTE = 16, STEPS_BETWEEN = 1 << 16 };
-/* a text in UTF-16 may become longer in UTF-8 */
+/* a text that is stored in UTF-16 may become longer in UTF-8 */
 enum { BYTES_LEAST = 1 << 20, TIMES_LONGER = 2 };
 
 static uint64_t measure_file(const kiln_store *store)
@@ -33,7 +34,8 @@ static uint64_t measure_file(const kiln_store *store)
 
 void kiln__scan_begin(kiln_store *store) { store->scan = (kiln__scan){0}; }
 
-/* Returns the size of the file + 1. A statement asks the system for it once, and only if it is needed. */
+/* Returns the size of the file, plus 1. A statement asks the system for the size only if it needs the size, and only
+ * once. */
 static uint64_t get_size(kiln_store *store)
 {
     if (!store->scan.size)

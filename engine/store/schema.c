@@ -1,4 +1,5 @@
-/* schema.c - the tables of a store, and the check that a file has exactly these tables. The file is untrusted input. */
+/* schema.c - creates the tables of a store, and checks that a file has exactly these tables. The file is untrusted,
+ * because somebody else may have made it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,12 +7,12 @@
 
 #define KEY_INDEX "CREATE UNIQUE INDEX sample_key ON sample (key)"
 #define SPEC_INDEX "CREATE INDEX sample_spec ON sample (spec, variant)"
-#define MOST_BYTES (64 << 20) /* limit in bytes for one value: eight million repetitions */
+#define MOST_BYTES (64 << 20) /* the limit in bytes for one value, which is enough for eight million repetitions */
 
 #define TEXT(name) #name " TEXT NOT NULL,"
 #define WHOLE(name) #name " INTEGER NOT NULL,"
 #define REAL(name) #name " REAL,"
-// clang-format off: texts and macros that make texts
+// clang-format off, because the lines mix texts and macros that make texts
 static const char schema[] = "CREATE TABLE sample (id INTEGER PRIMARY KEY," KILN__STORE_COLUMNS(
     KILN__COLUMN) "times BLOB NOT NULL);" KEY_INDEX ";" SPEC_INDEX ";";
 // clang-format on
@@ -19,7 +20,7 @@ static const char schema[] = "CREATE TABLE sample (id INTEGER PRIMARY KEY," KILN
 #undef WHOLE
 #undef REAL
 
-/* A column of the table, with its type. */
+/* A column of the table, with its name and type. */
 typedef struct column {
     const char *name, *type;
 } column;
@@ -27,7 +28,7 @@ typedef struct column {
 #define WHOLE(name) {#name, "INTEGER"},
 #define REAL(name) {#name, "REAL"},
 static const column columns[] = {{"id", "INTEGER"}, {"times", "BLOB"}, KILN__STORE_COLUMNS(KILN__COLUMN)};
-/* Number of columns of a store of each version; [0] is not used. */
+/* For each version, the number of columns in a store. Element [0] is not used. */
 static const size_t columns_of[] = {
     0,
     sizeof((const column[]){KILN__STORE_COLUMNS_1(KILN__COLUMN)}) / sizeof(column) + 2,
@@ -71,7 +72,7 @@ _Static_assert(KILN__COUNT(columns_of) == KILN__STORE_VERSION + 1, "each version
 
 /* ---- creating the tables ---- */
 
-/* Creates the tables of a new database. If another process has created them meanwhile, does nothing. */
+/* Creates the tables of a new database. If another process has created the tables meanwhile, does nothing. */
 int kiln__schema_make(kiln_store *store)
 {
     int64_t objects = 0;
@@ -91,8 +92,8 @@ int kiln__schema_make(kiln_store *store)
     return code;
 }
 
-/* Configures the connection so that nothing in the file is executed: no trigger, no view, no function in the schema, no
- * CHECK. */
+/* Configures the connection so that SQLite executes nothing in the file: no trigger, no view, no function in the
+ * schema, no CHECK. */
 int kiln__schema_harden(kiln_store *store)
 {
     static const struct {
@@ -130,8 +131,8 @@ static const char *read_text(sqlite3_stmt *statement, int at)
     return text ? text : "";
 }
 
-/* Checks the tables and indexes. The database may have only the objects of `schema` above, and SQLite's internal
- * objects. */
+/* Checks the tables and indexes of the database. The database may have only the objects in `schema` above, and SQLite's
+ * internal objects. */
 static kiln_status check_objects(kiln_store *store, int *code, kiln_error **error)
 {
     static const struct {
@@ -227,8 +228,8 @@ static kiln_status check_identity(kiln_store *store, int64_t application, int64_
     return KILN_OK;
 }
 
-/* Checks identity, objects and columns in one transaction, because another process may upgrade the store at the same
- * time. */
+/* Checks the identity, the objects and the columns of the database in one transaction, because another process may
+ * upgrade the store at the same time. */
 kiln_status kiln__schema_check(kiln_store *store, int64_t *version, int *code, kiln_error **error)
 {
     int64_t application = 0;

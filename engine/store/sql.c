@@ -1,7 +1,8 @@
-/* sql.c - statements of SQLite, and messages about their failures. */
+/* sql.c - runs statements of SQLite, and makes messages about their failures. */
 #include "store_internal.h"
 
-#define HURRY_MS 20 /* how long a sweep waits for another process after it has once waited in vain for the full time */
+/* the time that a sweep waits for another process, after it has once waited in vain for the full time */
+#define HURRY_MS 20
 
 unsigned kiln__store_patience(const kiln_store *store)
 {
@@ -17,7 +18,8 @@ bool kiln__store_is_damage(int code)
     return (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB || (code & 0xff) == SQLITE_INTERRUPT;
 }
 
-/* Maps SQLite's codes to statuses. Each message names the path, the operation, and the remedy if a remedy is known. */
+/* Makes the error for a code of SQLite, with the status that corresponds to the code. Each message names the path, the
+ * operation, and the remedy if there is a known remedy. */
 kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kiln_error **error)
 {
     const kiln_allocator *mem = store->mem;
@@ -54,7 +56,7 @@ kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kil
     case SQLITE_TOOBIG:
         return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: a value is larger than a store can have",
                           store->path, doing);
-    case SQLITE_ERROR: /* the tables were correct when the store was opened */
+    case SQLITE_ERROR: /* the tables were correct when the store was opened, so they have changed since */
     case SQLITE_SCHEMA:
     case SQLITE_CONSTRAINT:
     case SQLITE_MISMATCH:

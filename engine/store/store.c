@@ -1,12 +1,12 @@
-/* store.c - opening a store, waiting for other processes, replacing a damaged database.
+/* store.c - opens a store, waits for other processes, and replaces a damaged database.
  *
- * A kiln_store has two states:
+ * A kiln_store object is in one of two states:
  *
  * - connected: `db` is open.
  * - disconnected: `db` is NULL, because damage could not be repaired or a reopening failed. kiln__store_reach()
  *   reconnects.
  *
- * `pending` is set while another process holds the lock; see pending.c. */
+ * In both states `pending` is set while another process holds the lock (see pending.c). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 #include "store_internal.h"
 
-#define TELL_MS 1000 /* duration of a wait in ms from which it is logged */
+#define TELL_MS 1000 /* a wait that takes longer than this number of milliseconds is logged */
 
 #define MARK(kind, name, unit, text) "?,"
 #define SET(kind, name, unit, text) #name "=excluded." #name ","
@@ -29,7 +29,7 @@ static const char insert_sql[] = "INSERT INTO sample (" KILN__STORE_LIST ") VALU
                    "|| excluded.path || char(10)) THEN sample.path ELSE sample.path || char(10) || excluded.path END, "
                    "taken=CASE WHEN typeof(sample.taken) = 'integer' AND sample.taken > excluded.taken THEN sample.taken "
                    "ELSE excluded.taken END "
-                   /* a row whose `made` is damaged is replaced too */
+                   /* a row whose column `made` is damaged is replaced too */
                    "WHERE excluded.made > sample.made OR typeof(sample.made) <> 'integer' OR (excluded.made = "
                    "sample.made AND excluded.taken > sample.taken)";
 static const char find_sql[] = "SELECT " KILN__STORE_LIST " FROM sample WHERE key = ? AND reusable";
@@ -47,8 +47,8 @@ static void disconnect(kiln_store *store)
     store->db = NULL;
 }
 
-/* This is SQLite's busy handler. It returns 1 to let SQLite try again, and 0 when the time is over or the caller
- * stops. Logs a long wait once. */
+/* SQLite calls this busy handler when another process holds the lock. The handler returns 1 to let SQLite try again. It
+ * returns 0 when the time is over or the caller stops. It logs a long wait once. */
 static int wait_for_lock(void *user, int tries)
 {
     kiln_store *store = user;
@@ -74,9 +74,10 @@ static int wait_for_lock(void *user, int tries)
     return 1;
 }
 
-/* Sets the journal mode. The index of a write-ahead log is in memory that processes of one machine share. On a network
- * file system two machines would damage the database, so a rollback journal, which needs only locks, is used there.
- * SQLite does not wait for other processes when the mode changes, so this function waits. */
+/* Sets the journal mode of the database. The index of a write-ahead log is in memory that all processes of a machine
+ * share. On a network file system, processes of two machines would damage the database. So the store uses a rollback
+ * journal there, which needs only locks. SQLite does not wait for other processes when the journal mode changes, so
+ * this function waits. */
 static int set_journal(kiln_store *store)
 {
     for (unsigned waited = 0;; waited += 5) {
@@ -87,8 +88,8 @@ static int set_journal(kiln_store *store)
     }
 }
 
-/* Hardens the connection. Creates the tables if the database is empty; otherwise checks them, and upgrades an earlier
- * version. Then prepares the statements. *code is SQLite's code. */
+/* Hardens the connection. Creates the tables if the database is empty. If it is not empty, checks its tables, and
+ * upgrades an earlier version. Then prepares the statements. *code gets SQLite's code. */
 static kiln_status prepare_database(kiln_store *store, int *code, kiln_error **error)
 {
     int64_t version = 0, objects = 0;
@@ -115,8 +116,8 @@ static kiln_status prepare_database(kiln_store *store, int *code, kiln_error **e
         *code = kiln__schema_upgrade(store, version);
     if (*code == SQLITE_OK && !store->read_only) {
         /* If a process is killed, no samples are lost. A power failure may lose the last samples. On a network file
-         * system the journal is a rollback journal, with which a power failure could damage the database. So each
-         * commit is synced there. */
+         * system the database has a rollback journal. With a rollback journal a power failure could damage the
+         * database. So on a network file system each commit is synced. */
         *code = kiln__store_run(store, store->network ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
         if (*code == SQLITE_OK)
             *code = sqlite3_prepare_v3(store->db, insert_sql, -1, SQLITE_PREPARE_PERSISTENT, &store->insert, NULL);
@@ -126,7 +127,8 @@ static kiln_status prepare_database(kiln_store *store, int *code, kiln_error **e
     return *code == SQLITE_OK ? KILN_OK : kiln__store_fail(store, *code, "opening it", error);
 }
 
-/* Returns "file:PATH?immutable=1", for read-only media, where SQLite could not create its shared memory. */
+/* Returns "file:PATH?immutable=1". SQLite needs this form on read-only media, where it cannot create its shared
+ * memory. */
 static char *immutable_name(kiln_store *store)
 {
     kiln__text name = {.mem = store->mem};
@@ -209,10 +211,11 @@ static kiln_status connect_store(kiln_store *store, int *code, kiln_error **erro
 
 /* ---- damage ---- */
 
-/* Renames the database and its other files. Returns 0 or an error number. */
+/* Renames a damaged database and the files that belong to it. Returns 0, or the number of a system error. */
 static int rename_damaged(kiln_store *store, kiln__text *to)
 {
-    /* The database is renamed last. If an earlier rename fails, the next attempt still finds the database. */
+    /* The database itself is renamed last. If renaming one of the other files fails, the next attempt still finds the
+     * database. */
     static const char *const parts[] = {"-wal", "-shm", ""};
     kiln__text_printf(to, "%s.damaged-%lld-%d", store->path, (long long)(kiln__today_ns() / 1000000000), (int)getpid());
     for (size_t i = 0; i < KILN__COUNT(parts); i++) {
@@ -229,9 +232,9 @@ static int rename_damaged(kiln_store *store, kiln__text *to)
     return 0;
 }
 
-/* Renames the damaged database if its path still names the file that was open. Another process may have found the
- * damage too, so this function locks the folder meanwhile (flock). Returns 0 or an error number. `to` stays empty if
- * the path names another file now. */
+/* Renames the damaged database, if its path still leads to the file that was open. Another process may have found the
+ * damage too, so this function meanwhile locks the folder with flock(). Returns 0, or the number of a system error. If
+ * the path now leads to another file, `to` stays empty. */
 static int rename_if_same(kiln_store *store, kiln__text *to)
 {
     kiln__arena arena = {.mem = store->mem};
@@ -250,8 +253,8 @@ static int rename_if_same(kiln_store *store, kiln__text *to)
     return wrong;
 }
 
-/* Checks the whole database again before a file is renamed, because SQLite reports a momentary read error of the disk
- * as damage (SQLITE_IOERR_CORRUPTFS). */
+/* Checks the whole database again before its file is renamed, because SQLite also reports a momentary read error of the
+ * disk as damage (SQLITE_IOERR_CORRUPTFS). */
 static bool is_whole(const kiln_store *store)
 {
     sqlite3 *db = NULL;
@@ -268,8 +271,8 @@ static bool is_whole(const kiln_store *store)
     return whole;
 }
 
-/* Closes the database. If a second check finds it intact, opens it again. Otherwise renames the file and begins a new
- * file. */
+/* Closes the database. If a second check finds the database intact, opens the file again. If the database is damaged,
+ * renames its file and begins a new file. */
 kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error **error)
 {
     kiln__text to = {.mem = store->mem};
@@ -299,11 +302,11 @@ kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error *
     return connect_store(store, &code, error);
 }
 
-/* ---- open, close ---- */
+/* ---- opening and closing a store ---- */
 
-/* Checks the kind of each file without opening it. SQLite would wait for a FIFO. It would report a file that is no
- * database (/dev/zero) as damaged, which would then be renamed. Closing a descriptor would release the locks of
- * another store of this process. */
+/* Checks the kind of each file of the store without opening the file. SQLite would wait for a FIFO without end. SQLite
+ * would report a file that is no database (/dev/zero) as damaged, and the store would then rename it. Closing a
+ * descriptor of the file would release the locks of another store of this process. */
 static kiln_status check_files(kiln_store *store, kiln_error **error)
 {
     static const char *const parts[] = {"", "-wal", "-shm", "-journal"};
@@ -317,7 +320,7 @@ static kiln_status check_files(kiln_store *store, kiln_error **error)
     return status;
 }
 
-/* Connects, and begins a new file if the database is damaged and may be written. */
+/* Connects to the database. If the database is damaged and may be written, begins a new file. */
 static kiln_status open_path(kiln_store *store, kiln_error **error)
 {
     const kiln_allocator *mem = store->mem;
@@ -349,8 +352,8 @@ static kiln_status open_path(kiln_store *store, kiln_error **error)
     return status;
 }
 
-/* Samples that are written to a removed or replaced file would be lost, so the store continues in the file that is
- * there now. */
+/* Samples that are written to a removed or replaced file would be lost. So the store continues in the file that is now
+ * at its path. */
 kiln_status kiln__store_reach(kiln_store *store, kiln_error **error)
 {
     struct stat info;
@@ -371,7 +374,7 @@ kiln_status kiln__store_open(const kiln_allocator *mem, const kiln__log *log, co
     return kiln__store_open_for(mem, log, path, flags, KILN__STORE_WAIT_MS, NULL, store, error);
 }
 
-/* Makes the object, opens the file, and takes in pending files of processes that have ended. */
+/* Makes the object, opens the file, and adds the pending files of processes that have ended. */
 kiln_status kiln__store_open_for(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
                                  unsigned wait_ms, const volatile int *stop, kiln_store **store, kiln_error **error)
 {

@@ -1,7 +1,8 @@
-/* t4.c - samples as recorded spaces: T4 results, which convert to Kernel Tuner's file.
+/* t4.c - writes and reads samples as recorded spaces in the form of T4 results, which can be converted to Kernel
+ * Tuner's file.
  *
- * A result has the T4 fields of a sample, and its complete row under "kiln", from which import restores it exactly. A
- * result without "kiln" comes from another program. */
+ * A result has the fields that T4 has for a sample. Its complete row is under "kiln", from which an import restores the
+ * row exactly. A result without "kiln" comes from another program. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,8 +15,9 @@
 #include "document.h"
 #include "store_internal.h"
 
-/* X(status, T4's invalidity, Kernel Tuner's word). If several rows have the same invalidity, it is read as the status
- * of the first of these rows. A status without a row is written like the status of the last row. */
+/* X(status, the invalidity in T4, the word of Kernel Tuner). If several rows of this table have the same invalidity, an
+ * import takes the status of the first of these rows. If a status has no row, an export writes it like the status of
+ * the last row. */
 #define ENDS(X)                                                                                                        \
     X(ERROR_COMPILE, "compile", "CompilationFailedConfig")                                                             \
     X(ERROR_TIMEOUT, "timeout", "RuntimeFailedConfig")                                                                 \
@@ -31,9 +33,9 @@ static const struct {
 #undef X
 };
 
-/* ---- JSON with a sticky failure ---- */
+/* ---- JSON values with a failure that stays set ---- */
 
-/* If any call fails, `failed` stays true until the end. So only the end needs a check. */
+/* If a call fails, `failed` becomes true and stays true. So the caller has to check it only once, at the end. */
 typedef struct writer {
     const kiln_allocator *mem;
     bool failed;
@@ -53,7 +55,7 @@ static void append_item(writer *w, json_t *array, json_t *value)
     w->failed |= !value || !array || json_array_append_new(array, value) != 0;
 }
 
-/* Makes a JSON string. Bytes that are not UTF-8 are replaced, because JSON allows only UTF-8. */
+/* Makes a JSON string. Replaces bytes that are not UTF-8, because JSON allows only UTF-8. */
 static json_t *make_string(writer *w, const char *text)
 {
     kiln__text clean = {.mem = w->mem};
@@ -70,7 +72,7 @@ static json_t *make_string(writer *w, const char *text)
     return made;
 }
 
-/* Makes a JSON number. NaN and infinities become strings, because JSON has no such numbers. */
+/* Makes a JSON number. Writes NaN and infinities as strings, because JSON has no such numbers. */
 static json_t *make_real(writer *w, double value)
 {
     char room[40];
@@ -91,11 +93,11 @@ static json_t *make_setting(writer *w, kiln_value value)
     return make_string(w, value.as.text);
 }
 
-/* ---- a row as a result ---- */
+/* ---- writing a row as a result ---- */
 
-/* Converts seconds to milliseconds. An import multiplies milliseconds by 1e-3, and after rounding several numbers of
- * milliseconds give the same `seconds`. The function returns the number that has the fewest digits. So a
- * number of up to 15 digits is exported as it was imported. */
+/* Converts seconds to milliseconds. An import multiplies milliseconds by 1e-3. After rounding, several numbers of
+ * milliseconds give the same `seconds`. The function returns the number of milliseconds with the fewest digits. So a
+ * time of up to 15 digits is exported as it was imported. */
 static double convert_to_milliseconds(double seconds)
 {
     double plain = seconds * 1e3;
@@ -109,8 +111,8 @@ static double convert_to_milliseconds(double seconds)
     return plain;
 }
 
-/* Makes an object with all columns of a row. It has the times of the repetitions only if T4's runtimes, which are in
- * milliseconds, do not give these times exactly. */
+/* Makes an object that has all columns of a row. The object has the times of the repetitions only if T4's runtimes,
+ * which are in milliseconds, do not give these times exactly. */
 static json_t *make_row(writer *w, const kiln__store_row *row)
 {
     json_t *object = json_object(), *times;
@@ -171,16 +173,17 @@ static json_t *make_measurements(writer *w, const kiln__store_row *row, const ch
     double measured = 0;
     for (size_t i = 0; i < row->time_count; i++)
         measured += convert_to_milliseconds(row->times[i]);
-    if (isfinite(measured)) /* Kernel Tuner's simulation adds up the measuring times, and needs one in each entry */
+    /* Kernel Tuner's simulation adds up the measuring times, and needs a measuring time in each entry */
+    if (isfinite(measured))
         append_item(w, list, make_measurement(w, "benchmark_time", make_real(w, measured), "milliseconds"));
     if (row->energy_joules > 0)
         append_item(w, list, make_measurement(w, "energy", make_real(w, row->energy_joules), "joules"));
     return list;
 }
 
-/* Makes one result. `compared` tells that the variant is for comparison only, and that the file has contenders too.
- * Such a variant does not do the spec's work, so as in a sweep it cannot be the best. The times of the row stay in the
- * file. */
+/* Makes one result. `compared` is true if the variant is only for comparison and the file also has contenders. Such a
+ * variant does not do the spec's work. So it cannot be the best variant, as in a sweep. The times of its row stay in
+ * the file. */
 static json_t *make_result(writer *w, const kiln__store_row *row, kiln__settings params, bool compared)
 {
     json_t *result = json_object(), *configuration = json_object(), *times = json_object(), *runs = json_array();
@@ -193,7 +196,7 @@ static json_t *make_result(writer *w, const kiln__store_row *row, kiln__settings
         invalidity = ends[i].invalidity;
         word = ends[i].word;
     } else if (!(choose_time(row) > 0)) {
-        invalidity = "runtime"; /* the configuration ran without being timed */
+        invalidity = "runtime"; /* the configuration ran, but it has no time */
         word = "RuntimeFailedConfig";
     } else if (compared) {
         invalidity = "correctness";
@@ -201,7 +204,7 @@ static json_t *make_result(writer *w, const kiln__store_row *row, kiln__settings
     }
     set_member(w, configuration, "variant", make_string(w, row->variant));
     for (size_t i = 0; i < params.count; i++) {
-        json_t *name = make_string(w, params.items[i].name); /* the name is also a key of the JSON */
+        json_t *name = make_string(w, params.items[i].name); /* a copy of the name, which is also a key of the JSON */
         set_member(w, configuration, name ? json_string_value(name) : "", make_setting(w, params.items[i].value));
         json_decref(name);
     }
@@ -224,10 +227,11 @@ static json_t *make_result(writer *w, const kiln__store_row *row, kiln__settings
     return result;
 }
 
-/* ---- a document of results ---- */
+/* ---- writing a document of results ---- */
 
-/* Gives every configuration all params, as a recorded space requires. A param that a variant lacks becomes "".
- * Refuses samples that have too many different params: the file would grow with the square of the number of samples. */
+/* Gives every configuration all params, because a recorded space requires this. If a variant does not have a param, the
+ * value is "". Refuses samples with too many different params, because the file would grow with the square of the
+ * number of samples. */
 static kiln_status fill_configurations(kiln_store *store, writer *w, json_t *results, kiln_error **error)
 {
     enum { TIMES_LARGER = 16, LEAST = 1 << 20 };
@@ -280,12 +284,12 @@ static json_t *make_root(writer *w, const char *spec, const char *device, kiln__
     return root;
 }
 
-typedef struct whose { /* the problem that all rows of a file share */
+typedef struct whose { /* the problem that all rows of a file have in common */
     const char *spec, *device, *sizes;
 } whose;
 
-/* Finds out whether a contender is among the rows. If no contender is among the rows, all variants are candidates, as
- * in a sweep. */
+/* Finds out whether a row has a variant that is a contender. If no row has a contender, all variants count as
+ * contenders, as in a sweep. */
 static kiln_status find_contender(kiln_store *store, const kiln_store_filter *filter, bool *found, kiln_error **error)
 {
     sqlite3_stmt *statement = NULL;
@@ -351,7 +355,7 @@ static kiln_status save_document(kiln_store *store, const char *path, kiln_forma
     return status;
 }
 
-/* Collects the results under the lock, then builds and saves the document. */
+/* Collects the results under the store's lock. Then builds the document and saves it. */
 kiln_status kiln__json_export(kiln_store *store, const kiln_store_filter *filter, const char *path, kiln_format format,
                               uint64_t *written, kiln_error **error)
 {
@@ -364,7 +368,7 @@ kiln_status kiln__json_export(kiln_store *store, const kiln_store_filter *filter
     if (!results)
         return kiln__fail_memory(error);
     pthread_mutex_lock(&store->lock);
-    /* A sample that failed early may have no sizes, so it must not come first. */
+    /* A sample that failed early may have no sizes, so it must not be the first result. */
     bool contended = false;
     kiln_status status = find_contender(store, filter, &contended, error);
     if (status == KILN_OK)
@@ -390,16 +394,16 @@ kiln_status kiln__json_export(kiln_store *store, const kiln_store_filter *filter
     return status;
 }
 
-/* ---- a result as a row ---- */
+/* ---- reading a result as a row ---- */
 
 /* The state of an import from JSON. */
 typedef struct reader {
     kiln_store *store;
     const char *path;
-    size_t number; /* number of the result, from 0 */
+    size_t number; /* the number of the result; the first result has number 0 */
     kiln_error **error;
-    kiln__arena arena;    /* memory for the texts of one row */
-    const json_t *header; /* the file's header, with names of kernel and device and with sizes; may be NULL */
+    kiln__arena arena;    /* the memory for the texts of one row */
+    const json_t *header; /* the header of the file, with the names of kernel and device and with sizes; may be NULL */
     double unit;          /* seconds */
 } reader;
 
@@ -409,7 +413,7 @@ static kiln_status fail_result(reader *r, const char *what, const char *name)
                       r->number + 1, what, name ? " '" : "", name ? name : "", name ? "'" : "");
 }
 
-/* Reads a number, or a string that stands for a number that JSON lacks. */
+/* Reads a number, or a string that stands for a number that JSON does not have. */
 static bool read_real(const json_t *value, double *number)
 {
     char *end = NULL;
@@ -441,8 +445,8 @@ static bool read_times(reader *r, const json_t *list, double unit, kiln__store_r
     return true;
 }
 
-/* Reads a row that this library wrote. A column that the file lacks belongs to a later version, and gets an empty
- * value. */
+/* Reads a row that this library has written. If the file does not have a column, the column belongs to a later version,
+ * and gets an empty value. */
 static kiln_status read_own(reader *r, const json_t *result, const json_t *own, kiln__store_row *row)
 {
     const json_t *value, *times = json_object_get(own, "times");
@@ -466,7 +470,7 @@ static kiln_status read_own(reader *r, const json_t *result, const json_t *own, 
     return read || r->arena.failed ? KILN_OK : fail_result(r, "its times are not numbers", NULL);
 }
 
-/* ---- a result of another program as a row ---- */
+/* ---- reading a result of another program as a row ---- */
 
 static bool read_setting(kiln__arena *arena, kiln_setting *setting, const char *name, const json_t *value)
 {
@@ -508,7 +512,7 @@ static kiln_status read_configuration(reader *r, const json_t *configuration, ki
     return KILN_OK;
 }
 
-/* Reads the sizes, with the names of T1 problem files: ProblemSize[0], ... */
+/* Reads the sizes. They get the names that T1 problem files use: ProblemSize[0], ... */
 static const char *read_sizes(reader *r)
 {
     const json_t *problem = json_object_get(r->header, "problem_size"), *value;
@@ -526,7 +530,8 @@ static const char *read_sizes(reader *r)
     return print_settings(r, (kiln__settings){count, sizes});
 }
 
-/* Reads "2023-12-22 09:53:48.691683+00:00"; the part after the seconds is optional. Returns 0 if there is no time. */
+/* Reads a text such as "2023-12-22 09:53:48.691683+00:00". The part after the seconds is optional. Returns 0 if the
+ * text has no time. */
 static int64_t read_timestamp(const char *text)
 {
     struct tm parts = {0};
@@ -539,7 +544,7 @@ static int64_t read_timestamp(const char *text)
     return made;
 }
 
-/* Returns the part of a path that names a problem: "convolution" for "dir/convolution.A4000.json.gz". */
+/* Returns the part of a path that names a problem, for example "convolution" for "dir/convolution.A4000.json.gz". */
 static const char *name_problem(reader *r)
 {
     const char *name = strrchr(r->path, '/');
@@ -554,8 +559,8 @@ static const char *read_text(const json_t *object, const char *key, const char *
     return text && *text ? text : otherwise;
 }
 
-/* Reads the outcome of another program's result: the time, or the kind of failure, and the time of compiling. Units
- * of a measurement take precedence over the unit of the file. */
+/* Reads the outcome of a result that another program wrote: the time, or the kind of failure, and the time of
+ * compiling. The unit of a measurement takes precedence over the unit of the file. */
 static kiln_status read_outcome(reader *r, const json_t *result, kiln__store_row *row)
 {
     const json_t *item, *time = NULL, *times = json_object_get(result, "times"), *spent;
@@ -574,7 +579,7 @@ static kiln_status read_outcome(reader *r, const json_t *result, kiln__store_row
         failure = read_text(item, "value", "");
     row->message = json_is_string(time) ? json_string_value(time) : failure;
     if (json_is_null(time) && strcmp(invalidity, "correct") == 0)
-        invalidity = "runtime"; /* the file had NaN as its time, which the reader replaced by null */
+        invalidity = "runtime"; /* the time in the file was NaN, which the reader has replaced by null */
     if (strcmp(invalidity, "correct") != 0) {
         for (i = 0; i + 1 < KILN__COUNT(ends) && strcmp(ends[i].invalidity, invalidity) != 0;)
             i++;
@@ -597,8 +602,8 @@ static kiln_status read_outcome(reader *r, const json_t *result, kiln__store_row
     return KILN_OK;
 }
 
-/* Makes a row from another program's result. Its key is a hash of its names and values, so that a second import adds
- * nothing. */
+/* Makes a row from a result of another program. The key of the row is a hash of its names and values, so that a second
+ * import adds nothing. */
 static kiln_status read_foreign(reader *r, const json_t *result, kiln__store_row *row)
 {
     const json_t *configuration = json_object_get(result, "configuration");
@@ -642,7 +647,7 @@ static kiln_status read_foreign(reader *r, const json_t *result, kiln__store_row
     return KILN_OK;
 }
 
-/* ---- reading a document ---- */
+/* ---- reading a document of results ---- */
 
 static kiln_status read_result(reader *r, const json_t *result, bool *taken)
 {

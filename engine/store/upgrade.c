@@ -1,9 +1,9 @@
-/* upgrade.c - upgrades a store of an earlier version to this version. If the store is opened read-only, a temporary
- * view hides its table and adds the missing columns. */
+/* upgrade.c - upgrades a store of an earlier version to the present version. If the store is opened only for reading, a
+ * temporary view hides its table and adds the missing columns. */
 #include "store_internal.h"
 
-/* upgrades[v] upgrades a database from version v to the next version. views[v] shows a read-only database of version v
- * as the newest version. */
+/* The element upgrades[v] upgrades a database from version v to the next version. The element views[v] shows a
+ * read-only database of version v in the form of the newest version. */
 #define TEXT(name) "ALTER TABLE sample ADD COLUMN " #name " TEXT NOT NULL DEFAULT '';"
 #define WHOLE(name) "ALTER TABLE sample ADD COLUMN " #name " INTEGER NOT NULL DEFAULT 0;"
 #define REAL(name) "ALTER TABLE sample ADD COLUMN " #name " REAL DEFAULT 0;"
@@ -19,7 +19,7 @@ static const char *const upgrades[] = {"",
 #undef TEXT
 #undef WHOLE
 #undef REAL
-/* A view adds the columns that a version lacks, with empty values. */
+/* A view adds the columns that a version does not have, with empty values. */
 #define TEXT(name) ", '' AS " #name
 #define WHOLE(name) ", 0 AS " #name
 #define REAL(name) ", 0.0 AS " #name
@@ -49,7 +49,8 @@ static const char *const views[] = {"",           VIEW SINCE_2, VIEW SINCE_3, VI
 _Static_assert(KILN__COUNT(upgrades) == KILN__STORE_VERSION && KILN__COUNT(views) == KILN__STORE_VERSION,
                "each version but the newest has an upgrade and a view");
 
-/* Upgrades in one transaction, which reads the version again: two processes may do this at the same time. */
+/* Upgrades the database in one transaction. The transaction reads the version again, because two processes may upgrade
+ * at the same time. */
 int kiln__schema_upgrade(kiln_store *store, int64_t version)
 {
     if (store->read_only)

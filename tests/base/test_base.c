@@ -79,8 +79,8 @@ static void test_near(void)
     snprintf(first, sizeof first, "%u\n", mine[0]);
     snprintf(two, sizeof two, "%u,5000,%u-%u\n", mine[0], mine[found - 1], mine[found - 1]);
     const struct {
-        const char *text; /* NULL: there is no file */
-        unsigned cores;   /* the core to which the process goes */
+        const char *text; /* NULL if there is no file */
+        unsigned cores;   /* the core to which the process moves */
         bool far;
     } lists[] = {
         {NULL, 0, false},           {"", 0, false},

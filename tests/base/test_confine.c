@@ -104,7 +104,7 @@ enum kernel_bits {
 };
 
 typedef struct kernel_case {
-    bool writes, executes, off; /* off: the process is not confined, so every action succeeds */
+    bool writes, executes, off; /* with `off` the process is not confined, so every action succeeds */
 } kernel_case;
 
 static void *work(void *user)
@@ -240,7 +240,7 @@ static void test_kernels(void)
         else
             CHECK(bits == 0);
     }
-    /* an unconfined control: if it fails, the other tries show nothing */
+    /* an unconfined control: if it fails, the other runs prove nothing */
     unsigned bits = try_kernels(&(kernel_case){.off = true});
     const unsigned possible = MAY_READ | MAY_WRITE | MAY_CONNECT | MAY_START | MAY_REACH | MAY_EXECUTE | MAY_SIGNAL;
     CHECK((bits & possible) == possible);

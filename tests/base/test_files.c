@@ -173,8 +173,8 @@ static void test_below(void)
 
 /* ---- writing ---- */
 
-/* Returns the path of a null device. The test makes its own if it may, so that an error of the code cannot destroy
- * /dev/null of the machine. */
+/* Returns the path of a null device. If the test has the right, it makes its own null device, so that an error of the
+ * code cannot destroy /dev/null of the machine. */
 static const char *a_device(void)
 {
     return mknod("device", S_IFCHR | 0666, (dev_t)(1 << 8 | 3)) == 0 ? "device" : "/dev/null";

@@ -5,9 +5,9 @@
  * runs for the first time, and again when it runs for the first time after a second thread ran any block.
  *
  * Each copy of this file, in a program or a shared library, writes one file to the folder that the variable KILN_COVER names.
- * The first 4096 bytes have the path of the program or library. 64-bit words follow. The first word counts the others. Each
- * further word is the offset of a block, with the bit SEVERAL. The words are in a shared mapping, because signals end many
- * processes of the tests. A forked process continues the file of its parent. */
+ * The first 4096 bytes have the path of the program or library. 64-bit words follow. The first word is the number of
+ * the words that follow. Each further word is the offset of a block, with the bit SEVERAL. The words are in a shared
+ * mapping, because signals end many processes of the tests. A forked process continues the file of its parent. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>

@@ -4,7 +4,7 @@ cover.py [--build BUILD] choose NAME COSTS    writes tests/covered.txt: the test
 
 A sanitizer finds an error only if the line with the error runs. So a line that runs in a cheap test needs no expensive test,
 and the builds with sanitizers leave out the tests of tests/covered.txt. The release build runs all tests, because tests
-compare results too. A test that is new is in no list, so it runs.
+compare results too. A new test is not in the list, so it runs.
 
 BUILD is a build with the address sanitizer that records blocks (tests/bench/cover.c):
     cmake --preset asan -B build/cover -DKILN_COVER=ON && cmake --build build/cover
@@ -13,9 +13,9 @@ with the label `threads` (`budget.py --label threads`), and counts only lines th
 
 The choice is a weighted set cover. Step 1 takes the test with the most new lines for its processor time until no line is new.
 Step 2 drops the tests whose lines all run in others, the most expensive first. Step 3 drops the tests that cost more than
---price seconds for each line that runs in no other chosen test. The list tells how many lines that gives up. KEPT has
+--price seconds for each line that runs in no other chosen test. The list tells how many lines step 3 gives up. KEPT has
 the tests that always run. These are tests that search for errors of memory themselves, and tests of code that records
-nothing: the libraries for CUDA programs, the references of kernel_src/, and the example programs. One more is a test
+nothing: the libraries for CUDA programs, the references of kernel_src/, and the example programs. KEPT also has a test
 that limits the sizes of files."""
 import argparse
 import array

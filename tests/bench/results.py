@@ -321,7 +321,8 @@ def add(folder, paths):
         new = read_rows(path)
         measured = {(row["family"], row["work"]) for row in new}
         rows = [row for row in rows if (row["family"], row["work"]) not in measured] + new
-    rows.sort(key=lambda row: (row["family"], row["work"]))  # stable: within a work as measured
+    # the sort is stable, so the rows of a work keep the order in which they were measured
+    rows.sort(key=lambda row: (row["family"], row["work"]))
     with open(table, "w", encoding="utf-8") as file:
         file.writelines(format_row(*(row[column] for column in COLUMNS)) + "\n" for row in rows)
     write_pages(folder)

@@ -42,7 +42,7 @@ class Failure(Exception):
 # ---- scores and their spread ----
 
 def measure(program, options, strategy="surrogate"):
-    """Returns {file: [the score of each seed]}. The files are measured beside each other."""
+    """Returns {file: [the score of each seed]}. The files are measured at the same time."""
     def measure_file(path):
         command = [program, "--seeds", str(options.seeds), "--from", str(options.first), "--fail", str(options.fail),
                    "--strategy", strategy, path]
@@ -117,7 +117,8 @@ class Copy:
         self.changed = set(self.names)  # the files whose objects were not compiled from the unchanged sources
 
     def make(self, file=None, text=None):
-        """Makes the program again, with `text` in place of one source. Every other source is the project's."""
+        """Makes the program again, with `text` in place of one source. The other sources are the unchanged sources of
+        the project."""
         stale, self.changed = self.changed | {file} - {None}, {file} - {None}
         for name in stale:
             with open(os.path.join(SEARCH, name), encoding="utf-8") as source:

@@ -1,4 +1,4 @@
-/* The cache: hits and misses, the checks of entries, garbage collection, and eight processes at the same time. */
+/* Tests the cache: hits and misses, the checks of entries, garbage collection, and eight processes at the same time. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,7 @@
-/* NVRTC in this process: its results for requests, and its messages for invalid ones. Needs an NVRTC, but no GPU. */
+/* Tests NVRTC in this process: its results for requests, and its messages for invalid requests. Needs an NVRTC, but no
+ * GPU. */
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -97,7 +99,8 @@ static void test_later(void)
     kiln_error_free(error);
     error = NULL;
     kiln__nvrtc_close(found);
-    make_file(folder, "libnvrtc-builtins.so.13.3"); /* two versions: only the library knows its own */
+    /* with two versions installed, only the library knows its version */
+    make_file(folder, "libnvrtc-builtins.so.13.3");
     CHECK(kiln__nvrtc_find(NULL, &found, &error) == KILN_ERROR_NO_COMPILER);
     kiln_error_free(error);
     const char *made[] = {"libnvrtc.so.13", "libnvrtc-builtins.so.13.2", "libnvrtc-builtins.so.13.3"};
@@ -157,6 +160,25 @@ static void test_units(void)
 static const char source_minimal[] =
     "// the next surface of a text, included: cuda's <<<\n#define JOIN(a, b) a##b\n/* tex2D\n#include <x> */\n"
     "extern \"C\" __global__ void k(int *vertex) { *vertex = 41 + JOIN(__CU, DACC_RTC_MINIMAL__); }\n";
+
+/* A line of the inline assembler that has the directive .file several times before one path, and a path after a path. */
+static void test_file_lines(void)
+{
+    char folder[PATH_MAX], source[3 * PATH_MAX];
+    CHECK(getcwd(folder, sizeof folder) != NULL);
+    snprintf(
+        source, sizeof source,
+        "extern \"C\" __global__ void k(int *x)\n{\n"
+        "    asm volatile(\"\\t.file\\t\\t.file\\t1 \\\"%s/h.cu\\\"\\t.file\\t2 \\\"%s/h.cu\\\"\\n\");\n    *x = 1;\n}\n",
+        folder, folder);
+    kiln__compile_request request = {.name = "h.cu", .arch = 80, .source = source};
+    kiln__unit unit;
+    kiln_error *error = NULL;
+    CHECK_OK(compile(&request, &unit, &error), error);
+    CHECK(unit.ptx && strstr(unit.ptx, "\t.file\t\t.file\t1 \"h.cu\"\t.file\t2 \"h.cu\"\n") != NULL);
+    CHECK(unit.ptx && strstr(unit.ptx, folder) == NULL && strstr(unit.ptx, "ret;") != NULL);
+    kiln__unit_free(&unit);
+}
 
 static void test_headers(void)
 {
@@ -714,6 +736,7 @@ static const check_case cases[] = {
     {"finding NVRTC", test_open},
     {"loading NVRTC later", test_later},
     {"what is made", test_units},
+    {"lines of files", test_file_lines},
     {"headers", test_headers},
     {"messages", test_errors},
     {"code of the host is left out", test_host_code},

@@ -1,5 +1,5 @@
-/* The contents of cubins, compared with ptxas' own statistics in the log of the same compile. Occupancy, compared
- * with known values. */
+/* Compares the contents of cubins with ptxas' statistics in the log of the same compile. Compares occupancies with
+ * known values. */
 #include <unistd.h>
 
 #include "check.h"

@@ -1,6 +1,6 @@
-/* The pool: worker processes, order, threads, and workers that hang, crash or send invalid answers. This program
- * plays the bad workers itself: if it starts as a worker, it does what KILN_TEST_WORKER_ACTS says. The suite takes
- * long, because each kind of bad worker has its own case. */
+/* Tests the pool of compile workers: processes, order, threads, and workers that hang, crash or send invalid answers.
+ * This program plays the bad workers itself: if it starts as a worker, it does what KILN_TEST_WORKER_ACTS says. The
+ * suite takes long, because each kind of bad worker has its own case. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -114,7 +114,7 @@ static void test_nest(void)
         kiln__compiler_close(compiler);
         kiln__text_free(&text);
     }
-    kiln__compiler *compiler = open_pool(NULL, 1, 60); /* nobody needs a nest of this depth */
+    kiln__compiler *compiler = open_pool(NULL, 1, 60); /* no source needs a nest of this depth */
     take_good(start(compiler, "shallow.cu",
                     "#define Q(x) ((((((((((x))))))))))\n/* ((((((((((( */\n//(((((\n"
                     "extern \"C\" __global__ void k(int *x) { *x = Q(Q(Q(Q(Q(Q(Q(Q(Q(Q(x[0])))))))))); }\n",
@@ -477,7 +477,7 @@ enum { RANDOM_THREADS = 3, RANDOM_JOBS = 6, RANDOM_KERNELS = 9, RANDOM_STEPS = 3
 typedef struct random_user {
     kiln__compiler *compiler;
     uint64_t state; /* the state of the thread's random numbers */
-    bool holds;     /* true: the thread sometimes holds the pool */
+    bool holds;     /* true if the thread sometimes holds the pool */
     int steps, wrong;
 } random_user;
 

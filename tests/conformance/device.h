@@ -22,7 +22,7 @@ typedef struct conf_device {
 } conf_device;
 
 typedef struct conf_result {
-    char *error;      /* the reason why the case was refused or failed; NULL: the case ran */
+    char *error;      /* the reason why the case was refused or failed, or NULL if the case ran */
     uint64_t *values; /* [tuple * output_count + output], in the form in which the device wrote them */
 } conf_result;
 

@@ -33,7 +33,7 @@ typedef struct options {
 
 typedef struct want { /* the recorded answer of one case */
     uint64_t hash, raw;
-    uint64_t *values; /* NULL: the results are neither approximate nor in a dump */
+    uint64_t *values; /* NULL if the results are neither approximate nor in a dump */
     bool present;
 } want;
 

@@ -54,7 +54,7 @@ done
 # Checks that each link of the pages leads to an installed file.
 python3 "$source/tests/book/links.py" pages "$prefix/share"
 
-mv "$prefix" "$work/first" # the list has the paths in this folder
+mv "$prefix" "$work/first" # the list has paths relative to this folder
 touch "$work/first/share/kiln/specs/mine.yaml"
 cmake -DMANIFEST="$list" -P "$source/tools/uninstall.cmake" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 left=$(cd "$work/first" && find . ! -type d)

@@ -100,7 +100,7 @@ static void test_device_names(void)
     setenv("KILN_DEVICE", "gpu1", 1);
     options.device = NULL;
     open_fails(&options, KILN_ERROR_ARGUMENT, "device 'gpu1': write cuda:0, sim or sim:PROFILE");
-    options.device = "sim"; /* the option has precedence over the variable */
+    options.device = "sim"; /* the option takes precedence over the variable */
     kiln_engine_close(open_engine(&options));
 }
 

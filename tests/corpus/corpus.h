@@ -18,8 +18,8 @@ typedef struct corpus_case {
     size_t option_count;
     int archs[8];
     size_t arch_count;
-    bool every; /* true: each combination is compiled for each architecture; false: the architectures take turns */
-    bool nvcc;  /* true: the case has host code too, so NVRTC cannot compile it */
+    bool every; /* true if each combination is compiled for each architecture; otherwise the architectures take turns */
+    bool nvcc;  /* true if the case also has host code, so that NVRTC cannot compile it */
     size_t combinations;
 } corpus_case;
 

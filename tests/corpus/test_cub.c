@@ -1,4 +1,4 @@
-/* CUB's block and warp primitives on the simulator, against a few lines of C. */
+/* Compares CUB's block and warp primitives on the simulator with a few lines of C. */
 #include "run.h"
 
 enum { N = 128, I = 5, TILE = N * I, BLOCKS = 3, ALL = TILE * BLOCKS };
@@ -29,7 +29,7 @@ static int down_u64(const void *x, const void *y)
     return (a < c) - (a > c);
 }
 
-/* Fills `data` with values of its kind, sorts it both ways. */
+/* Fills `data` with values of its kind, and sorts it in both directions. */
 static void sorts(const char *kernel, size_t size, int (*order)(const void *, const void *))
 {
     static uint64_t want[ALL];
@@ -119,7 +119,7 @@ static void sums(const char *kernel, size_t size, bool real)
     p.in = vm_bench_zeros(&b, ALL * size, &in);
     p.out = vm_bench_zeros(&b, ALL * size, &out);
     p.total = vm_bench_zeros(&b, BLOCKS * size, &total);
-    for (size_t i = 0; i < ALL; i++) { /* doubles: whole numbers, so that any order of adding gives the same */
+    for (size_t i = 0; i < ALL; i++) { /* the doubles are whole numbers, so their sum is the same in any order */
         uint64_t r = run_random(&seed);
         double d = (double)(int32_t)r;
         memcpy(in + i * size, real ? (void *)&d : (void *)&r, size);

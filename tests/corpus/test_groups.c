@@ -1,4 +1,4 @@
-/* Cooperative groups, libcu++, device-side new, random numbers: CUDA's own headers on the simulator. */
+/* Cooperative groups, libcu++, device-side new, random numbers: CUDA's own headers run on the simulator. */
 #include <complex.h>
 
 #include "run.h"

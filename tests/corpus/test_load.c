@@ -1,5 +1,5 @@
-/* The time to load a large module: 5 MB of PTX, joined from CUB's radix sort, cuRAND and double-precision functions
- * as NVRTC compiles them. The test prints the figures in processor time. An algorithm that is quadratic in the text
+/* Tests the time to load a large module. It has 5 MB of PTX, which NVRTC makes from CUB's radix sort, cuRAND and
+ * double-precision functions. The test prints the figures in processor time. An algorithm that is quadratic in the text
  * would take minutes, so the bound is 20 s. */
 #include <malloc.h>
 #include <time.h>

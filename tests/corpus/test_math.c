@@ -1,5 +1,5 @@
-/* CUDA's mathematical functions on the simulator, within the bounds that the CUDA C++ Programming Guide states for them
- * ("Mathematical Functions": largest error in ulp), compared with the host's functions in long double. */
+/* Compares CUDA's mathematical functions on the simulator with the host's functions in long double. The errors must be
+ * within the bounds of the CUDA C++ Programming Guide ("Mathematical Functions": largest error in ulp). */
 #include "run.h"
 
 typedef long double real;

@@ -1,4 +1,4 @@
-/* Host arrays: types, fills, comparison, calls of host functions. */
+/* Tests host arrays: types, fills, comparison, and calls of host functions. */
 #include <inttypes.h>
 #include <math.h>
 

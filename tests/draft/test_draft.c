@@ -88,7 +88,7 @@ static void test_types(void)
     check_type("PK6__half", true, "f16", 1, true);
     check_type("6float4", false, "f32", 4, false); /* by value */
     check_type("1P", false, "u8", 1, false);       /* a struct */
-    check_type("P1P", true, "u8", 1, false);       /* a pointer to a struct: a buffer of bytes */
+    check_type("P1P", true, "u8", 1, false);       /* a pointer to a struct becomes a buffer of bytes */
     check_type("PPf", true, "f32", 1, false);
     check_type("PKPKf", true, "f32", 1, true);
     check_type("PPPf", false, "u8", 1, false);
@@ -99,7 +99,7 @@ static void test_types(void)
     check_type("P13__nv_fp8_e8m0", true, "ue8m0", 1, false);
     check_type("PK13__nv_fp6_e3m2", true, "f6e3m2", 1, true);
     check_type("P13__nv_fp4_e2m1", true, "f4e2m1", 1, false);
-    check_type("P15__nv_fp4x2_e2m1", true, "u8", 1, false); /* two numbers in a byte */
+    check_type("P15__nv_fp4x2_e2m1", true, "u8", 1, false); /* a byte has two numbers */
     check_type("P7ushort4", true, "u16", 4, false);
     check_type("P9longlong2", true, "i64", 2, false);
     check_type("6__half", false, "f16", 1, false); /* a structure with one field */
@@ -334,7 +334,7 @@ static void test_launches(void)
         SUM "template <int M, bool G = false> void go(int n) { k<M, G><<<n / M, M>>>(x, n); }\n"
             "template <int L> struct call { void run(int n) { go<2 * L>(n); } };\nvoid a(int n) { call<16>().run(n); }",
         "n // T_VALUE | T_VALUE |  | 32 false | x n |");
-    /* #if: params decide it, the source decides it, or nothing is known */
+    /* the condition of an #if depends on params, on the source, or on unknown values */
     check_host(TILE
                "void a(int n) {\n#if BM == 64\nk<<<n / BM, 32>>>(x, n);\n#else\nk<<<n / BM, 96>>>(x, n);\n#endif\n}",
                "n // BM | 96 if BM != 64 else 32 |  | | x n |");
@@ -351,7 +351,7 @@ static void test_launches(void)
                "n // BM, 1 | 64 if BM <= 64 else 128, 1 if BM != 32 else 2 |  | | x n |");
     check_host(TILE "void a(int n) {\n#if CUDART_VERSION > 1\nint t = 32;\n#endif\nk<<<n / BM, t>>>(x, n); }",
                "n // BM | 32 |  | | x n |");
-    /* a number of threads that the host takes from elsewhere */
+    /* the host takes the number of threads from an unknown place */
     check_host(
         "__global__ void k(float *x, int n) { x[blockIdx.x * blockDim.x + threadIdx.x] = n; }\n"
         "void a(float *x, int n, int block_size) { k<<<(n + block_size - 1) / block_size, block_size>>>(x, n); }",
@@ -432,8 +432,8 @@ static void test_launch(void)
     check_launch("", "float *x, int rows", "int row = blockIdx.x; if (row < rows) x[row] = threadIdx.x;", "rows | 256");
     check_launch("", "float *x, int n", "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n / 4) x[i] = 1;",
                  "ceil_div(n, THREADS) | THREADS !");
-    /* Cases that the guess does not see: the use in a function or in a header, a factor, a number that counts two
-     * things. */
+    /* Tests cases that the guess cannot handle: a use in a function or in a header, a factor, and a number that counts
+     * two things. */
     check_launch("__device__ int at() { return blockIdx.x * 64; }", "float *x, int n", "x[at() + threadIdx.x] = n;",
                  "1 | 256 !");
     check_launch("#include \"at.h\"", "float *x, int n", "x[at() + threadIdx.x] = n;", "1 | 256 !");
@@ -594,8 +594,9 @@ static void check_memory(const char *text)
     CU_FAIL("never ran through");
 }
 
-/* Guesses from a text: `begin`, half a megabyte of `repeated`, and `end`. The test's time limit (tests/CMakeLists.txt) fails if
- * this takes quadratic or exponential time. With sanitizers 32 KB are enough, because the release build holds the time. */
+/* Tests a source that is `begin`, half a megabyte of `repeated`, and `end`. The test's time limit (tests/CMakeLists.txt)
+ * fails if the draft takes quadratic or exponential time. With sanitizers 32 KB are enough, because the release build
+ * tests the time. */
 static void guess_large(const char *begin, const char *repeated, const char *end)
 {
     const size_t most = CHECK_SANITIZER[0] ? 1 << 15 : 1 << 19;

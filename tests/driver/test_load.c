@@ -46,10 +46,10 @@ static void test_opens(void)
     CHECK(!driver.simulator);
     CHECK_TEXT(driver.path, FAKE_CUDA);
     CHECK(driver.cuLaunchKernel_ != NULL);
-    /* The table must have the exported function. cuGetProcAddress gives a function with a newer signature for this
-     * name. */
+    /* The table must have the exported function, because cuGetProcAddress returns a function with a newer signature for
+     * this name. */
     CHECK(driver.cuCtxSynchronize_() == CUDA_ERROR_NOT_SUPPORTED);
-    CHECK(driver.cuFuncGetParamInfo_ == NULL); /* this function is optional, and the fake driver lacks it */
+    CHECK(driver.cuFuncGetParamInfo_ == NULL); /* the fake driver lacks this function, which is optional */
     kiln__driver_close(&driver);
     CHECK(driver.cuLaunchKernel_ == NULL);
     reset();
@@ -177,7 +177,7 @@ static void test_info(void)
     CHECK(kiln__peak_flops(&info, KILN_UNIT_TENSOR_INT8) == info.peak_flops * 32);
     CHECK(kiln__peak_flops(&info, 0) == 0 && kiln__peak_flops(&info, KILN_UNIT_TENSOR_FP8_FP16 + 1) == 0);
     CHECK(kiln__peak_flops(&info, 1000) == 0);
-    info.cc_major = 7, info.cc_minor = 2; /* no row for 7.2: the row before it applies */
+    info.cc_major = 7, info.cc_minor = 2; /* the table has no row for 7.2, so the row before it applies */
     kiln__peaks_set(&info);
     CHECK(kiln__peak_flops(&info, KILN_UNIT_TENSOR_FP16) == 2.0 * 512 * 132 * info.clock_hz);
     CHECK(kiln__peak_flops(&info, KILN_UNIT_TENSOR_INT8) == 0);

@@ -1,4 +1,4 @@
-/* NVML: the values that it reports, the values that it lacks, and the ways in which it can be missing. */
+/* Tests NVML: values that it reports, values that it lacks, and the ways in which it can be missing. */
 #include <stdlib.h>
 
 #include "check.h"

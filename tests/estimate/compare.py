@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """compare.py MEASURED ESTIMATED [--spearman LEAST] [--best MOST] [--verbose]
 
-Compares an estimated sweep with a measured one. Each is an output of `kiln tune SPEC --json`, or a recorded table
-(variant, params, microseconds between tabs). For the configurations that both have, the program prints Spearman's rank
-correlation of the times, and the measured time of the estimate's first choice divided by the best measured time. It
-exits with 1 if they are worse than the options demand."""
+Compares an estimated sweep with a measured one. Each sweep is an output of `kiln tune SPEC --json`, or a recorded table
+with the columns variant, params and microseconds, separated by tabs. For the configurations of both sweeps, the program
+prints Spearman's rank correlation of the times. It also prints the measured time of the estimate's first choice,
+divided by the best measured time. It exits with 1 if they are worse than the options demand."""
 import argparse
 import json
 import sys

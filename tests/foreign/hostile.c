@@ -1,6 +1,6 @@
-/* Hostile arguments for the stand-ins of NVML, nvJitLink and NVRTC: buffers of every length, invented handles and
- * names, and damaged options and inputs. The exit code is 0 if each call returned an error or a right answer. The
- * address sanitizer finds wrong accesses. */
+/* Passes hostile arguments to Kiln's NVML, nvJitLink and NVRTC: buffers of every length, invented handles and names,
+ * and damaged options and inputs. The exit code is 0 if each call returned an error or a right answer. The address
+ * sanitizer finds wrong accesses. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* libnvJitLink.so.13 of the simulated device: two texts of PTX that need each other are linked, loaded by libcuda.so.1
- * and run. The exit code is 0 if everything succeeded. */
+/* Tests libnvJitLink.so.13 of the simulated device. Two PTX texts that need each other are linked, loaded by
+ * libcuda.so.1, and run. The exit code is 0 if everything succeeded. */
 #include <cuda.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -53,7 +53,7 @@ int main(void)
                                       {"--gpu-architecture=sm_90", "-lineinfo"},
                                       {"-arch", "sm_80"},
                                       {"-arch=compute_80", "-lineinfo"},
-                                      {"-D", "sm_factor=5"}}; /* sm_factor looks like an architecture, but is none */
+                                      {"-D", "sm_factor=5"}}; /* sm_factor looks like an architecture, but is not one */
     const size_t last = sizeof options / sizeof options[0] - 1;
     for (size_t i = 0; i <= last; i++) {
         nvrtcProgram program;

@@ -47,8 +47,9 @@ static size_t add_entry(file *f, uint16_t kind, uint32_t arch)
 typedef struct shape {
     const char *library; /* a library that the program needs, or NULL */
     bool loader, rpath;
-    unsigned ptx, machine; /* the numbers of PTX and machine code entries of the fat binary; both 0: no fat binary */
-    const char *note;      /* a text in the file */
+    /* the numbers of PTX and machine code entries of the fat binary, or 0 and 0 without a fat binary */
+    unsigned ptx, machine;
+    const char *note; /* a text in the file */
 } shape;
 
 /* Makes an ELF file of the given shape in memory: headers, sections, dynamic entries, and the strings that they name. */

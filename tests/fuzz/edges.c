@@ -7,7 +7,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { COUNTERS = 1 << 14 };         /* no target reaches more places; further places would share the last counter */
+/* no target reaches more places than this; further places would share the last counter */
+enum { COUNTERS = 1 << 14 };
 enum { CALL = 4, PLACES = 1 << 22 }; /* a call has five bytes, so two places are never in the same four */
 
 static uint8_t counters[COUNTERS];

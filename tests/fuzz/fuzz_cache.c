@@ -1,5 +1,5 @@
-/* Cache entries from untrusted input: code, and references, whose content is a list of exports. An entry that parses must
- * lie inside the bytes, and writing it must give the same bytes. */
+/* Reads cache entries from untrusted input. They are code, or references, whose content is a list of exports. An entry
+ * that parses must lie inside the bytes, and writing it must give the same bytes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* The command's arguments and environment. The bytes choose a subcommand, options from its own tables, values and
- * KILN_* variables. main() then runs with them in a separate folder. Commands that would compile, launch or search
- * the machine only explain themselves (--help). The target requires that the command does not crash, that its exit
- * code is stable, and that it prints one JSON object if the arguments ask for JSON. */
+/* Runs the command with arguments and an environment from the input. The bytes choose a subcommand, options from its
+ * own tables, values and KILN_* variables. main() then runs with them in a separate folder. Commands that would
+ * compile, launch or search the machine only explain themselves (--help). The target requires that the command does not
+ * crash, that its exit code is stable, and that it prints one JSON object if the arguments ask for JSON. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>

@@ -1,5 +1,5 @@
-/* Any bytes as a recorded space. If the space can be read, writing it and converting it to the other format and back
- * must not change it. Otherwise the error has a message. */
+/* Reads any bytes as a recorded space. If the space can be read, writing it and converting it to the other format and
+ * back must not change it. Otherwise the error has a message. */
 #include <string.h>
 
 #include "document.h"

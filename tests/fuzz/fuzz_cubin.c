@@ -1,4 +1,4 @@
-/* Any bytes as a cubin: the facts about its kernels are complete, and the occupancy can be computed from them. */
+/* Reads any bytes as a cubin. The facts about its kernels must be complete, and the occupancy must follow from them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Any bytes as a CUDA source: its words, and the guesses about each kernel without a compiler. */
+/* Reads any bytes as a CUDA source: its words, and the guesses about each kernel without a compiler. */
 #include "draft.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,4 +1,5 @@
-/* Any bytes as an expression in both dialects, as a list and as a template. If the text parses, it is evaluated. */
+/* Reads any bytes as an expression in both dialects, as a list, and as a template. If the text parses, it is
+ * evaluated. */
 #include <string.h>
 
 #include "expr.h"

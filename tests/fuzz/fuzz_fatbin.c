@@ -1,6 +1,7 @@
-/* Any bytes as an image: the extracted parts are texts, and an image of these texts gives them back. Bytes after an 'M' make an
- * image instead: a fat binary, an object, a library or a linked image. Its headers are right, except for some numbers that the
- * bytes choose. The hash of a linked image is right, so that its lengths are read. */
+/* Reads any bytes as an image. The extracted parts must be texts, and an image that is made of these texts must give
+ * them back. Bytes after an 'M' make an image instead: a fat binary, an object, a library or a linked image. Its
+ * headers are right, except for some numbers that the bytes choose. The hash of a linked image is right, so that its
+ * lengths are read. */
 #include <elf.h>
 #include <lz4.h>
 #include <stdio.h>
@@ -18,7 +19,8 @@
 
 /* ---- images ---- */
 
-/* The input's bytes, then numbers that follow from them. `image` is the part that is written so far. */
+/* Choices come from the bytes of the input, and then from numbers that follow from these bytes. `image` is the part
+ * that is written so far. */
 typedef struct maker {
     const uint8_t *data;
     size_t left;

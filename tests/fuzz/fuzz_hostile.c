@@ -1,4 +1,4 @@
-/* The bytes are the choices of tests/hostile: the instruction, its form, and the operands. A kernel ends with
+/* Makes the kernels of tests/hostile. The bytes choose the instruction, its form, and the operands. A kernel ends with
  * success or a fault, and the memory that it must not change stays the same. */
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
-/* Any bytes as a file of samples, as CSV and as a recorded space: rows that can be listed, or an error with a message. */
+/* Reads any bytes as a file of samples, as CSV, and as a recorded space. The result is rows that can be listed, or an
+ * error with a message. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Any bytes as handles of another process's memory and event, any number as a descriptor of physical memory or of a
- * pool, and any bytes as the data of a pool's memory. No such number or data opens anything. */
+/* Uses any bytes as handles of another process's memory and event, and as the data of a pool's memory. Uses any number
+ * as a descriptor of physical memory or of a pool. None of these may open an object. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

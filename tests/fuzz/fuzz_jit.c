@@ -34,8 +34,8 @@ typedef struct maker {
     size_t left;
     uint64_t rng;
     kiln__text text;
-    unsigned labels, depth, apart; /* apart: the number of nested branches in which lanes may be divergent */
-    /* true: no thread sees the writes of others, so that several host threads give the same results */
+    unsigned labels, depth, apart; /* `apart` is the number of nested branches in which lanes may be divergent */
+    /* true if no thread sees the writes of others, so that several host threads give the same results */
     bool tame;
     bool wide;    /* addresses of shared memory are in registers of 64 bits */
     bool checked; /* some launches run under the checks */
@@ -557,8 +557,8 @@ typedef struct plan {
     size_t length;
     vm_limits limits;
     uint32_t threshold;
-    bool exact;   /* true: everything must be equal; otherwise only results and lanes */
-    bool checked; /* true: the devices have checks, under which some launches run */
+    bool exact;   /* true if everything must be equal; otherwise only results and lanes must be equal */
+    bool checked; /* true if the devices have checks, under which some launches run */
 } plan;
 
 typedef struct side {

@@ -1,5 +1,5 @@
-/* Any bytes as a file of best-known configurations: the result is a list that stays the same when it is written and
- * read again, or an error with a message. */
+/* Reads any bytes as a file of best-known configurations. The result is a list that stays the same when it is written
+ * and read again, or an error with a message. */
 #include <string.h>
 
 #include "known.h"
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             __builtin_trap();
     } else {
         kiln__known_deduplicate(&list);
-        /* A text that came with aliases may be too large for a file without aliases. */
+        /* If the input text used aliases, its text without aliases may be too large for a file. */
         if (kiln__known_print(NULL, &list, &first, &error) == KILN_OK) {
             if (kiln__known_read(NULL, "again.yaml", first.data, first.length, &again, NULL) != KILN_OK)
                 __builtin_trap();

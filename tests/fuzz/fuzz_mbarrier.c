@@ -1,8 +1,8 @@
-/* Kernels that use mbarriers in every order, under the checks. Bytes choose the warps, the blocks of a cluster, the counts, and
- * statements: arrivals, announced bytes, copies that complete on an mbarrier, waits for either parity, new initialisations,
- * and plain accesses to the words of an mbarrier. Mutated texts of PTX seldom have two threads that wait for one mbarrier in two
- * phases, which the checks of phases need. The checks must not touch memory that is not theirs, and a second run must give the
- * same findings. */
+/* Makes kernels that use mbarriers in any order, and runs them under the checks. Bytes choose the warps, the blocks of
+ * a cluster, the counts, and statements: arrivals, announced bytes, copies that complete on an mbarrier, waits for
+ * either parity, new initialisations, and plain accesses to the words of an mbarrier. Mutated texts of PTX seldom have
+ * two threads that wait for one mbarrier in two phases, which the checks of phases need. The checks must not touch
+ * memory that is not theirs, and a second run must give the same findings. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +28,10 @@ typedef struct maker {
     uint64_t rng;
     kiln__text text;
     unsigned labels, depth, threads, blocks,
-        bars;     /* blocks: of a cluster; bars: mbarriers that the kernel begins with */
-    unsigned who; /* which threads mostly arrive: 0: all, 1: a lane of each warp, 2: thread 0 */
+        /* `blocks` is the number of blocks in a cluster, and `bars` is the number of mbarriers at the start of the */
+        /* kernel */
+        bars;
+    unsigned who; /* the threads that usually arrive: 0 means all, 1 a lane of each warp, and 2 thread 0 */
 } maker;
 
 /* Takes a choice from the input. Behind its end the choices follow from its bytes. */
@@ -134,7 +136,7 @@ static void wait_some(maker *m)
         kiln__text_puts(&m->text, "  xor.b32 %par, %par, 1;\n");
 }
 
-/* A phase as most kernels have it: some threads arrive, and all or some threads wait. */
+/* Writes a phase like in most kernels: some threads arrive, and all or some threads wait. */
 static void pass_phase(maker *m)
 {
     static const char *const guards[] = {"", "  setp.eq.u32 %g, %lane, 0;\n  @%g", "  setp.eq.u32 %g, %tid, 0;\n  @%g"};

@@ -1,5 +1,5 @@
-/* Any bytes as messages between a worker and its host, and as NVRTC's log. They are read or refused, and never read
- * beyond their end. The first byte picks the kind of message. */
+/* Reads any bytes as messages between a worker and its host, and as NVRTC's log. The messages must be read or refused,
+ * and never be read beyond their end. The first byte picks the kind of message. */
 #include <stdlib.h>
 #include <string.h>
 

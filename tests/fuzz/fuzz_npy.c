@@ -1,4 +1,4 @@
-/* Any bytes as a .npy file: the result is an array whose bytes can all be read, or an error with a message. */
+/* Reads any bytes as a .npy file. The result is an array whose bytes can all be read, or an error with a message. */
 #include <string.h>
 
 #include "data.h"

@@ -1,4 +1,4 @@
-/* The printf of kernels: calls of a grammar of valid and hostile formats, chosen by the bytes
+/* Tests printf of kernels. The bytes choose calls from a grammar of valid and hostile formats
  * (tests/sim/print_grammar.h). Each call prints the same text as the host's snprintf(), or the format unchanged. */
 #include "print_grammar.h"
 

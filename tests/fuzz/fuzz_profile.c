@@ -1,4 +1,4 @@
-/* Any text as a device profile. In an accepted profile every figure is within its bounds, and a refused profile
+/* Reads any text as a device profile. In an accepted profile every figure is within its bounds, and a refused profile
  * comes with a reason. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Any bytes as a program's file, from which `kiln sim run` reads facts. */
+/* Reads any bytes as the file of a program, from which `kiln sim run` takes facts. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

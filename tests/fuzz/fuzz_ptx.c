@@ -1,5 +1,5 @@
-/* Any bytes as PTX text: ptx_parse() accepts or refuses them. If it accepts them, the result keeps the promises of
- * ptx.h on which the interpreter relies. */
+/* Parses any bytes as PTX text, which ptx_parse() must accept or refuse. If it accepts them, the result keeps the
+ * promises of ptx.h on which the interpreter relies. */
 #include <stdlib.h>
 
 #include "ptx.h"

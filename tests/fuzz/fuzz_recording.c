@@ -1,5 +1,5 @@
-/* Any bytes as a recorded space: the result is a space whose rows can all be found and searched, or an error with a
- * message. */
+/* Reads any bytes as a recorded space. The result is a space whose rows can all be found and searched, or an error with
+ * a message. */
 #include <math.h>
 
 #include "score.h"

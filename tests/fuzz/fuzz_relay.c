@@ -1,6 +1,6 @@
-/* Any bytes as messages of the ranks to the leader of a sweep. They arrive in any order, mixed with programs that
- * the leader starts and ends, and with time that passes. The leader reads no message beyond its end. A byte reaches
- * the user of a program only if the program's rank sent it for this program. The bytes are a list of steps. */
+/* Gives any bytes as messages of the ranks to the leader of a sweep. They arrive in any order, mixed with programs that
+ * the leader starts and ends, and with time that passes. The leader reads no message beyond its end. A byte reaches the
+ * user of a program only if the program's rank sent it for this program. The bytes are a list of steps. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -24,7 +24,7 @@ typedef struct input {
 
 typedef struct job {
     kiln_ranks *ranks;
-    char *message; /* a message that waits for the leader; NULL: none */
+    char *message; /* a message that waits for the leader, or NULL */
     size_t length;
     int from;
     uint64_t now;

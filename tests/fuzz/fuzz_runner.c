@@ -1,7 +1,7 @@
-/* The messages between a sweep and its runner, in both directions. The bytes come from a socket: messages with their
- * headers. The first byte of the input gives the number of bytes that arrive at a time. A complete message is read
- * as each kind of message, as the sweep and as the runner would read it. Each result must lie in the message. If it
- * can be written, it must give the same message. */
+/* Reads any bytes as messages between a sweep and its runner, in both directions. The bytes come from a socket:
+ * messages with their headers. The first byte of the input gives the number of bytes that arrive at a time. A complete
+ * message is read as each kind of message, as the sweep and as the runner would read it. Each result must lie in the
+ * message. If it can be written, it must give the same message. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Any bytes as a file that a program on the simulated device has written. If it is a profile, `kiln sim profile FILE`
- * shows it as text and as JSON. If it is a trace, the target joins it with another trace. The target requires that
- * nothing crashes, that the exit code tells whether the file was a profile, and that the JSON is valid. */
+/* Reads any bytes as a file that a program on the simulated device has written. If it is a profile, `kiln sim profile
+ * FILE` shows it as text and as JSON. If it is a trace, the target joins it with another trace. The target requires
+ * that nothing crashes, that the exit code tells whether the file was a profile, and that the JSON is valid. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

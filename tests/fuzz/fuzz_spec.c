@@ -1,5 +1,5 @@
-/* Any bytes as a spec. It is loaded and checked. If it loads, the target walks the space for a while, counts it and
- * draws from it, and compares the results with each other. */
+/* Reads any bytes as a spec. It is loaded and checked. If it loads, the target walks the space for a while, counts it
+ * and draws from it, and compares the results with each other. */
 #include <stdlib.h>
 
 #include "index.h"

@@ -1,5 +1,5 @@
-/* Any bytes as a store, and as pending samples beside a store: every way to read it, and a write. The result is
- * rows, or an error whose message does not call the file a defect of this library. */
+/* Reads any bytes as a store, and as pending samples beside a store, in every way, and writes to the store. The result
+ * is rows, or an error whose message does not call the file a defect of this library. */
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>

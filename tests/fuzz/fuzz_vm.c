@@ -1,5 +1,5 @@
-/* Any bytes as PTX text that runs. If ptx_parse() accepts the text, the interpreter executes it to its end. The end
- * is success or a fault, for any use of registers, memory and stack. */
+/* Runs any bytes as PTX text. If ptx_parse() accepts the text, the interpreter executes it to its end. The end is
+ * success or a fault, for any use of registers, memory and stack. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 static void swallow(void *user, const char *text, size_t length)
 {
     size_t *sum = user;
-    for (size_t k = 0; k < length; k++) /* if the pointer or the length is wrong, the sanitizer sees it */
+    for (size_t k = 0; k < length; k++) /* if the pointer or the length is wrong, the sanitizer reports it */
         *sum += (unsigned char)text[k];
 }
 
@@ -95,7 +95,7 @@ static void run_turns(vm_device *device, const vm_module *module, int kernel, co
             run(device, module, kernel, address, turn, checked);
 }
 
-/* Textures and surfaces of every kind with the handles 0x100, 0x200, ..., which corpus/fuzz_vm/texture.ptx uses. */
+/* Textures and surfaces of every kind have the handles 0x100, 0x200, ..., which corpus/fuzz_vm/texture.ptx uses. */
 enum { OBJECTS = 9, IMAGE = 64 << 10 };
 
 /* Adds textures and surfaces of several formats and geometries to the device, so that kernels can use their handles. */
@@ -207,7 +207,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             run_turns(device, module, (int)k, address, entries > FEW ? 2u >> (parity + k) % 2 : 3, true);
     for (size_t k = 0; k < check_count_findings(check); k++)
         WANT(check_get_finding(check, k)->message && check_get_finding(check, k)->count);
-    // a finding changes the order: the checks leave the device before it is freed, or are freed after it
+    /* the number of findings decides whether the checks are detached before the device is freed, or are freed after it */
     if (check_count_findings(check) & 1)
         check_attach(device, NULL);
     vm_module_unload(device, module);

@@ -441,7 +441,7 @@ static bool parses(const uint8_t *data, size_t size)
     return fine;
 }
 
-/* Makes several mutations. Each is undone if the text no longer parses, because fuzz_ptx covers such texts. */
+/* Makes several mutations. A mutation is undone if the text no longer parses, because fuzz_ptx covers such texts. */
 size_t ptx_mutate(uint8_t *data, size_t size, size_t most, unsigned seed)
 {
     enum { TRIES = 12, LARGE = 4096 };

@@ -46,7 +46,7 @@ enum {
     HOSTILE_SPECIAL = 16   /* calls.c writes the instruction, not the form */
 };
 
-const hostile_case *hostile_case_of(ptx_op op); /* NULL: cases.def has no row */
+const hostile_case *hostile_case_of(ptx_op op); /* NULL if cases.def has no row */
 /* Returns true if the instruction reaches memory, a barrier, the stack or a function of the device, by its row in
  * ops.def. */
 bool hostile_touches(ptx_op op);
@@ -80,8 +80,8 @@ typedef struct hostile_kernel {
     const hostile_case *kind;
     hostile_operand operands[HOSTILE_OPERANDS];
     unsigned operand_count;
-    unsigned threads, cluster, rank; /* rank: of the tensor; 0: the instruction has no tensor map */
-    const char *geometry;            /* the geometry of the texture or surface, as a suffix; NULL: any geometry */
+    unsigned threads, cluster, rank; /* `rank` is the rank of the tensor, or 0 if the instruction has no tensor map */
+    const char *geometry;            /* the geometry of the texture or surface as a suffix, or NULL for any geometry */
     vm_im2col mode;                  /* of the tensor map */
     bool rows_listed;                /* the instruction names four rows of a tensor */
     // `frame`: the set has a format and an argument list. `buffer`: %buffer has the parameters of a launch. `heap`:
@@ -117,7 +117,7 @@ typedef struct hostile_guard {
 typedef struct hostile_world {
     vm_device *device, *other;
     vm_group group;
-    bool grouped, allowed, heap; /* heap: an address of 1 stands for memory by malloc() */
+    bool grouped, allowed, heap; /* `heap`: an address of 1 stands for memory of malloc() */
     struct vm_check *check;
     uint64_t targets[8], target_bytes[8], freed, results, progress, maps, list, list_bytes;
     unsigned target_count;
@@ -186,9 +186,9 @@ typedef struct hostile_wish { /* what a run does */
     unsigned often; /* the number of hits after which the checks take their short way; 0 means the usual number */
     unsigned sets;
     bool verbose;
-    const uint64_t *seed; /* NULL: no other process can run the same seed again */
-    int show;             /* a file descriptor that gets the words of the guest's memory; 0: none */
-    const char *plant;    /* the kind of word to plant; NULL: none */
+    const uint64_t *seed; /* NULL if no other process can run the same seed again */
+    int show;             /* a file descriptor that gets the words of the guest's memory, or 0 */
+    const char *plant;    /* the kind of word to plant, or NULL */
 } hostile_wish;
 
 /* The handlers are numbered: the instructions with a case, then the functions. hostile_handler_count() returns their

@@ -34,7 +34,7 @@ typedef struct options {
     uint64_t seed, count;
     double seconds;
     unsigned jobs, sets;
-    int engine; /* a hostile_engine; -1: the seed chooses */
+    int engine; /* a hostile_engine, or -1 if the seed chooses */
     bool drivers, kernels, quiet, every;
     const char *log;
     hostile_wish wish;

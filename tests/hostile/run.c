@@ -80,7 +80,7 @@ void hostile_describe(void)
 static void swallow(void *user, const char *text, size_t length)
 {
     size_t *sum = user;
-    for (size_t k = 0; k < length; k++) /* a wrong pointer or length is seen by the sanitizer */
+    for (size_t k = 0; k < length; k++) /* the sanitizer reports a wrong pointer or length */
         *sum += (unsigned char)text[k];
 }
 

@@ -255,12 +255,12 @@ static uint64_t hostile(hostile_source *s, const hostile_world *w, const hostile
     case 'z': return hostile_size(s, w, from);
     case 'w': return hostile_next(s);
     case 'T': return hostile_chance(s, 60) ? PICK(s, cells) + step(s) : any_value(s);
-    case 'D': /* one part of a right descriptor is changed */
+    case 'D': /* one part of a valid descriptor is changed */
         return hostile_chance(s, 20)
                    ? hostile_next(s)
                    : shared_offset(w, 1024) >> 4 | (uint64_t)1 << 46 |
                          (PICK(s, field) & 0x3fff) << 16 * hostile_below(s, 3) | (uint64_t)hostile_below(s, 8) << 61;
-    case 'I': /* the descriptor of a right product, with some bits changed */
+    case 'I': /* the descriptor of a valid product, with some bits changed */
         return hostile_chance(s, 20) ? hostile_next(s)
                                      : product_of(s, kernel) ^ 1u << hostile_below(s, 32) ^ 1u << hostile_below(s, 32);
     case 't': return hostile_chance(s, 60) ? PICK(s, field) : point(s, w) + step(s);
@@ -386,9 +386,10 @@ void hostile_set_make(hostile_source *s, const hostile_world *w, const hostile_k
                                        0x1000000, 0x80000000, 0x100000000, UINT64_MAX, (uint64_t)-8};
     const unsigned flags = kernel->kind->flags, count = kernel->operand_count ? kernel->operand_count : 1;
     const bool uniform = flags & HOSTILE_UNIFORM;
-    /* 0: no operand is hostile, 9: all operands may be hostile */
+    /* 0 if no operand is hostile, or 9 if all operands may be hostile */
     const unsigned many = hostile_below(s, 10);
-    const bool changed = kernel->rank && hostile_chance(s, 60); /* true: the tensor map is hostile, not an operand */
+    /* true if the tensor map is hostile, and not an operand */
+    const bool changed = kernel->rank && hostile_chance(s, 60);
     uint32_t mask = uniform || hostile_chance(s, 60) ? UINT32_MAX
                     : hostile_chance(s, 50)          ? 1
                                                      : (uint32_t)hostile_next(s);

@@ -262,7 +262,7 @@ static bool allocate_all(hostile_source *s, hostile_world *w)
     for (unsigned k = 0; k < KILN__COUNT(sizes); k++)
         add_target(w, vm_alloc(w->device, sizes[k]), sizes[k]);
     w->freed = vm_alloc(w->device, 4096);
-    w->maps = vm_alloc(w->device, 4096); /* the last 128 bytes of the allocation are a tensor map too */
+    w->maps = vm_alloc(w->device, 4096); /* the last 128 bytes of the allocation are also a tensor map */
     w->results = vm_alloc(w->device, (uint64_t)HOSTILE_RING * VM_LANES * HOSTILE_RESULTS * 16);
     w->progress = vm_alloc(w->device, 8);
     if (!w->maps || !w->results || !w->progress || !vm_free(w->device, w->freed))

@@ -307,7 +307,8 @@ class Slot:
             wrong.append(f"the run after it ends with {code}: {(out if not err else err)[-400:]!r}")
         elif err.strip():
             wrong.append(f"the run after it says: {err!r}")
-        # A failure that the next sweep tries again is no sample: it has no code, so its key is another one.
+        # A failure that the next sweep tries again is not a sample. It has no code, so its key differs from the key of
+        # a sample.
         samples = [row for row in self.samples() if row[4] == 0 or row[5] or row in want_samples]
         files = self.files("cache", "store")
         if samples != want_samples:
@@ -359,7 +360,7 @@ class Tool:
 
     def plan(self, slot):
         """Returns all cases, by scenario. The most important cases come first."""
-        # these two have every kind of process
+        # these two scenarios have every kind of process
         named = self.args.scenario or (None if self.args.full else ("cold", "driver"))
         scenarios = [s for s in SCENARIOS if not named or s.name in named]
         seen, cases, lost, sites = {}, [], 0, 0
@@ -372,7 +373,7 @@ class Tool:
                     continue
                 if self.args.site and f"{site['key']:x}" not in self.args.site:
                     continue
-                first = not seen.get(site["key"])  # false if an earlier scenario has the same call
+                first = not seen.get(site["key"])  # false if an earlier scenario has this call
                 seen[site["key"]] = True
                 for at, error in enumerate(errors_of(site["kind"])):
                     for nth in sorted({1, site["calls"]}):
@@ -387,7 +388,7 @@ class Tool:
             group = (case.site["kind"], case.site["role"])
             counts[group] = counts.get(group, 0) + 1
             ranked.append((late or at > 0 or last, 0 if self.args.full else counts[group], len(ranked), case))
-        ranked.sort(key=lambda r: r[:3]) # one of each group, another of each, ...
+        ranked.sort(key=lambda r: r[:3]) # takes one of each group, then another one of each group, and so on
         return [r[3] for r in ranked], sites
 
     def name_of(self, module, offset):

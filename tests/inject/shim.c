@@ -2,7 +2,8 @@
  *
  * A call is identified by its kind, the role of its process (the command, a compile worker, a runner) and the return
  * addresses of its innermost frames, relative to their modules. These together are its site. The counts by site are the same
- * in every run, in any order of threads and processes. A count of "the N-th call" would not be.
+ * in every run, in any order of threads and processes. The number of a call in the whole run would differ from run to
+ * run.
  *
  *   INJECT_TABLE  a file of sizeof(struct table) zero bytes. All processes map it, and write the sites into it.
  *   INJECT_FAIL   "SITE N ERROR KIND", with SITE in hexadecimal: the N-th call at the site, counted over all processes,
@@ -43,7 +44,7 @@ struct site {
     _Atomic uint64_t calls;
     char kind[KIND];
     uint32_t role;
-    _Atomic uint32_t ready; /* 1: all fields of the site are written; a killed process leaves 0 */
+    _Atomic uint32_t ready; /* 1 if all fields of the site are written; a killed process leaves 0 */
     uint64_t offsets[FRAMES];
     char modules[FRAMES][24];
 };
@@ -162,8 +163,8 @@ static struct site *find_site(uint64_t key, const char *kind, const struct frame
     return NULL;
 }
 
-/* True for calls by NVRTC, and for calls by which a library uses functions that matter only in kiln's own code. The
- * address of the caller decides, before any frames are searched. */
+/* Returns true for calls by NVRTC, and for calls by which a library uses functions that matter only in kiln's own code.
+ * The address of the caller decides, before any frames are searched. */
 static bool is_foreign(const char *kind, const void *caller)
 {
     struct dl_find_object found;
@@ -277,7 +278,7 @@ static void fail_stream(FILE *file)
         return real arguments;                                                                                         \
     }
 
-/* The same macro for functions whose result is the error. */
+/* Like the macro above, for functions whose result is the error. */
 #define WRAP_NUMBER(name, parameters, arguments)                                                                       \
     EXPORT int name parameters                                                                                         \
     {                                                                                                                  \

@@ -1,6 +1,6 @@
-/* The judge as a library, on the simulated device with code from NVRTC: the suite tests that verdicts repeat, that the
- * caller's spec does not change, and that no failed allocation leaks or gives a verdict. Without NVRTC the suite is
- * skipped with a message. */
+/* Tests the judge as a library, on the simulated device with code from NVRTC. The suite tests that verdicts repeat,
+ * that the caller's spec does not change, and that no failed allocation leaks or gives a verdict. Without NVRTC the
+ * suite is skipped with a message. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ static const char traps[] = KERNEL("n > 0 ? (__trap(), x[i]) : 2 * x[i]");
 static const char right[] = KERNEL("x[i] + x[i]"), wrong[] = KERNEL("i == 33 ? x[i] : 2 * x[i]");
 
 static char folder[] = "/tmp/kiln-judge-XXXXXX";
-static bool missing; /* true: there is no NVRTC */
+static bool missing; /* true if there is no NVRTC */
 
 static kiln_engine *open_engine(const kiln_allocator *mem)
 {
@@ -112,6 +112,33 @@ static void test_after_a_fault(void)
     kiln_judgement_free(made[0]);
     kiln_judgement_free(made[1]);
     kiln_engine_close(engine);
+}
+
+/* Text of inline assembly may name variables any number of times. The judge keeps one copy of each variable, and refuses a
+ * candidate with more variables than it can watch. */
+static void test_named_variables(void)
+{
+    static const char
+        head[] = "__device__ float kept;\nextern \"C\" __global__ void twice(const float *x, float *y, int n)\n{\n"
+                 "    asm volatile(\"/* ",
+        tail[] = "*/\");\n    for (int i = blockIdx.x * 32 + threadIdx.x; i < n; i += 64)\n        y[i] = 2 * x[i];\n"
+                 "    if (n < 0)\n        kept = 1;\n}\n";
+    enum { NAMES = 5000 };
+    for (unsigned different = 0; different < 2 && !missing; different++) {
+        kiln__text text = {0};
+        kiln_judgement *verdict = NULL;
+        kiln_error *error = NULL;
+        kiln_engine *engine = open_engine(NULL);
+        kiln__text_puts(&text, head);
+        for (unsigned k = 0; k < NAMES; k++)
+            kiln__text_printf(&text, ";.global .b8 %s%.0u", different ? "v" : "kept", different ? k + 1 : 0);
+        kiln__text_puts(&text, tail);
+        CHECK_OK(judge(engine, kiln__text_get(&text), 0, &verdict, &error), error);
+        CHECK(kiln_judgement_kind(verdict) == (different ? KILN_JUDGED_FORBIDDEN : KILN_JUDGED_PASS));
+        kiln_judgement_free(verdict);
+        kiln_engine_close(engine);
+        kiln__text_free(&text);
+    }
 }
 
 /* Compares the candidate with a variant of its spec, and with a variant of another spec that has the same sizes. */
@@ -261,6 +288,7 @@ static void clear(void)
 static const check_case cases[] = {{"prepare", set_up},
                                    {"verdicts repeat", test_verdicts},
                                    {"after a fault", test_after_a_fault},
+                                   {"named variables", test_named_variables},
                                    {"against", test_against},
                                    {"ratio", test_ratio},
                                    {"digest", test_digest},

@@ -114,7 +114,7 @@ static const entry *recall(XXH128_hash_t key)
     return NULL;
 }
 
-/* Adds an answer, if there is room. Two processes that add the same one at once add it twice. */
+/* Adds an answer, if there is room. If two processes add the same answer at once, the file has it twice. */
 static void remember(XXH128_hash_t key, const answer *said, size_t size)
 {
     memory *into = with.memory;

@@ -3,7 +3,7 @@
 # kernel there. It prints the seconds of both. A person judges them, because the network takes a large part.
 #
 # A maintainer runs the script by hand. It needs root, a Debian mirror and PyPI, and without BARE_ROOT also debootstrap.
-# BARE_ROOT and the mirror are those of install.sh.
+# install.sh explains BARE_ROOT and the mirror.
 set -eu
 [ $# -ge 1 ] || { sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)

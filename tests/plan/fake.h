@@ -22,11 +22,12 @@ static struct {
     long allocations;      /* number of allocations since the start */
     uint64_t bytes, limit; /* used bytes and all bytes of the device memory */
     _Atomic long launches, copies, sets;
-    int fail_launch;       /* the result of every launch, if not 0 */
-    int shared_limit;      /* the value that cuFuncSetAttribute has set */
-    double clock;          /* milliseconds */
-    _Atomic int busy;      /* true: queries answer that the device is not done, and a wait without a limit never ends */
-    void (*queried)(void); /* queries call this function; NULL: they call nothing */
+    int fail_launch;  /* the result of every launch, if not 0 */
+    int shared_limit; /* the value that cuFuncSetAttribute has set */
+    double clock;     /* milliseconds */
+    /* if true, queries answer that the device is not done, and a wait without a limit never ends */
+    _Atomic int busy;
+    void (*queried)(void); /* queries call this function, unless it is NULL */
     long nap;              /* microseconds of the host's time that a launch takes */
     pthread_mutex_t lock;
 } fake = {.limit = 1 << 26, .lock = PTHREAD_MUTEX_INITIALIZER};

@@ -1,10 +1,10 @@
-/* Several runs of one plan whose answers are compared: kernels that are right in most runs only. */
+/* Compares the answers of several runs of one plan, with kernels that are right only in most runs. */
 #include <unistd.h>
 
 #include "check.h"
 #include "plan_internal.h"
 
-/* Each kernel counts its launches in a variable of the module. Launch 5 of a wrong one spoils one element. */
+/* Each kernel counts its launches in a variable of the module. Launch 5 of a wrong kernel spoils one element. */
 static const char source[] =
     "__device__ unsigned launches;\n"
     "#define NUMBER int i = blockIdx.x * blockDim.x + threadIdx.x\n"
@@ -17,7 +17,7 @@ static const char source[] =
     "        y[i] = 7;\n"
     "}\n"
     "extern \"C\" __global__ void count() { ++launches; }\n"
-    "/* Other bytes in every run, within the tolerance. */\n"
+    "/* The bytes differ from run to run, within the tolerance. */\n"
     "extern \"C\" __global__ void noisy(const float *x, float *y) { NUMBER; y[i] = 2 * x[i] * (1 + 1e-6f * launches); }\n"
     "extern \"C\" __global__ void in_place(float *z) { NUMBER; z[i] += 1; }\n"
     "extern \"C\" __global__ void faults(const float *x, float *y)\n"
@@ -134,7 +134,8 @@ static void expect_all(const expectation *want, size_t count)
         .verify_runs = (count)                                                                                         \
     }
 
-/* The fifth run is wrong. The output lies where it is declared, or a swap has moved it. */
+/* The fifth run is wrong. The output is in the buffer of this name, or a swap step has exchanged it with another
+ * buffer. */
 static void finds_a_rare_mistake(void)
 {
     const expectation want[] = {

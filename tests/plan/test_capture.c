@@ -1,5 +1,5 @@
-/* Captured launches (capture.c) on a fake driver (fake.h). An engine that has none of the application's functions loads each
- * capture and runs it.
+/* Tests captured launches (capture.c) on a fake driver (fake.h). An engine that has none of the application's functions
+ * loads each capture and runs it.
  *
  * The file is long: everything that a spec can express must survive a capture, and each kind has its own spec. */
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* References that commands compute: their inputs, the ways in which they end, and that no file is left behind. */
+/* Tests references that commands compute: their inputs, the ways in which they end, and that no file is left behind. */
 #include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>

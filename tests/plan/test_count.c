@@ -1,4 +1,5 @@
-/* Outputs that the device compares with their reference: it counts the same numbers as the host, for values of every kind. */
+/* Tests outputs that the device compares with their reference. The device must count the same numbers as the host, for
+ * values of every kind. */
 #include <math.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
-/* The catalogue's stencils and convolutions on the simulated device. The grids lie in memory of the caller, at every
- * address that a float may have. A kernel may not read or write memory beside the grids. The results must have the same
- * bits at every address, and the same bits in all variants except `separable`. Skipped with a message if there is no
- * NVRTC. */
+/* Tests the catalogue's stencils and convolutions on the simulated device. The grids lie in memory of the caller, at
+ * every address that a float may have. A kernel may not read or write memory beside the grids. The results must have
+ * the same bits at every address, and the same bits in all variants except `separable`. Skipped with a message if there
+ * is no NVRTC. */
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static kiln_plan *open_plan(const kiln_spec *spec, const kiln_choice *choice)
     return plan;
 }
 
-/* Memory on the device. It belongs to a plan that is not launched. */
+/* Memory on the device. This kernel belongs to a plan that is not launched. */
 static struct {
     kiln_plan *plan;
     CUdeviceptr at[3];

@@ -1,4 +1,4 @@
-/* The catalogue's histograms on the simulated device. Keys begin and end anywhere within a word of 16 bytes, and
+/* Tests the catalogue's histograms on the simulated device. Keys begin and end anywhere within a word of 16 bytes, and
  * some keys have no bin. Skipped with a message if there is no NVRTC. */
 #include "catalogue.h"
 

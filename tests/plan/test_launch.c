@@ -1,5 +1,5 @@
-/* Tensor maps and attributes of launches on a fake driver: the values that the driver gets, and the requests that
- * are refused before a driver call, with the place in the spec. */
+/* Tests tensor maps and attributes of launches on a fake driver: the values that the driver gets, and requests that are
+ * refused before a driver call, with the place in the spec. */
 #include "plans.h"
 
 #define MAPS                                                                                                           \

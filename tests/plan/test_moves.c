@@ -1,6 +1,6 @@
-/* The catalogue's transposes, increments and products of a matrix with its transpose, on the simulated device. The
- * arrays lie at any address that their elements may have, in memory of the caller. The results must be right, and no
- * kernel may touch memory beside the arrays. Skipped with a message if there is no NVRTC. */
+/* Tests the catalogue's transposes, increments, and products of a matrix with its transpose, on the simulated device.
+ * The arrays lie at any address that their elements may have, in memory of the caller. The results must be right, and
+ * no kernel may touch memory beside the arrays. Skipped with a message if there is no NVRTC. */
 #include <math.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static kiln_plan *open_plan(const kiln_spec *spec, const char *variant, const ki
     return plan;
 }
 
-/* Memory on the device. It belongs to a plan that is not launched. */
+/* Memory on the device. This kernel belongs to a plan that is not launched. */
 static struct {
     kiln_plan *plan;
     CUdeviceptr from, to;

@@ -1,4 +1,4 @@
-/* Plans on a fake driver (fake.h): configurations, verification, sharing, sizes, failing allocations. */
+/* Tests plans on a fake driver (fake.h): configurations, verification, sharing, sizes, and failing allocations. */
 #include <unistd.h>
 
 #include "layout_internal.h"

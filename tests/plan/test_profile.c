@@ -1,4 +1,4 @@
-/* kiln_profile and kiln_trace on the small spec of the command's tests: the counts, where they are written, and a
+/* Tests kiln_profile and kiln_trace on the small spec of the command's tests: the counts, where they are written, and a
  * failure of each allocation. Skipped with a message if there is no NVRTC. */
 #include <unistd.h>
 

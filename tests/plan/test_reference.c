@@ -1,4 +1,5 @@
-/* References that are kept on disk: they are found again, only for the same arguments, and any bytes of an entry are safe. */
+/* Tests references that are kept on disk. They must be found again only for the same arguments, and any bytes of an
+ * entry must be safe. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -302,7 +303,8 @@ static void forge(const char *path)
     kiln__free(NULL, bytes);
 }
 
-/* Random sums that do not fit the output are refused: from a host function with an error, from a file as a miss. */
+/* Random sums that do not fit the output are refused. From a host function they are an error, and from a file they are
+ * a miss. */
 static void test_projected(void)
 {
     static const char text[] = "kiln: 1\nname: fake\nsource: fake.cu\nsizes: {default: {N: 8}}\n"
@@ -352,7 +354,7 @@ static void test_bounded(void)
     leave();
 }
 
-/* Exports of every kind come back, and any bytes are read without a fault. */
+/* Exports of every kind must be read back unchanged, and any bytes must be read without a fault. */
 static void test_bytes(void)
 {
     double numbers[3] = {1, -2, 3};

@@ -1,5 +1,5 @@
-/* Plans on the simulated device with code from NVRTC: every kind of step, and two threads. Skipped with a message if
- * there is no NVRTC. */
+/* Tests plans on the simulated device with code from NVRTC: every kind of step, and two threads. Skipped with a message
+ * if there is no NVRTC. */
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -57,7 +57,7 @@ static const char source[] =
     "    launch: {kernel: add_one, grid: [ceil_div(N, BLOCK)], block: [BLOCK], args: [x, y, N]}\n"
 
 static kiln_engine *engine;
-static bool missing; /* true: there is no NVRTC */
+static bool missing; /* true if there is no NVRTC */
 
 static kiln_spec *parse(const char *text)
 {

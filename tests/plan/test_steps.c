@@ -1,4 +1,5 @@
-/* The steps of plans on a fake driver: their effects, their arguments, time limits, and steps that are refused. */
+/* Tests the steps of plans on a fake driver: their effects, their arguments, time limits, and steps that are
+ * refused. */
 #include "plans.h"
 
 static void test_steps(void)

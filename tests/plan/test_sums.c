@@ -1,6 +1,6 @@
-/* The catalogue's reductions and scans on the simulated device, for cases that the specs' own sizes and fills do not
- * reach. These are maxima that are compared bit by bit on floats that show the order, sums of denormals, arrays at any
- * address, a scan in place, and one launch after another. Some loops run only with many sections, blocks or waves.
+/* Tests the catalogue's reductions and scans on the simulated device, in cases that the specs' own sizes and fills do
+ * not reach. These are maxima that are compared bit by bit on floats that show the order, sums of denormals, arrays at
+ * any address, a scan in place, and one launch after another. Some loops run only with many sections, blocks or waves.
  * Skipped with a message if there is no NVRTC. */
 #include <math.h>
 #include <unistd.h>
@@ -133,7 +133,7 @@ static void test_denormals(void)
     }
 }
 
-/* Memory on the device. It belongs to plans that are not launched. */
+/* Memory on the device. This kernel belongs to plans that are not launched. */
 static struct {
     kiln_plan *plan;
     CUdeviceptr x, y;

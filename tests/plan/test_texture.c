@@ -1,6 +1,6 @@
-/* Textures as arguments, from the spec to a kernel of NVRTC that reads through them, on the simulated device. The suite
- * tests the answers of each kind, the times at which objects are created, filled and destroyed, and refused requests,
- * whose message has the place in the spec. Skipped with a message if there is no NVRTC. */
+/* Tests textures as arguments on the simulated device, from the spec to a kernel of NVRTC that reads through them. The
+ * suite tests the answers of each kind, the times at which objects are created, filled and destroyed, and refused
+ * requests, whose message has the place in the spec. Skipped with a message if there is no NVRTC. */
 #include "compiled.h"
 #include "plan_internal.h"
 

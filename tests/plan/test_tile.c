@@ -1,6 +1,6 @@
-/* A tensor map from the spec to the kernel, with code from NVRTC, on the simulated device. The suite compares the
- * bytes that arrive, and copies a matrix tile by tile if the device runs such copies. Skipped with a message if there
- * is no NVRTC. */
+/* Tests a tensor map on the simulated device, from the spec to a kernel of NVRTC. The suite compares the bytes that
+ * arrive, and copies a matrix tile by tile if the device runs such copies. Skipped with a message if there is no
+ * NVRTC. */
 #include "compiled.h"
 #include "plan_internal.h"
 #include "vm.h"

@@ -1,4 +1,5 @@
-"""The Python module on the simulated device: PYTHONPATH=BUILD/python python3 test_kiln.py [-v] [CLASS.test_NAME]."""
+"""Tests the Python module on the simulated device: PYTHONPATH=BUILD/python python3 test_kiln.py [-v]
+[CLASS.test_NAME]."""
 import contextlib
 import ctypes
 import gc

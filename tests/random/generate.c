@@ -18,12 +18,13 @@ typedef struct generator {
     char *text;
     size_t length, capacity;
     unsigned labels, depth;
-    unsigned mask;  /* the %m register with the mask of the active lanes */
+    unsigned mask;  /* the number of the %m register with the mask of the active lanes */
     unsigned masks; /* the number of %m registers in use */
-    bool uniform;   /* true: all live threads of the block come here together */
-    /* true: in a function, which uses registers only, and neither memory of the kernel nor warp operations */
+    bool uniform;   /* true if all live threads of the block come here together */
+    /* true in a function, which uses only registers, and neither memory of the kernel nor warp operations */
     bool in_function;
-    int breaks, skips; /* the labels that leave the innermost loop and that continue it; -1: there is no such label */
+    /* the labels that leave the innermost loop and that continue it, or -1 if there is no such label */
+    int breaks, skips;
 } generator;
 
 uint64_t random_next(uint64_t *state)

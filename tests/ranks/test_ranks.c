@@ -1,6 +1,6 @@
-/* The leader of a job. A list of messages plays the ranks: programs on other machines, leases, ranks that are late or
- * lost. The test decides the order of the messages, and sets the clock. The suite also tests how a launcher is
- * recognised. */
+/* Tests the leader of a sweep of several processes. A list of messages imitates the other processes (ranks): programs
+ * on other machines, leases, and ranks that are late or lost. The test decides the order of the messages, and sets the
+ * clock. The suite also tests how a launcher is recognised. */
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>

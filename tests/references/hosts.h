@@ -7,7 +7,7 @@
 #include "catalogue.h"
 #include "check.h"
 
-/* Returns the host function of that name, which the catalogue must have. */
+/* Returns the host function of this name, which the catalogue must have. */
 static inline const kiln__host *builtin(const char *name)
 {
     static kiln__host hosts[128];

@@ -1,4 +1,4 @@
-/* normalise_f64 and attention_f64, against formulas of their own and answers that are known. */
+/* Compares normalise_f64 and attention_f64 with separate formulas and known answers. */
 #include <math.h>
 
 #include "data/arrays.h"
@@ -102,7 +102,7 @@ static void test_special_rows(void)
 
 typedef struct heads {
     kiln_array q, k, v, o;
-    kiln_array scales[3]; /* of q, k and v; a scaled reference alone takes them */
+    kiln_array scales[3]; /* the scales of q, k and v, which only a scaled reference accepts */
     int64_t causal;
     bool scaled;
 } heads;

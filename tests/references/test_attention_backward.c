@@ -1,4 +1,5 @@
-/* attention_saved and attention_backward_f64: the forward pass against its formula, the gradients against differences. */
+/* Compares the forward pass of attention_saved with its formula, and the gradients of attention_backward_f64 with
+ * differences of the loss. */
 #include <math.h>
 
 #include "data/arrays.h"

@@ -1,5 +1,5 @@
-/* barneshut_bodies and barneshut_f64: the kinds of bodies, steps against the formula, and the reference's tree against
- * all pairs. */
+/* Tests barneshut_bodies and barneshut_f64: the kinds of bodies, steps compared with the formula, and the reference's
+ * tree compared with all pairs. */
 #include <math.h>
 
 #include "data/arrays.h"
@@ -96,7 +96,7 @@ static void test_bodies(void)
         CHECK(mass > 0.9 && mass < 1.1);
         CHECK(far == (kind == 5 ? COUNT / 2 : 0));
         CHECK((first == COUNT) == (kind == 3));
-        CHECK((line == COUNT) == (kind == 3 || kind == 4)); /* the one place lies on the line */
+        CHECK((line == COUNT) == (kind == 3 || kind == 4)); /* only one place is on the line */
         CHECK(kind != 1 || disk == COUNT);
         CHECK((p.pull == 0) == (kind == 3));
         free_problem(&p);
@@ -190,7 +190,7 @@ static double error_of_tree(const char *kind, double theta)
 static void test_tree(void)
 {
     if (!CHECK_SANITIZER[0]) {
-        /* these walks visit nearly all pairs; the walks below already run all of the code */
+        /* these walks visit nearly all pairs, and the walks below already run all of the code */
         CHECK(error_of_tree("uniform", 0.01) < 1e-6);
         CHECK(error_of_tree("apart", 0.1) < 1e-4);
     }

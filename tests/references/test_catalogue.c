@@ -1,4 +1,4 @@
-/* The catalogue's host functions together: the arguments of each, and their registration. */
+/* Tests all host functions of the catalogue: their arguments, and their registration. */
 #include <stdio.h>
 
 #include "hosts.h"

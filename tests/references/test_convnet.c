@@ -1,4 +1,4 @@
-/* convnet_f64, the reference of convolution layers. */
+/* Tests convnet_f64, the reference of convolution layers. */
 #include <math.h>
 
 #include "check.h"

@@ -1,4 +1,4 @@
-/* convolution_f64, the reference of convolutions, and outer_product, the input of their masks. */
+/* Tests convolution_f64, the reference of convolutions, and outer_product, the input of their masks. */
 #include <math.h>
 
 #include "check.h"

@@ -1,4 +1,4 @@
-/* The reference of the potential within a radius, beside a plain sum over all pairs. */
+/* Compares the reference of the potential within a radius with a plain sum over all pairs. */
 #include <math.h>
 
 #include "data/arrays.h"

@@ -1,4 +1,4 @@
-/* Direct Coulomb summation: atoms from files, made atoms, and the reference beside a plain sum. */
+/* Tests direct Coulomb summation: atoms from files, generated atoms, and the reference compared with a plain sum. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -171,7 +171,7 @@ static void test_reference(void)
 static void test_reference_special(void)
 {
     const struct {
-        float atom[4], want; /* want: the energy at the first point */
+        float atom[4], want; /* `want` is the energy at the first point */
     } cases[] = {{{0, 0, 0, 2}, INFINITY},        {{0, 0, 0, -2}, -INFINITY},         {{0, 0, 0, 0}, NAN},
                  {{1e-20F, 0, 0, 1}, INFINITY}, /* the square of this distance is no normal number */
                  {{1e-18F, 0, 0, 1}, 1e18F},      {{1e18F, 0, 0, 1e18F}, 1},          {{1e20F, 0, 0, 1e20F}, 0},

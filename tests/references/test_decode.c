@@ -1,4 +1,4 @@
-/* decode_cache and decode_f64, against the formula, and against attention_f64 of one query. */
+/* Compares decode_cache and decode_f64 with the formula, and with attention_f64 for one query. */
 #include <math.h>
 
 #include "data/arrays.h"

@@ -1,4 +1,4 @@
-/* grouped_offsets and grouped_f64, against values that are known and a loop. */
+/* Compares grouped_offsets and grouped_f64 with known values and a loop. */
 #include <math.h>
 
 #include "data/arrays.h"

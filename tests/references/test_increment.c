@@ -1,4 +1,4 @@
-/* increment_exact, the reference of the memory family. */
+/* Tests increment_exact, the reference of the memory family. */
 #include "check.h"
 #include "hosts.h"
 

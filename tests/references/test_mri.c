@@ -1,4 +1,4 @@
-/* Samples in k-space, and the reference of F^H d and Q beside a sum without tables. */
+/* Tests samples in k-space, and compares the reference of F^H d and Q with a sum without tables. */
 #include <math.h>
 
 #include "data/arrays.h"

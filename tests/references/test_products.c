@@ -1,4 +1,4 @@
-/* References that multiply, against loops of their own: matmul, gemm, syrk; and the stencil. */
+/* Compares the references of matmul, gemm, syrk and the stencil with separate loops. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -348,7 +348,7 @@ enum { ROWS = 1024, COLUMNS = 1000, DEPTH = 16800, WRONGS = 100 }; /* more than 
 #define ATOL (1e-7 * DEPTH)
 
 typedef struct large {
-    kiln_array a, b, want; /* want: only some of the places */
+    kiln_array a, b, want; /* `want` has only some of the places */
     kiln_call call;
     kiln__call_arg args[4];
     kiln__projection projection;

@@ -1,4 +1,5 @@
-/* The inputs of radix sorts and their reference, against an insertion sort that knows the order of numbers by their values. */
+/* Tests the inputs of radix sorts, and compares their reference with an insertion sort that orders numbers by their
+ * values. */
 #include <math.h>
 
 #include "data/arrays.h"
@@ -110,7 +111,7 @@ static int compare(const kiln_array *array, uint64_t i, uint64_t j)
     }
 }
 
-/* Order, stability, and that each value still belongs to its key. */
+/* Checks the order, the stability, and that each value still belongs to its key. */
 static void check_sorted(const sorts *s)
 {
     const uint64_t n = s->keys.shape[0];

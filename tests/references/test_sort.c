@@ -1,4 +1,4 @@
-/* The inputs of sorts and their reference. */
+/* Tests the inputs of sorts and their reference. */
 #include <inttypes.h>
 
 #include "check.h"
@@ -67,7 +67,7 @@ static bool is_before(kiln_type type, uint32_t a, uint32_t b)
     memcpy(&y, &b, sizeof y);
     if (x < y || x > y)
         return x < y;
-    bool x_less = a >> 31, y_less = b >> 31; /* one of them is a NaN or both are zeros, or they are equal */
+    bool x_less = a >> 31, y_less = b >> 31; /* one of the keys is NaN, both are zeros, or they are equal */
     if (x_less != y_less)
         return x_less;
     return x_less ? a > b : a < b;
@@ -178,7 +178,7 @@ static void test_refusals(void)
     kiln__array_free(NULL, &none);
 }
 
-/* The first, second, ... allocation fails, until none does. */
+/* Lets the first, second, ... allocation fail, until no allocation fails. */
 static void test_memory(void)
 {
     kiln_array keys = line(KILN_u32, 1000), values = line(KILN_u32, 1000);

@@ -1,4 +1,4 @@
-/* The references of reductions and scans. */
+/* Tests the references of reductions and scans. */
 #include <inttypes.h>
 #include <math.h>
 

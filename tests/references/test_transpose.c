@@ -1,4 +1,4 @@
-/* transpose_exact, the reference of transposes. */
+/* Tests transpose_exact, the reference of transposes. */
 #include "check.h"
 #include "hosts.h"
 

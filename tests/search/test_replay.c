@@ -1,4 +1,4 @@
-/* The public functions on recorded spaces: a recording is described, converted, searched again and scored. */
+/* Tests the public functions for recorded spaces, which describe, convert, search and score a recording. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -76,7 +76,7 @@ typedef struct told {
     size_t count, failed, most;
     int64_t order[8];
     double clock, seconds[8];
-    unsigned best; /* a bit for each step that was the best so far */
+    unsigned best; /* a bit for each step that had the best time so far */
 } told;
 
 static int tell(void *user, const kiln_replay_step *step)
@@ -102,7 +102,7 @@ static void replayed(void)
     if (!setup(&f))
         return;
     static const struct {
-        size_t most; /* the callback ends the replay after this many steps; 0: never */
+        size_t most; /* the callback ends the replay after this many steps, or never if it is 0 */
         uint64_t configurations;
         double seconds;
         size_t count;

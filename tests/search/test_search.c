@@ -537,7 +537,7 @@ static void test_which_are_powers(void)
     static const struct {
         kiln_value values[6];
         size_t count;
-        unsigned powers; /* a bit for each value that is a power of two; 0: powers do not tell the values apart */
+        unsigned powers; /* a bit for each value that is a power of two, or 0 if powers do not tell the values apart */
     } rows[] = {
         {{{KILN_INT, {.i = 16}}, {KILN_INT, {.i = 32}}, {KILN_INT, {.i = 48}}, {KILN_INT, {.i = 64}}}, 4, 0xb},
         {{{KILN_INT, {.i = 1}}, {KILN_INT, {.i = 2}}, {KILN_INT, {.i = 3}}}, 3, 0x3},

@@ -1,6 +1,6 @@
-/* The driver without programs/, as a build with KILN_SIM_PROGRAMS=OFF has it: this program links the driver alone. It runs a
- * kernel through the functions that Kiln's engine calls, finds no function of programs/, and is told that there are no
- * profiles of programs. */
+/* Tests the driver without engine/sim/programs, as in a build with KILN_SIM_PROGRAMS=OFF. This program links only the
+ * driver. It runs a kernel through the functions that Kiln's engine calls. The functions of programs/ must be missing,
+ * and a request for a profile must fail. */
 #include <unistd.h>
 
 #include "check.h"

@@ -1,4 +1,4 @@
-/* check_bench.h - a device under checks with one module, and the arguments of its kernels. */
+/* check_bench.h - loads one module on a device under checks, and makes the arguments of its kernels. */
 #ifndef KILN_TESTS_CHECK_BENCH_H
 #define KILN_TESTS_CHECK_BENCH_H
 

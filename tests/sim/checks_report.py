@@ -1,5 +1,6 @@
-"""checks_report.py LIBCUDA: the findings of KILN_SIM_CHECK as compute-sanitizer's text and XML, to a file, with
-suppressions and an exit code. The program is checks_text.py, whose kernel writes out of bounds, and leaves 64 bytes."""
+"""checks_report.py LIBCUDA tests how KILN_SIM_CHECK reports findings: as text and XML of compute-sanitizer, in a file,
+with suppressions, and with an exit code. The program is checks_text.py. Its kernel writes out of bounds, and it does
+not free 64 bytes."""
 import os, pathlib, subprocess, sys, tempfile
 import xml.etree.ElementTree as ET
 
@@ -52,7 +53,7 @@ with tempfile.TemporaryDirectory() as folder:
         words += f", {2 - left} suppressed\n" if left < 2 else "\n"
         check(f"{lines!r}: {code}, {text}", words in text and code == (3 if left else 0))
 
-# Findings that are suppressed take no room of the other findings, however many they are.
+# Any number of suppressed findings leaves room for the other findings.
 with tempfile.TemporaryDirectory() as folder:
     suppress = pathlib.Path(folder, "suppressions")
     suppress.write_text("out-of-bounds * other.cu:*\n")
@@ -63,7 +64,7 @@ with tempfile.TemporaryDirectory() as folder:
     check(f"many: {text[-500:]}", code == 3 and
           "kiln checks: 256 findings, 0 notes; further findings were dropped\n" in text)
 
-# A mangled name is shown as the source has it, where there is a demangler, and a suppression may have either form.
+# If there is a demangler, a mangled name is shown as in the source. A suppression may have either form of the name.
 SYMBOL, NAME = "_Z5twiceILi4EEvPf", "void twice<4>(float*)"
 if subprocess.run(["sh", "-c", "ldconfig -p | grep -q libstdc++.so.6"]).returncode == 0:
     code, text = run(SYMBOL)

@@ -1,5 +1,6 @@
-"""checks_text.py LIBCUDA [SYMBOL [WRITES]]: under KILN_SIM_CHECK a module's names go to standard error, and none moves a terminal's
-cursor. SYMBOL: of the kernel. WRITES: the number of further writes out of bounds, in the file other.cu, which come first."""
+"""checks_text.py LIBCUDA [SYMBOL [WRITES]] tests that no name of a module moves the cursor of a terminal. Under
+KILN_SIM_CHECK these names go to standard error. SYMBOL is the name of the kernel. WRITES is the number of further
+writes out of bounds, which come first. Their lines are in the file other.cu."""
 import ctypes, sys
 
 SYMBOL = (sys.argv[2] if len(sys.argv) > 2 else "k").encode()

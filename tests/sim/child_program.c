@@ -2,8 +2,9 @@
  *
  *     child_program child.ptx [libcudadevrt.a]
  *
- * With the library, which a GPU needs, the program links the code with it. Without the library it loads the code directly.
- * It prints the results that differ from results computed by hand. The exit code is 1 if there is a difference. */
+ * If libcudadevrt.a is given, the program links the code with it. A GPU needs this library. Otherwise the program loads
+ * the code directly. It compares the results with results that were computed by hand, and prints those that differ. The
+ * exit code is 1 if there is a difference. */
 #include <cuda.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,7 +44,7 @@ static CUmodule load(const char *ptx, const char *runtime)
     return module;
 }
 
-/* Compares words with want[] from word `from` on. ANY: the word is not compared. */
+/* A test compares the words from word `from` on with want[]. If want[] has ANY, the word is not compared. */
 #define ANY (-12345)
 typedef struct test {
     const char *kernel;
@@ -66,7 +67,7 @@ static const test tests[] = {
     {"moves", 0, 1, 30, 7, {1, 1, ANY, 0, 7, 0, 2}},
     {"shapes", 0, 1, 0, 6, {9, 9, 9, 9, 9, 9}},
     {"shapes", 0, 1, 10, 7, {'i', 'n', 'v', 'a', 'l', 'i', 'd'}},
-    /* how deep the launches went, and why not deeper: the simulator and a GPU have different limits */
+    /* the depth of the launches and the error that ended them are not compared, because a GPU has other limits */
     {"down", 0, 1, 0, 3, {ANY, ANY, 0}},
     {"unknown_stream", 0, 1, 0, 2, {1, 0}},
 };

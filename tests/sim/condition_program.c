@@ -1,4 +1,5 @@
-/* Conditional nodes of graphs, on the simulated device's libcuda.so.1. Prints what is wrong; ends with 0 if nothing is. */
+/* Tests conditional nodes of graphs on the simulated device's libcuda.so.1. Prints each error. Ends with 0 if no error
+ * occurred. */
 #include <string.h>
 
 #include "program.h"
@@ -24,7 +25,7 @@ static const char text[] =
     " ld.param.u64 %d1, [p]; ld.param.u32 %r1, [n]; ld.u32 %r2, [%d1]; add.u32 %r2, %r2, %r1; st.u32 [%d1], %r2; ret;\n}\n";
 
 static CUfunction set, count, add;
-static CUdeviceptr input, output; /* the device addresses of one number each */
+static CUdeviceptr input, output; /* device addresses, each of one number */
 
 static void put(CUdeviceptr to, unsigned value) { OK(cuMemcpyHtoD(to, &value, sizeof value)); }
 
@@ -115,7 +116,7 @@ static void if_and_switch(void)
         add_number(cases[i], 100 * (i + 1));
     OK(cuGraphClone(&other, graph));
     CUgraphExec exec = ready(graph), again = ready(other);
-    OK(cuGraphDestroy(graph)); /* the executable graph is a copy, so the graph can go */
+    OK(cuGraphDestroy(graph)); /* the executable graph is a copy, so the graph may be destroyed */
     const unsigned expected[] = {102, 211, 311, 11};
     for (unsigned i = 0; i < 4; i++) {
         CHECK(result_for(exec, i) == expected[i]);
@@ -158,7 +159,7 @@ static void loops(void)
     CUgraph same = NULL;
     OK(cuStreamEndCapture(stream, &same));
     CHECK(same == body);
-    /* ends the capture without a place for the graph, because the capture began with a given graph */
+    /* the output for the graph may be NULL, because the capture began with a given graph */
     OK(cuStreamBeginCaptureToGraph(stream, body, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
     OK(cuStreamEndCapture(stream, NULL));
     OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));

@@ -1,4 +1,5 @@
-/* cu_check.h - what the suites of the simulated driver share: its functions by the table's names, a context, PTX. */
+/* cu_check.h - shared by the suites of the simulated driver: calls of the driver's functions through its table, a
+ * context, and PTX. */
 #ifndef KILN_TESTS_CU_CHECK_H
 #define KILN_TESTS_CU_CHECK_H
 

@@ -1,7 +1,7 @@
-/* Captured dependent launches, and events of launches: the edges of the captured graphs, and the calls that are refused.
- * The output must be the same with the simulated device's libcuda.so.1 and with a GPU's. dependent_cases.h200.txt is the
- * output of an H200, and driver_cases.sh compares with it. Exit code 77: there is no device. driver_cases.c tells how to
- * build and run such a program. */
+/* Captures dependent launches and events of launches, and prints the edges of the captured graphs and the refused
+ * calls. The output must be the same with the simulated device's libcuda.so.1 and with a GPU's.
+ * dependent_cases.h200.txt is the output of an H200, and driver_cases.sh compares with it. Exit code 77: there is no
+ * device. driver_cases.c tells how to build and run such a program. */
 #include <cuda.h>
 #include <stdio.h>
 
@@ -134,7 +134,8 @@ static void refuse_events(void)
     printf(" sync %s\n", say(cuStreamSynchronize(a)));
 }
 
-/* Adds an edge of that type and port to a graph of two nodes: a kernel, and a kernel or an empty node. */
+/* Makes a graph of a kernel node and a second node, which is a kernel node or an empty node. Then adds an edge of this
+ * type and port between the nodes. */
 static void add_edge(int type, int port, int empty)
 {
     const CUDA_KERNEL_NODE_PARAMS what = {

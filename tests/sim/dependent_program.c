@@ -1,9 +1,10 @@
-/* Dependent launches under KILN_SIM_CHECK: bugs, and the same programs without the bug. dependent_program NAME runs a
- * case. Without a name it prints all cases, each with a bar and a part of the expected finding, or with nothing after
- * the bar. order_program.sh compares.
+/* Tests dependent launches under KILN_SIM_CHECK, in cases with a bug and without it. dependent_program NAME runs a
+ * case. Without a name it prints all cases. Each line has the name, a bar, and a part of the expected finding, or
+ * nothing if none is expected. order_program.sh runs the cases and compares the findings.
  *
  * Each kernel has two parameters: it reads `from` and writes `to`, 256 words each. The name of a kernel tells the order
- * of its steps: W is griddepcontrol.wait, T is griddepcontrol.launch_dependents, r reads `from`, w writes `to`. */
+ * of its steps: W is griddepcontrol.wait, T is griddepcontrol.launch_dependents, r is a read of `from`, and w is a
+ * write of `to`. */
 #include <pthread.h>
 #include <string.h>
 
@@ -23,9 +24,9 @@ enum { N = 256, BYTES = N * 4 };
 #define w " st.global.u32 [%b], %x;\n"
 #define FIRST_THREAD " setp.eq.u32 %p, %i, 0;\n @%p"
 #define BARRIER " bar.sync 0;\n"
-/* the first thread publishes that the block has written */
+/* the first thread sets a flag, which says that the block has written */
 #define TELL BARRIER " membar.gl; setp.eq.u32 %p, %i, 0; @%p atom.global.exch.b32 %s, [%b+2048], 1;\n"
-/* the first thread waits for such a flag */
+/* the first thread waits for the flag that TELL sets */
 #define HEAR                                                                                                           \
     " setp.ne.u32 %p, %i, 0; @%p bra H;\nL: ld.volatile.global.u32 %s, [%a+2048]; setp.eq.u32 %q, %s, 0; @%q bra L;\n" \
     "H: bar.sync 0;\n"
@@ -43,7 +44,7 @@ enum { N = 256, BYTES = N * 4 };
 #define MEET(steps)                                                                                                       \
     " mov.u32 %s, met; setp.ne.u32 %q, %i, 0; @!%q mbarrier.init.shared::cta.b64 [%s], 1; bar.sync 0; @%q bra D;\n" steps \
     "D: mbarrier.try_wait.parity.shared::cta.b64 %p, [%s], 0; @!%p bra D;\n"
-/* the first thread waits, and tells the others by a flag at `to` */
+/* the first thread executes griddepcontrol.wait, and then sets a flag at `to` for the other threads */
 #define FLAG                                                                                                           \
     " sub.u64 %t, %b, %o; setp.ne.u32 %q, %i, 0; @%q bra D;\n" W                                                       \
     " membar.gl; atom.global.exch.b32 %s, [%t+2048], 1;\n"                                                             \
@@ -61,7 +62,7 @@ enum { N = 256, BYTES = N * 4 };
     "D: bar.sync 0;\nL: mbarrier.try_wait.parity.shared::cta.b64 %p, [%s], 0; @!%p bra L;\n"                                   \
     " cvt.u32.u64 %x, %o; add.u32 %r, %r, %x; ld.shared.u32 %x, [%r];\n st.global.u32 [%b], %x;\n ret;\n}\n"
 
-/* The module, in pieces, because compilers need not accept long literals. */
+/* The module is in pieces, because compilers need not accept long literals. */
 static const char *const pieces[] = {
     ".version 8.0\n.target sm_90\n.address_size 64\n",
     KERNEL("w", w) KERNEL("Tw", T w) KERNEL("wT", w T) KERNEL("rT", r T) KERNEL("rw", r w),
@@ -103,7 +104,7 @@ static void launch_with(CUstream stream, CUlaunchAttribute attribute, const char
                                    .numAttrs = 1};
     TRY(cuLaunchKernelEx(&config, kernel, (void *[]){&from, &to}, NULL));
 }
-/* `dependent`: the launch may begin before the launch before it has ended. */
+/* If `dependent` is set, the launch may begin before the previous launch in the stream has ended. */
 static void launch_in(CUstream stream, int dependent, const char *name, CUdeviceptr from, CUdeviceptr to)
 {
     const CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
@@ -113,14 +114,14 @@ static void launch_in(CUstream stream, int dependent, const char *name, CUdevice
 static void first(const char *name, CUdeviceptr from, CUdeviceptr to) { launch_in(g.a, 0, name, from, to); }
 static void then(const char *name, CUdeviceptr from, CUdeviceptr to) { launch_in(g.a, 1, name, from, to); }
 
-/* ---- one primary, one secondary ---- */
+/* ---- one primary launch, and one secondary launch, which depends on it ---- */
 
 static void waits(void) { first("w", g.x, g.x), then("Wrw", g.x, g.y); }
 static void waits_after_trigger(void) { first("Tw", g.x, g.x), then("Wrw", g.x, g.y); }
 static void never_waits(void) { first("wT", g.x, g.x), then("rw", g.x, g.y); }
 static void waits_late(void) { first("wT", g.x, g.x), then("rWw", g.x, g.y); }
 static void trigger_before_write(void) { first("Tw", g.x, g.x), then("rw", g.x, g.y); }
-static void no_trigger(void) { first("w", g.x, g.x), then("rw", g.x, g.y); } /* the end of its blocks triggers */
+static void no_trigger(void) { first("w", g.x, g.x), then("rw", g.x, g.y); } /* a block that ends counts as triggered */
 static void no_attribute(void) { first("Tw", g.x, g.x), first("rw", g.x, g.y); }
 static void overwrites_early(void) { first("rT", g.x, g.y), then("w", g.z, g.x); }
 static void overwrites_after_wait(void) { first("rT", g.x, g.y), then("Ww", g.z, g.x); }
@@ -138,7 +139,7 @@ static void by_flag(void) { first("TwTell", g.x, g.x), then("hearRw", g.x, g.y);
 static void bulk_waits(void) { first("bulk", g.x, g.x), then("Wrw", g.x, g.y); }
 static void bulk_never_waits(void) { first("bulk", g.x, g.x), then("rw", g.x, g.y); }
 
-/* A secondary that reads `from` by a tensor map. */
+/* Launches a secondary that reads `from` by a tensor map. */
 static void tensor(const char *name, CUdeviceptr from, CUdeviceptr to)
 {
     CUtensorMap map;
@@ -164,7 +165,7 @@ static void tensor(const char *name, CUdeviceptr from, CUdeviceptr to)
 static void tensor_waits(void) { first("w", g.x, g.x), tensor("Wtensor", g.x, g.y); }
 static void tensor_never_waits(void) { first("w", g.x, g.x), tensor("tensor", g.x, g.y); }
 
-/* ---- what lies between them ---- */
+/* ---- other work between the primary and the secondary ---- */
 
 static void copy_between(void)
 {
@@ -224,13 +225,13 @@ static void other_module(void)
     then("rw", g.x, g.y);
 }
 
-/* ---- the primary's primary ---- */
+/* ---- three launches, each of which depends on the launch before ---- */
 
 static void chain_waits(void) { first("w", g.x, g.x), then("Wrw", g.y, g.z), then("Wrw", g.x, g.u); }
 static void chain_middle_never_waits(void) { first("Tw", g.x, g.x), then("T", g.y, g.y), then("Wrw", g.x, g.u); }
 static void chain_middle_waits_late(void) { first("Tw", g.x, g.x), then("TW", g.y, g.y), then("Wrw", g.x, g.u); }
 static void chain_early_read(void) { first("Tw", g.x, g.x), then("TW", g.y, g.y), then("rw", g.x, g.u); }
-/* A merge sort: blocks are sorted, the places where they are divided are computed, and the blocks are merged. */
+/* Like a merge sort: kernels sort blocks, compute where the blocks are divided, and merge them. */
 static void merge_sort(const char *merge)
 {
     first("w", g.x, g.x), then("WTrw", g.x, g.y), then("Wrw", g.y, g.z), then(merge, g.z, g.x);
@@ -245,7 +246,7 @@ static void chain_overwrites(void) /* the third launch overwrites what the first
 }
 static void chain_overwrites_after_wait(void) { first("rT", g.x, g.y), then("TW", g.y, g.y), then("Ww", g.z, g.x); }
 static void chain_full_between(void) { first("Tw", g.x, g.x), first("T", g.y, g.y), then("rw", g.x, g.u); }
-static void long_chain(void) /* older launches than the sets of the order hold */
+static void long_chain(void) /* more launches than the checks keep in their sets of ordered launches */
 {
     first("Tw", g.x, g.x);
     for (int i = 0; i < 100; i++)
@@ -255,7 +256,8 @@ static void long_chain(void) /* older launches than the sets of the order hold *
 
 /* ---- events that mark the trigger of a launch ---- */
 
-/* Launches in stream a; stream b then waits until each block has triggered. `at_start`: as soon as it has begun. */
+/* Launches in stream a. Stream b then waits until each block has triggered, or, if `at_start` is set, until the trigger
+ * of the launch's start. */
 static void trigger(int at_start, const char *name, CUdeviceptr from, CUdeviceptr to)
 {
     const CUlaunchAttribute attribute = {
@@ -289,7 +291,7 @@ static void event_fill(int at_start, CUdeviceptr filled)
 static void fill_after_trigger(void) { event_fill(0, g.x); }
 static void fill_after_start(void) { event_fill(1, g.x); }
 static void fill_elsewhere(void) { event_fill(0, g.y); }
-static void after_fill(void) /* the wait does not know the launch for which only the fill has waited */
+static void after_fill(void) /* griddepcontrol.wait does not order the launch for which only the fill has waited */
 {
     event_fill(0, g.y), launch_in(g.b, 1, "Wrw", g.x, g.z);
 }
@@ -299,7 +301,7 @@ static void event_host(void)
     TRY(cuEventSynchronize(g.event));
     launch_in(NULL, 0, "rw", g.x, g.y);
 }
-static void begun_event(void) /* griddepcontrol.wait does not know such an event */
+static void begun_event(void) /* griddepcontrol.wait does not order an event of the start of a launch */
 {
     const CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT,
                                          .value.launchCompletionEvent = {.event = g.event}};
@@ -382,8 +384,9 @@ static void link(CUgraph graph, CUgraphNode from, CUgraphNode to, unsigned char 
     const CUgraphEdgeData data = {.type = type, .from_port = port};
     TRY(cuGraphAddDependencies_v2(graph, &from, &to, &data, 1));
 }
-/* Three kernels: the first writes x, the last reads x. The edges are from the first to the last, from the first to the
- * middle, and from the middle to the last; 0: a full edge, -1: none, otherwise a programmatic edge from that port. */
+/* Makes a graph of three kernels. The first kernel writes x, and the last one reads x. `direct` is the edge from the
+ * first to the last kernel. `in` and `out` are the edges to and from the kernel in the middle. 0 is a full edge, -1 is
+ * no edge, and any other value is the port of a programmatic edge. */
 static void triangle(const char *middle, const char *last, int direct, int in, int out)
 {
     CUgraph graph;
@@ -405,7 +408,8 @@ static void nodes_half_way(void) { triangle("none", "rw", PROGRAMMATIC, PROGRAMM
 static void nodes_half_way_waited(void) { triangle("W", "rw", PROGRAMMATIC, PROGRAMMATIC, FULL); }
 static void nodes_chain(void) { triangle("T", "Wrw", NO, PROGRAMMATIC, PROGRAMMATIC); }
 static void nodes_chain_waited(void) { triangle("WT", "rw", NO, PROGRAMMATIC, PROGRAMMATIC); }
-/* No kernel waits, so each is unordered with all before it. The sets of all of these nodes would have 2 * 10^8 entries. */
+/* No kernel waits, so each kernel is unordered with all kernels before it. Sets of the unordered nodes would have 2 *
+ * 10^8 entries in all. */
 static void nodes_long_chain(void)
 {
     CUgraph graph;
@@ -418,7 +422,7 @@ static void nodes_long_chain(void)
     }
     run(graph);
 }
-static void nodes_disabled(void) /* a disabled kernel is no work */
+static void nodes_disabled(void) /* a disabled kernel does nothing, so it orders nothing */
 {
     CUgraph graph;
     CUgraphExec exec;
@@ -432,7 +436,7 @@ static void nodes_disabled(void) /* a disabled kernel is no work */
 
 /* ---- threads ---- */
 
-/* Works in a stream and memory of its own: dependent launches, events of launches, and a graph. */
+/* A thread makes dependent launches, events of launches and a graph, in its own stream and with its own memory. */
 static void *work_in_thread(void *context)
 {
     CUstream own, other;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Which devices a process has: devices.sh DEVICES_PROGRAM NVIDIA_SMI. Each line: $KILN_SIM_DEVICES, $CUDA_VISIBLE_DEVICES
-# ("unset": not set), and what the program prints.
+# devices.sh DEVICES_PROGRAM NVIDIA_SMI tests which devices a process can see. Each line below has the values of
+# $KILN_SIM_DEVICES and $CUDA_VISIBLE_DEVICES ("unset" means not set), and the expected output of the program.
 program=$1 smi=$2 failed=0
 uuid() { KILN_SIM_DEVICES=3 "$smi" --query-gpu=uuid --format=csv,noheader | sed -n "$1p"; }
 is() {
@@ -33,7 +33,7 @@ done <<END
 17|unset|CUDA_ERROR_INVALID_VALUE
 two|unset|CUDA_ERROR_INVALID_VALUE
 END
-# NVML lists hidden devices too, and each is another one.
+# NVML also lists devices that $CUDA_VISIBLE_DEVICES hides, and each has its own bus id.
 got=$(KILN_SIM_DEVICES=2 CUDA_VISIBLE_DEVICES= "$smi" --query-gpu=index,pci.bus_id,count --format=csv,noheader)
 is "$got" "0, 00000000:00:00.0, 2
 1, 00000000:01:00.0, 2" "nvidia-smi"

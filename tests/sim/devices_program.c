@@ -56,7 +56,7 @@ static unsigned read_back(CUdeviceptr from)
     return value;
 }
 
-/* Queries of each device: name, uuid, memory, context, and which pairs may access each other. */
+/* Queries the name, uuid, memory and context of each device, and which pairs of devices may access each other. */
 static void queries(void)
 {
     int count = 0, can = -1, value = -1;
@@ -318,7 +318,7 @@ static void mapped(void)
 
 static const char reductions[] =
     ".version 8.2\n.target sm_90\n.address_size 64\n"
-    /* each of n elements of the team becomes the sum of all devices' elements plus `more` */
+    /* each of n elements becomes the sum of this element on all devices of the team, plus `more` */
     ".visible .entry all_reduce(.param .u64 team, .param .u32 n, .param .u32 more)\n{\n"
     " .reg .b32 %r<6>; .reg .b64 %d<4>; .reg .pred %p<2>;\n"
     " ld.param.u64 %d1, [team]; ld.param.u32 %r1, [n]; ld.param.u32 %r2, [more]; mov.u32 %r3, %tid.x;\n"
@@ -326,8 +326,8 @@ static const char reductions[] =
     " multimem.ld_reduce.relaxed.sys.global.add.u32 %r4, [%d3]; add.u32 %r4, %r4, %r2;\n"
     " multimem.st.relaxed.sys.global.u32 [%d3], %r4; ret;\n}\n";
 
-/* A team of some devices, each with one unit of physical memory in the second unit of an object of two units, and a mapping
- * of that second unit. */
+/* A team is a group of devices that share a multicast object of two units. Each device has bound one unit of physical
+ * memory to the second unit of the object, and has mapped this second unit. */
 typedef struct team {
     size_t unit;
     int count;
@@ -383,7 +383,8 @@ static void close_team(team *t)
     OK(cuMemAddressFree(t->at, t->unit));
 }
 
-/* Each device of the team reduces in turn. After a device, all have the sum of its elements and the device's number. */
+/* Each device of the team reduces in turn. When a device has reduced, all devices have the sum of the elements plus the
+ * number of this device. */
 static void reduce_in_turn(int count, const CUfunction *all_reduce)
 {
     enum { ELEMENTS = 37 };
@@ -421,8 +422,8 @@ static void *join_late(void *object)
     return NULL;
 }
 
-/* A call that maps an object waits until another thread has added the last device. Without such a thread a GPU would wait
- * for ever. */
+/* A call that maps a multicast object waits until another thread has added the last device. If no thread added it, a
+ * GPU would wait for ever. */
 static void wait_for_team(size_t unit)
 {
     const CUmulticastObjectProp prop = {.numDevices = 2, .size = unit};
@@ -468,7 +469,8 @@ static void refuse_multicast(void)
     const CUmemAllocationProp how = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                      .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device[2]}};
     OK(cuMemCreate(&kept, unit, &how, 0));
-    IS(cuMulticastBindMem(t.object, 0, kept, 0, unit, 0), CUDA_ERROR_INVALID_DEVICE); /* of no device of the team */
+    /* the memory belongs to a device that is not in the team */
+    IS(cuMulticastBindMem(t.object, 0, kept, 0, unit, 0), CUDA_ERROR_INVALID_DEVICE);
     OK(cuMemRelease(kept));
     OK(cuCtxSetCurrent(context[0]));
     OK(cuMemAlloc(&plain, unit));

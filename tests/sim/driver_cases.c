@@ -1,7 +1,8 @@
-/* Corner cases of the driver API, each as a line "case: result": graphs, stream capture, shared and virtual memory, pools.
- * The output must be the same with the simulated device's libcuda.so.1 and with a GPU's. The program prints nothing that
- * differs from machine to machine. driver_cases.h200.txt is the output of an H200 (driver 580, CUDA 13.0), and
- * driver_cases.sh compares with it. Exit codes: 0 if every call that has to work did; 77 if there is no device.
+/* Runs corner cases of the driver API, and prints each as a line "case: result". They are about graphs, stream capture,
+ * shared and virtual memory, and pools. The output must be the same with the simulated device's libcuda.so.1 and with a
+ * GPU's. The program prints nothing that differs from machine to machine. driver_cases.h200.txt is the output of an
+ * H200 (driver 580, CUDA 13.0), and driver_cases.sh compares with it. Exit codes: 0 if no call failed that must work;
+ * 77 if there is no device.
  *
  *     gcc -o driver_cases tests/sim/driver_cases.c -I<cuda>/include -L<build>/lib/kiln -lcuda
  *     LD_LIBRARY_PATH=<build>/lib/kiln ./driver_cases   (simulated)         ./driver_cases   (GPU) */
@@ -215,7 +216,7 @@ static void capture_streams(void)
     MUST(cuEventRecord(fork, stream));
     MUST(cuStreamWaitEvent(other, fork, 0));
     end("forked, nothing done", stream);
-    begin(CU_STREAM_CAPTURE_MODE_GLOBAL, stream); /* two forks that wait for each other */
+    begin(CU_STREAM_CAPTURE_MODE_GLOBAL, stream); /* two forked streams wait for each other */
     begin(CU_STREAM_CAPTURE_MODE_GLOBAL, other);
     MUST(launch(stream, cell, 1));
     MUST(cuEventRecord(fork, stream));
@@ -307,7 +308,7 @@ static void graphs(void)
     CUDA_MEMSET_NODE_PARAMS set = {.dst = cell, .elementSize = 3, .width = 1, .height = 1};
     SAY("fill of three bytes", cuGraphAddMemsetNode(&node, graph, NULL, 0, &set, context));
     MUST(cuMemsetD32(cell, 0, 1));
-    MUST(cuCtxSynchronize()); // waits before a stream that does not wait for other streams
+    MUST(cuCtxSynchronize()); // waits here, because the stream that comes next does not wait for other streams
     MUST(cuGraphLaunch(exec, stream));
     MUST(cuStreamSynchronize(stream));
     unsigned value = 0;

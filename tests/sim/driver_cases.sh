@@ -1,6 +1,7 @@
 #!/bin/sh
-# driver_cases.sh PROGRAM EXPECTED [gpu|TEXT]: PROGRAM's output is the file EXPECTED, and it ends with 0. With "gpu", 77 where
-# there is no driver (the program does not start) or no GPU (it says 77 itself). With another TEXT, the error output has it.
+# driver_cases.sh PROGRAM EXPECTED [gpu|TEXT] tests that PROGRAM prints the text of the file EXPECTED and ends with 0.
+# With "gpu", the exit code is 77 if there is no driver (then the program does not start), or if the program finds no
+# GPU and ends with 77. With any other TEXT, the error output of the program must contain it.
 out=$(mktemp) || exit 1
 trap 'rm -f "$out" "$out.err"' EXIT
 "$1" >"$out" 2>"$out.err"

@@ -1,5 +1,5 @@
-/* A program for the CUDA driver API that knows nothing of Kiln: cuda.h, -lcuda, PTX as text. It is run on the simulated
- * device's libcuda.so.1; 0: it got what it should. */
+/* A program for the CUDA driver API that knows nothing of Kiln. It uses only cuda.h, -lcuda and PTX text. It runs on
+ * the simulated device's libcuda.so.1, and ends with 0 if all results are right. */
 #include <string.h>
 
 #include "program.h"
@@ -24,7 +24,8 @@ static float a[N], b[N], c[N];
 
 static void CUDA_CB count(void *calls) { ++*(int *)calls; }
 
-/* Runs the whole program on a device: module, memory, launch, events, copies. Returns the exit code. */
+/* Loads a module on a device, copies, launches a kernel between two events, and compares the result. Returns the exit
+ * code. */
 static int run(CUdevice device)
 {
     CUcontext context;

@@ -1,5 +1,5 @@
-/* A program that ends while another thread runs a checked kernel, which would run for hours. The process must end at once,
- * with a report, and nothing may change the findings while they are shown: the thread sanitizer looks for that. */
+/* A program that ends while another thread runs a checked kernel, which would run for hours. The process must end at
+ * once, with a report. No thread may change the findings while they are shown, and the thread sanitizer checks this. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>

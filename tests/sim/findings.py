@@ -1,9 +1,10 @@
-"""findings.py KILN LIBCUDA: `kiln sim run --check` shows the findings of all processes of a program: each place once, on one
-screen, in full in a file, as SARIF; with suppressions, exit codes, and after a kill."""
+"""findings.py KILN LIBCUDA tests `kiln sim run --check`, which shows the findings of all processes of a program. It
+shows each place once, on one screen, in full in a file, and as SARIF. The tests also have suppressions, exit codes, and
+killed processes."""
 import json, os, pathlib, signal, subprocess, sys, tempfile
 
 KILN, LIBCUDA = sys.argv[1:3]
-if len(sys.argv) > 3:  # as a program: `program SYMBOL,SYMBOL... FIRST-LINE HOW`: runs kernels with wrong stores, one line each
+if len(sys.argv) > 3:  # `program SYMBOL,SYMBOL... FIRST-LINE HOW` runs kernels with wrong stores, each on its own line
     import ctypes
     symbols, first, how = sys.argv[3].split(","), int(sys.argv[4]), sys.argv[5]
     cu = ctypes.CDLL(LIBCUDA)
@@ -84,7 +85,7 @@ def run(script, *options, **variables):
     return done.returncode, done.stderr
 
 
-# Two instantiations in two processes, all at one line: one finding.
+# Several instantiations of a template in two processes err at one line of the source. This is one finding.
 names = "_Z5twiceILi4EEvPf,_Z5twiceILi5EEvPf"
 code, text = run(command(names) + ";" + command(names + ",_Z5twiceILi6EEvPf") + "; exit 5", "--sarif", "out.sarif", "--details",
                  "out.json", "--json")
@@ -115,13 +116,13 @@ for older in (True, False):
     check(f"the line of the source: {done}", done.returncode == 1 and ("    7 | p[1024] = threadIdx.x;\n" in done.stderr) == older)
 source.unlink()
 
-# Twenty lines: a table of twelve, and the first in full. The names are shortened.
+# Of 20 findings, the output has a table of 12, and the first one in full. Long names are shortened.
 long = ",".join(f"_Z5twiceIN4deep{k + 1}{'a' * (k + 1)}EEvPf" if k < 8 else f"kernel{k}" for k in range(20))
 code, text = run(command(long, 100, "lines"))
 check(f"a table: {text}", code == 1 and "kiln checks: 20 findings" in text and "  and 8 more\n" in text and
       text.count("wrong.cu:1") == 12 + 2 and "--details FILE" in text and len(text.splitlines()) <= 24)
 
-# Exit codes, the program's when nothing is found; suppressions.
+# Tests suppressions and exit codes. If nothing is found, the exit code is the program's.
 pathlib.Path("rules").write_text("# all of it\nout-of-bounds * wrong.cu:7\n")
 code, text = run(command("k", 7, "three"), "--suppress", "rules")
 check(f"suppressed: {code} {text}", code == 3 and "kiln checks: 0 findings, 0 notes, 1 suppressed\n" in text)
@@ -130,11 +131,11 @@ check(f"another line: {code} {text}", code == 1 and "kiln checks: 1 finding, 0 n
 code, text = run("exit 4")
 check(f"no device: {code} {text}", code == 4 and "no process used the simulated device" in text)
 
-# A process that is killed after a launch leaves what was found until then.
+# If a process is killed after a launch, its findings until then are shown.
 code, text = run("exec " + command("k", 7, "killed"))
 check(f"killed: {code} {text}", code == -signal.SIGKILL and "kiln checks: 1 finding" in text and "signal 9" in text)
 
-# Another form, as the environment asks for it, is left to the library.
+# If the environment requests another form of the report, the library writes it, and not kiln.
 code, text = run(command("k"), KILN_SIM_CHECK_FORMAT="sanitizer")
 check(f"the sanitizer's form: {code} {text}", code == 1 and "========= COMPUTE-SANITIZER" in text)
 code, text = run(command("k"), "--sarif", "x", KILN_SIM_CHECK_FORMAT="sanitizer")
@@ -162,8 +163,8 @@ code, text = run("echo ran >ran", "--sarif", "nothing-there/x", TMPDIR="empty")
 check(f"no place: {code} {text}", code == 125 and "--sarif: nothing-there" in text and not os.path.exists("ran") and
       not os.listdir("empty"))
 
-# Leaks have no line: their sizes tell them apart, and the program stands for the line, because a code host takes no result without
-# a place.
+# Leaks have no line in the source. They differ by their sizes. SARIF names the program as their place, because a code
+# host accepts no result without a place.
 code, text = run("exec " + command("k", 7, "leaks"), "--sarif", "leaks.sarif", "--details", "leaks.txt")
 check(f"leaks: {code} {text}", code == 1 and "kiln checks: 3 findings" in text)
 sizes = [line.split()[0] for line in pathlib.Path("leaks.txt").read_text().splitlines() if "never freed" in line]
@@ -172,7 +173,7 @@ places = [r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r
           json.loads(pathlib.Path("leaks.sarif").read_text())["runs"][0]["results"]]
 check(f"places: {places}", len(places) == 3 and all(places))
 
-# A program that changes its folder: the rules and the findings have absolute paths.
+# The program changes its folder, so the paths of the rules and the findings must be absolute.
 code, text = run(command("k", 7, "elsewhere"), "--suppress", "rules")
 check(f"rules: {code} {text}", code == 0 and "1 suppressed" in text)
 os.mkdir("here")
@@ -185,19 +186,19 @@ for how in ("full", "refused"):
     check(f"{how}: {code} {text}", code == 1 and "kiln checks: 3 findings, 0 notes\n" in text and "4032 bytes past the end" in text)
     check(f"{how}: {text}", (how == "refused") == ("or none could write" in text) and "could not be read" not in text)
 
-# A file that is no file of findings: the rest is shown, and the exit code says so.
+# One file has no findings in the right format. The other findings are shown, and the exit code tells of the bad file.
 code, text = run("echo >${KILN_SIM_CHECK_FILE%/*}/findings.1.json; " + command("k", 7, "quick"), "--details", "unread.txt")
 check(f"unread: {code} {text}", code not in (0, 6) and "The findings of 1 process could not be read." in text)
 
-# A process that ends at once, without findings, has used the device.
+# A process that uses the device and ends at once has a report, although it has no findings.
 code, text = run("exec " + command("k", 7, "quick"))
 check(f"quick: {code} {text}", code == 6 and "kiln checks: 0 findings, 0 notes\n" in text)
 
-# What the checks find in a call of the host is written before the call returns.
+# Findings in a call of the host are written before the call returns.
 code, text = run("exec " + command("k", 7, "free"))
 check(f"a wrong free: {code} {text}", code == 1 and "kiln checks: 1 finding, 0 notes\n" in text)
 
-# Details that cannot be written.
+# The file of details cannot be written.
 if os.path.exists("/dev/full"):
     code, text = run("exec " + command("k", 7, "quick"), "--json", "--details", "/dev/full")
     check(f"no room: {code} {text}", code not in (0, 6) and "/dev/full" in text)

@@ -1,8 +1,8 @@
-/* Accesses beyond the allocated memory. Each runs in a separate process, because a fault ends the context. Each prints a line
- * "case: result". There are 100 bytes of memory, 100 bytes of shared memory, and a block of one thread. granule_cases.txt is
- * the output of the simulated device and of an H200 (driver 580). An access to global memory faults by pages of 2 MiB, so
- * only the case at 268435456 faults. The granule of shared memory is 128 bytes. Exit codes: 0 if all cases ran; 77 if there
- * is no device.
+/* Tests accesses beyond the allocated memory. Each access runs in a separate process, because a fault ends the context.
+ * It prints a line "case: result". The kernel has one thread, 100 bytes of global memory, and 100 bytes of shared
+ * memory. granule_cases.txt is the output of the simulated device and of an H200 (driver 580). An access to global
+ * memory faults by pages of 2 MiB, so only the case at 268435456 faults. The granule of shared memory is 128 bytes.
+ * Exit codes: 0 if all cases ran; 77 if there is no device.
  *
  *     gcc -o granule_cases tests/sim/granule_cases.c -I<cuda>/include -L<build>/lib/kiln -lcuda
  *     LD_LIBRARY_PATH=<build>/lib/kiln ./granule_cases   (simulated)         ./granule_cases   (GPU) */

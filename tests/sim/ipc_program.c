@@ -1,6 +1,6 @@
-/* Memory, events and pools of another process, on the simulated device's libcuda.so.1. This process makes them. A
- * child that it forks before it initialises the driver uses them. The program prints each error, and ends with 0 if
- * all calls were right. */
+/* Tests memory, events and pools of another process on the simulated device's libcuda.so.1. This process makes them. A
+ * child that it forks before it initialises the driver uses them. The program prints each error, and ends with 0 if all
+ * calls were right. */
 #include <cuda.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static void check(int line, int right, const char *what)
 #define OK(call) CHECK((call) == CUDA_SUCCESS)
 #define IS(call, error) CHECK((call) == (error))
 
-enum { N = 300 /* the bytes of N numbers are not a whole page */, LONGEST = 64 << 20 };
+enum { N = 300 /* N numbers do not fill whole pages */, LONGEST = 64 << 20 };
 typedef struct message {
     CUipcMemHandle memory, gone;
     CUipcEventHandle event;
@@ -106,7 +106,7 @@ static int take_file(int from)
     return file;
 }
 
-/* ---- physical memory, by a file descriptor ---- */
+/* ---- physical memory, passed by a file descriptor ---- */
 
 static const CUmemAllocationProp shareable = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                               .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
@@ -140,7 +140,7 @@ static void give_physical(int other)
     alone.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
     OK(cuMemCreate(&plain, bytes, &alone, 0));
     IS(cuMemExportToShareableHandle(&file, plain, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
-       CUDA_ERROR_INVALID_VALUE); /* the memory was not made for sharing */
+       CUDA_ERROR_INVALID_VALUE); /* the memory was not made with a type of handle */
     OK(cuMemRelease(plain));
     OK(cuMemCreate(&handle, bytes, &shareable, 0));
     CUdeviceptr at = map_all(handle, bytes);
@@ -183,9 +183,9 @@ static void use_physical(int other)
     say(other);
 }
 
-/* ---- pools, by a file descriptor, and their memory, by data ---- */
+/* ---- pools, passed by a file descriptor, and their memory, passed by a structure ---- */
 
-enum { PART = 5000 }; /* bytes: more than a page, but no whole number of pages */
+enum { PART = 5000 }; /* in bytes: more than a page, but not a whole number of pages */
 typedef struct parts {
     CUmemPoolPtrExportData memory, second, gone;
 } parts;
@@ -209,7 +209,7 @@ static void give_pool(int other)
     int file = -1;
     OK(make_pool(&plain, CU_MEM_HANDLE_TYPE_NONE));
     OK(cuDeviceGetDefaultMemPool(&usual, 0));
-    /* the memory was not made for sharing */
+    /* the memory was not made with a type of handle */
     IS(cuMemPoolExportToShareableHandle(&file, plain, type, 0), CUDA_ERROR_INVALID_VALUE);
     IS(cuMemPoolExportToShareableHandle(&file, usual, type, 0), CUDA_ERROR_INVALID_VALUE);
     OK(cuMemAllocFromPoolAsync(&alone, PART, plain, NULL));
@@ -243,7 +243,7 @@ static void give_pool(int other)
     OK(cuMemcpyDtoH(values, memory, PART));
     CHECK(values[0] == 71 && values[7] == 71 && values[8] == 70);
     OK(cuMemFree(memory));
-    OK(cuMemcpyDtoH(&none, second, 4)); /* the neighbour in the pool is still there */
+    OK(cuMemcpyDtoH(&none, second, 4)); /* the other allocation of the pool still has its value */
     CHECK(none == 80);
     say(other);
     OK(cuMemPoolDestroy(pool));
@@ -282,7 +282,7 @@ static void use_pool(int other)
     close(open_end);
     OK(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)file, type, 0));
     close(file);
-    /* only the process that made such a pool can allocate from it */
+    /* only the process that made a shared pool can allocate from it */
     IS(cuDeviceSetMemPool(0, pool), CUDA_ERROR_INVALID_VALUE);
     IS(cuMemAllocFromPoolAsync(&at, 4, pool, NULL), CUDA_ERROR_INVALID_VALUE);
     IS(cuMemPoolExportToShareableHandle(&file, pool, type, 0), CUDA_ERROR_INVALID_VALUE);
@@ -304,7 +304,7 @@ static void use_pool(int other)
     OK(cuMemcpyDtoH(&value, at + PART - 4, 4));
     CHECK(value == 70);
     IS(cuMemcpyDtoH(&value, at + PART - 2, 4), CUDA_ERROR_INVALID_VALUE);
-    IS(cuMemPoolExportPointer(&data, at), CUDA_ERROR_INVALID_VALUE); /* the pool is not this process's own */
+    IS(cuMemPoolExportPointer(&data, at), CUDA_ERROR_INVALID_VALUE); /* another process made the pool */
     run(next, at, 8);
     OK(cuMemFreeAsync(at, NULL));
     IS(cuMemFree(at), CUDA_ERROR_INVALID_VALUE);
@@ -322,9 +322,9 @@ static void use_pool(int other)
     say(other);
 }
 
-/* ---- handles that no driver made: each is an error ---- */
+/* ---- forged handles: each is an error ---- */
 
-/* the layout of a handle, as in engine/sim/programs/ipc.c */
+/* the layout of a handle is the same as in engine/sim/programs/ipc.c */
 typedef struct inside {
     uint32_t mark;
     int32_t process, file;
@@ -348,8 +348,8 @@ static CUresult try_event(const inside *what)
     return cuIpcOpenEventHandle(&event, handle);
 }
 
-/* `file`: a file of the process that gives the handle. An ordinary file is refused, because another process could
- * truncate it. */
+/* `file` is an ordinary file of the process that makes the handle. The driver refuses an ordinary file, because another
+ * process could truncate it. */
 static void forge(const message *got, int file, uint64_t inode)
 {
     const CUresult error = CUDA_ERROR_INVALID_HANDLE;
@@ -359,13 +359,14 @@ static void forge(const message *got, int file, uint64_t inode)
     for (size_t bit = 0; bit < 8 * sizeof memory; bit++) {
         other = memory;
         ((unsigned char *)&other)[bit / 8] ^= (unsigned char)(1u << bit % 8);
-        /* a slightly smaller size names the same memory, because the file has whole pages */
+        /* a size that is slightly smaller is accepted, because the file has whole pages */
         const int inner = bit / 8 >= offsetof(inside, bytes) && bit / 8 < offsetof(inside, event);
         if (!inner)
             CHECK(try_memory(&other) != CUDA_SUCCESS);
         other = event;
         ((unsigned char *)&other)[bit / 8] ^= (unsigned char)(1u << bit % 8);
-        /* every event of a live process counts as complete, and another process may have begun in the same moment */
+        /* these bits are not tested: every event of a live process counts as complete, and two processes may begin at
+         * one moment */
         if (bit / 8 < offsetof(inside, event) &&
             (bit / 8 < offsetof(inside, process) || bit / 8 >= offsetof(inside, file)))
             IS(try_event(&other), error);
@@ -381,7 +382,7 @@ static void forge(const message *got, int file, uint64_t inode)
     other.bytes = 4096;
     IS(try_memory(&other), error);
     other = event;
-    other.process = INT32_MAX; /* no process has this id, and none began at time 0 */
+    other.process = INT32_MAX; /* no process has this id, and no process began at time 0 */
     other.born = 0;
     IS(try_event(&other), error);
 }
@@ -409,7 +410,7 @@ static void use(int other, pid_t giver)
     OK(cuMemcpyDtoH(values, at, sizeof values));
     CHECK(values[0] == 20 && values[N - 1] == 20);
     IS(cuMemFree(at), CUDA_ERROR_INVALID_VALUE);
-    /* the end of the memory is known, so a copy past it is refused */
+    /* the driver knows the end of the memory, so it refuses a copy beyond the end */
     IS(cuMemcpyDtoH(values, at + 4, sizeof values), CUDA_ERROR_INVALID_VALUE);
     OK(cuPointerGetAttribute(&capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, at));
     CHECK(!capable);
@@ -443,8 +444,8 @@ static void give(int other)
     unsigned values[N];
     void *pinned;
     bool capable = false;
-    /* The files of shared memory are ordinary files. Under a limit on file sizes, this process may make none, and the
-     * other may. */
+    /* The files of shared memory are ordinary files. Under a limit on file sizes, this process cannot make such a file,
+     * but the other process can. */
     CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){LONGEST, LONGEST}) == 0);
     set_up();
     OK(cuMemAlloc(&gone, 64));

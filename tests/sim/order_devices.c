@@ -28,7 +28,7 @@ static void second_device(void)
 }
 void other_device_between(void)
 {
-    TRY(cuStreamSynchronize(w.b)); /* streams are counted from their first use */
+    TRY(cuStreamSynchronize(w.b)); /* a stream gets its number at its first use */
     TRY(cuStreamSynchronize(w.c));
     second_device();
     TRY(cuCtxSetCurrent(two.first));
@@ -56,7 +56,7 @@ void other_context_between(void) /* of the same device */
     TRY(cuStreamWaitEvent(w.b, two.event, 0));
     get(w.b, w.x, w.y);
 }
-void other_device_apart(void) /* the clock of the second device says nothing about the clock of the first device */
+void other_device_apart(void) /* a time on the second device's clock does not order work of the first device */
 {
     second_device();
     for (int i = 0; i < 20; i++)
@@ -78,7 +78,7 @@ void pinned_through_devices(void)
     TRY(cuStreamSynchronize(two.stream));
     seen = w.pinned[0];
 }
-void other_context_gone(void) /* a fill of the first device has used its memory */
+void other_context_gone(void) /* a fill of the first device has used memory of the context that is destroyed */
 {
     CUcontext first, gone;
     CUdevice device;
@@ -92,9 +92,9 @@ void other_context_gone(void) /* a fill of the first device has used its memory 
     TRY(cuCtxDestroy(gone));
     put(w.b, w.x);
 }
-void pinned_freed_beside(void) /* while a copy of another device is not waited for */
+void pinned_freed_beside(void) /* frees pinned memory before a copy of another device is complete */
 {
-    enum { LARGE = 80 << 20 }; /* so large that freed memory is given back to the system */
+    enum { LARGE = 80 << 20 }; /* so large that the driver returns the freed memory to the system */
     int ends[2];
     void *memory;
     second_device();
@@ -119,13 +119,13 @@ void per_thread_of_two_devices(void)
     get(CU_STREAM_PER_THREAD, w.x, w.y);
 }
 
-/* ---- kernels of two devices, by peer access ---- */
+/* ---- kernels of two devices, with peer access ---- */
 
 static struct {
     CUfunction put, get, count, tell, hear;
 } peer; /* of the second device */
 
-/* The second device is current. */
+/* Gives both devices access to each other. The second device is current afterwards. */
 static void peers(void)
 {
     CUmodule module;
@@ -156,7 +156,7 @@ void peer_apart(void)
     TRY(cuCtxSetCurrent(two.first));
     get(w.a, w.x, w.y);
 }
-void peer_apart_back(void) /* the other way around: the second device's memory */
+void peer_apart_back(void) /* like peer_apart, with memory of the second device */
 {
     peers();
     peer_launch(peer.put, N, two.memory, 0);
@@ -204,7 +204,7 @@ void peer_by_host(void)
     TRY(cuCtxSetCurrent(two.first));
     get(w.a, w.x, w.y);
 }
-void peer_wrong_host(void) /* it waits for the other device */
+void peer_wrong_host(void) /* the host waits for the wrong device */
 {
     peers();
     peer_launch(peer.put, N, w.x, 0);
@@ -258,7 +258,7 @@ void peer_copies(void)
     TRY(cuCtxSetCurrent(two.first));
     TRY(cuMemsetD8Async(w.x, 1, BYTES, w.a));
 }
-void peer_legacy_copy(void) /* it waits for all work of both devices, which waits for it */
+void peer_legacy_copy(void) /* the copy waits for all earlier work of both devices, and later work waits for the copy */
 {
     peers();
     peer_launch(peer.put, N, two.memory, 0);
@@ -269,7 +269,7 @@ void peer_legacy_copy(void) /* it waits for all work of both devices, which wait
     TRY(cuCtxSetCurrent(two.second));
     peer_launch(peer.put, N, two.memory, 0);
 }
-void peer_pinned(void) /* memory of the host that kernels of both write */
+void peer_pinned(void) /* kernels of both devices write the same pinned memory */
 {
     peers();
     peer_launch(peer.put, N, (CUdeviceptr)w.pinned, 0);
@@ -277,7 +277,7 @@ void peer_pinned(void) /* memory of the host that kernels of both write */
     get(w.a, (CUdeviceptr)w.pinned, w.y);
     TRY(cuCtxSynchronize());
 }
-void peer_gone(void) /* the other device's order ends with it */
+void peer_gone(void) /* the context of the other device is destroyed */
 {
     peers();
     peer_launch(peer.put, N, w.x, 0);
@@ -286,7 +286,8 @@ void peer_gone(void) /* the other device's order ends with it */
     get(w.a, w.x, w.y);
     put(w.b, w.z);
 }
-void variable_handed_over(void) /* by a library that is unloaded, to the one of another device: also its name */
+/* When a library is unloaded, the library of another device keeps its variable and the name. */
+void variable_handed_over(void)
 {
     CUlibrary libraries[2];
     CUlibraryOption kept = CU_LIBRARY_BINARY_IS_PRESERVED;

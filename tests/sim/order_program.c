@@ -1,6 +1,7 @@
-/* Errors of the host under KILN_SIM_CHECK, mainly with streams that do not wait for each other, and the same
- * programs without the error. order_program NAME runs a case. Without a name it prints all cases, each with a bar
- * and a part of the expected finding, or with nothing after the bar. order_program.sh compares. */
+/* Tests errors of the host under KILN_SIM_CHECK, mainly with streams that do not wait for each other, in cases with the
+ * error and without it. order_program NAME runs a case. Without a name it prints all cases. Each line has the name, a
+ * bar, and a part of the expected finding, or nothing if none is expected. order_program.sh runs the cases and compares
+ * the findings. */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -33,7 +34,7 @@ const char order_text[] =
     " .reg .b32 %x; .reg .b64 %a;\n"
     " ld.param.u64 %a, [to]; cvta.to.global.u64 %a, %a; atom.global.add.u32 %x, [%a], 1; ret;\n"
     "}\n"
-    ".visible .entry tell(.param .u64 to)\n" /* a value, and after it the flag that the value is there */
+    ".visible .entry tell(.param .u64 to)\n" /* writes a value, and then a flag which tells that the value is written */
     "{\n"
     " .reg .b32 %x; .reg .b64 %a;\n"
     " ld.param.u64 %a, [to]; cvta.to.global.u64 %a, %a; st.global.u32 [%a], 7; membar.sys;\n"
@@ -46,7 +47,7 @@ const char order_text[] =
     "L: ld.volatile.global.u32 %x, [%a+4]; setp.eq.u32 %p, %x, 0; @%p bra L;\n"
     " ld.global.u32 %x, [%a]; st.global.u32 [%a+8], %x; ret;\n"
     "}\n"
-    ".visible .entry meet(.param .u64 at)\n" /* says that it is there, and reads after the host has answered */
+    ".visible .entry meet(.param .u64 at)\n" /* sets a flag, waits for the answer of the host, and then reads */
     "{\n"
     " .reg .b32 %x; .reg .b64 %a; .reg .pred %p;\n"
     " ld.param.u64 %a, [at]; cvta.to.global.u64 %a, %a; mov.u32 %x, 1; st.volatile.global.u32 [%a+8], %x;\n"
@@ -55,7 +56,7 @@ const char order_text[] =
     "}\n"
     ".extern .func (.param .b64 r) malloc (.param .b64 n);\n"
     ".extern .func free (.param .b64 p);\n"
-    ".visible .entry keep(.param .u64 to)\n" /* one thread: 16 bytes of the heap */
+    ".visible .entry keep(.param .u64 to)\n" /* one thread allocates 16 bytes of the heap */
     "{\n"
     " .reg .b64 %a, %p; .param .b64 n; .param .b64 r; st.param.b64 [n], 16; call.uni (r), malloc, (n);\n"
     " ld.param.b64 %p, [r]; ld.param.u64 %a, [to]; cvta.to.global.u64 %a, %a; st.global.u64 [%a], %p; ret;\n"
@@ -179,7 +180,8 @@ static void *meet(void *context)
     TRY(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, w.b, (void *[]){&at}, NULL));
     return NULL;
 }
-static void streams_meanwhile(void) /* too many, while a kernel runs: from then on all counts as ordered */
+/* More streams than the checks follow, made while a kernel runs: from then on all work counts as ordered. */
+static void streams_meanwhile(void)
 {
     pthread_t thread;
     CUcontext context;
@@ -271,7 +273,7 @@ static void rows_apart(void)
     TRY(cuMemcpy2DAsync(&rows, w.a));
     put(w.b, w.z);
 }
-static void pageable(void) /* the host waits until it is read */
+static void pageable(void) /* a copy from pageable memory returns when the memory has been read */
 {
     TRY(cuMemcpyHtoDAsync(w.x, w.plain, BYTES, w.a));
     get(w.b, w.x, w.y);
@@ -285,7 +287,7 @@ static void allocation_apart(void)
     TRY(cuMemFree(made));
 }
 
-static CUdeviceptr allocate_for_both(void) /* in stream a; stream b is ordered after the allocation */
+static CUdeviceptr allocate_for_both(void) /* allocates in stream a, and orders stream b after the allocation */
 {
     CUdeviceptr made;
     TRY(cuMemAllocAsync(&made, BYTES, w.a));
@@ -374,7 +376,8 @@ static void host_waits(void)
     TRY(cuStreamSynchronize(w.a));
     w.pinned[5] = w.pinned[3];
 }
-static void host_next_page(void) /* three pages: a half, then what is left, is waited for */
+/* Makes two copies that meet in the second of three pages, and reads the first copy when only it is complete. */
+static void host_next_page(void)
 {
     CUdeviceptr from;
     TRY(cuMemAlloc(&from, 3 * PAGE));
@@ -399,9 +402,9 @@ static void device_uses_pinned(void) /* not the host */
     TRY(cuStreamSynchronize(w.a));
 }
 
-/* ---- less usual, and legal where no finding is expected ---- */
+/* ---- unusual programs, which are legal if no finding is expected ---- */
 
-static void destroyed_streams(void) /* a check follows 63 at a time */
+static void destroyed_streams(void) /* the checks follow 63 streams at a time */
 {
     for (int i = 0; i < 100; i++) {
         CUstream stream;
@@ -429,7 +432,7 @@ static void callback_reads(void)
     TRY(cuMemcpyDtoHAsync(w.pinned, w.x, BYTES, w.a));
     TRY(cuStreamAddCallback(w.a, call_back, NULL, 0));
 }
-/* ---- host functions during which another thread goes on ---- */
+/* ---- host functions that run while another thread continues ---- */
 
 static struct {
     CUcontext context;
@@ -537,7 +540,7 @@ static void use_handler(void)
     own_page = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     sigaction(SIGSEGV, &action, NULL);
 }
-static void handler_before(void) /* faults of both kinds, by turns */
+static void handler_before(void) /* the program installs its handler of faults before the checks do */
 {
     use_handler();
     TRY(cuMemcpyDtoHAsync(w.pinned, w.x, BYTES, w.a));
@@ -666,7 +669,7 @@ static void managed_waited(void)
     TRY(cuCtxSynchronize());
     memory[2] = 5;
 }
-static void managed_other_part(void) /* another part of one page, and of one allocation */
+static void managed_other_part(void) /* the host touches another part of the same page and allocation */
 {
     int *memory = managed();
     put(w.a, (CUdeviceptr)memory + BYTES / 2);
@@ -675,7 +678,7 @@ static void managed_other_part(void) /* another part of one page, and of one all
     put(w.a, (CUdeviceptr)memory);
     memory[N] = 1;
 }
-static void managed_flag(void) /* the kernel's atomics may tell the host that it is done */
+static void managed_flag(void) /* the kernel's atomics may tell the host that the kernel is done */
 {
     int *memory = managed();
     CUdeviceptr at = (CUdeviceptr)memory;
@@ -706,7 +709,7 @@ static void managed_prefetch(void)
     seen = *(int *)memory;
 }
 
-/* ---- the same of managed variables ---- */
+/* ---- managed variables that the host touches while a kernel may run ---- */
 
 static int *variable(const char *name)
 {
@@ -719,7 +722,7 @@ static void variable_read(void)
 {
     int *first = variable("first");
     put(w.a, (CUdeviceptr)first);
-    variable("second")[5] = 1; /* which the kernel does not use */
+    variable("second")[5] = 1; /* the kernel does not use this variable */
     seen = first[5];
     TRY(cuStreamSynchronize(w.a));
 }
@@ -739,7 +742,7 @@ static void variable_waited(void)
     TRY(cuStreamSynchronize(w.a));
     first[1] = first[5];
 }
-static void variable_flag(void) /* its atomics may tell the host that it is done */
+static void variable_flag(void) /* the kernel's atomics may tell the host that the kernel is done */
 {
     int *first = variable("first");
     CUdeviceptr at = (CUdeviceptr)first;
@@ -750,12 +753,13 @@ static void variable_flag(void) /* its atomics may tell the host that it is done
         ;
     seen = first[0];
 }
-static void variable_unloaded(void) /* with its module, while a kernel may run that uses it */
+/* The module of the variable is unloaded while a kernel that uses the variable may run. */
+static void variable_unloaded(void)
 {
     put(w.a, (CUdeviceptr)variable("first"));
     TRY(cuModuleUnload(w.module));
     void *again[64];
-    for (int i = 0; i < 64; i++) { /* the memory may come again */
+    for (int i = 0; i < 64; i++) { /* malloc() may return the memory of the variables */
         again[i] = malloc(3 * PAGE);
         memset(again[i], i, 3 * PAGE);
         seen += *(char *)again[i];
@@ -770,7 +774,7 @@ static void variable_neighbour(void) /* an access beyond a variable does not rea
     TRY(cuStreamSynchronize(w.a));
 }
 
-/* ---- what the driver refuses: the program need not look at the result ---- */
+/* ---- calls that the driver refuses: the checks report them even if the program ignores the result ---- */
 
 static void copy_past_end(void) { cuMemcpyDtoH(w.plain, w.x, BYTES + 4); }
 static void rows_past_end(void)

@@ -1,23 +1,23 @@
-/* order_program.h - what the files of order_program share: the streams and memory of the first device, and the cases with two
- * devices. */
+/* order_program.h - shared by the files of order_program: the streams and memory of the first device, and the cases
+ * with two devices. */
 #ifndef TEST_SIM_ORDER_PROGRAM_H
 #define TEST_SIM_ORDER_PROGRAM_H
 
 #include "program.h"
 
-enum { N = 1024, BYTES = N * 4, PAGE = 4096 }; /* pinned memory is guarded by whole pages */
+enum { N = 1024, BYTES = N * 4, PAGE = 4096 }; /* the checks guard pinned memory by whole pages */
 
 typedef struct order_world {
     CUmodule module;
     CUfunction put, get, count, hear;
-    CUstream a, b, c, one, two; /* a, b, c: non-blocking; one, two: blocking */
+    CUstream a, b, c, one, two; /* a, b and c are non-blocking; one and two are blocking */
     CUevent event, other;
     CUdeviceptr x, y, z;
-    int *pinned; /* the pinned memory of three pages */
+    int *pinned; /* three pages of pinned memory */
     int plain[N];
 } order_world;
 extern order_world w;
-extern volatile int seen;       /* keeps reads of the host */
+extern volatile int seen;       /* the host's reads go here, so that the compiler keeps them */
 extern const char order_text[]; /* the PTX of the module with put, get, count and other kernels */
 
 static inline void put(CUstream stream, CUdeviceptr to)

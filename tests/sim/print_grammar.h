@@ -1,7 +1,7 @@
-/* print_grammar.h - calls of printf from a grammar of valid and hostile formats, each with the text that it must
- * print. The host's own snprintf() is the reference for the valid conversions: it gets a format that is written here
- * from the fields of the conversion. Bytes choose the call; a random generator (test_print.c) or libFuzzer
- * (fuzz_printf.c) makes them. */
+/* print_grammar.h - makes calls of printf from a grammar of valid and hostile formats, each with the text that it must
+ * print. The host's snprintf() is the reference for the valid conversions. It gets a format that this file makes from
+ * the fields of the conversion. Bytes from a random generator (test_print.c) or from libFuzzer (fuzz_printf.c) choose
+ * the call. */
 #ifndef KILN_TESTS_PRINT_GRAMMAR_H
 #define KILN_TESTS_PRINT_GRAMMAR_H
 
@@ -21,19 +21,20 @@ enum {
     GRAMMAR_STRINGS = 3 << 16,
     GRAMMAR_NOWHERE = 9 << 16,
     GRAMMAR_ROOM = 1 << 14,
-    GRAMMAR_MOST = 50000, /* no call prints so much that its text is cut: test_print.c has cases of that */
+    GRAMMAR_MOST = 50000, /* so small that no text is cut; test_print.c tests longer texts */
 };
 
 typedef struct grammar {
-    const unsigned char *bytes; /* the bytes that still choose; after the last byte every choice is the first */
+    /* the rest of the bytes that make choices; after the last byte every choice is the first one */
+    const unsigned char *bytes;
     size_t left;
     char format[GRAMMAR_ROOM], strings[GRAMMAR_ROOM];
     unsigned char arguments[GRAMMAR_ROOM];
     size_t format_length, string_length, argument_length;
     kiln__text want;
     int taken;     /* arguments */
-    bool is_ended; /* nothing can follow in the format */
-    bool faults;   /* the last conversion reads a string that is not there */
+    bool is_ended; /* nothing may follow in the format */
+    bool faults;   /* the last conversion reads a string from memory that does not exist */
 } grammar;
 
 static inline unsigned grammar_pick(grammar *g, unsigned choices)
@@ -60,7 +61,7 @@ static inline void grammar_argument(grammar *g, const void *value, size_t bytes)
     g->taken++;
 }
 
-/* The fields of a conversion, for the reference. */
+/* The fields of a conversion, from which the format for snprintf() is made. */
 typedef struct grammar_spec {
     char text[512]; /* the text of the conversion in the kernel's format */
     size_t length;
@@ -80,7 +81,7 @@ static inline void grammar_add(grammar_spec *s, const char *text)
     s->length += n;
 }
 
-/* A width or a precision: digits, or `*` with an argument. Returns the number it stands for, before any limit. */
+/* Adds a width or a precision, which is digits, or `*` with an argument. Returns its value before any limit. */
 static inline long grammar_number(grammar *g, grammar_spec *s)
 {
     static const int stars[] = {0, 1, 7, 24, -1, -9, -24, 300, 5000, INT_MAX, INT_MIN, -5000, 4096, 4097};
@@ -93,7 +94,7 @@ static inline long grammar_number(grammar *g, grammar_spec *s)
         s->stars[s->star_count++] = value;
         return value;
     }
-    const char *text = texts[grammar_pick(g, grammar_pick(g, 8) ? 7 : 14)]; /* mostly small: output is limited */
+    const char *text = texts[grammar_pick(g, grammar_pick(g, 8) ? 7 : 14)]; /* mostly small: the output is limited */
     grammar_add(s, text);
     return strlen(text) > 9 ? LONG_MAX : strtol(text, NULL, 10);
 }
@@ -115,7 +116,7 @@ static inline void grammar_flags(grammar *g, grammar_spec *s)
     }
 }
 
-/* The reference: `host` has the conversion's flags and `*.*`. */
+/* Adds to the expected text. The format `host` has the flags of the conversion, and `*.*` for width and precision. */
 static inline void grammar_expect(grammar *g, const char *host, ...)
 {
     va_list list;
@@ -197,8 +198,8 @@ static inline void grammar_pointer(grammar *g, const grammar_spec *s)
     grammar_expect(g, grammar_host(s, "-0", "", 'p', host), s->width, s->precision, (void *)(uintptr_t)value);
 }
 
-/* Chooses a string: one with its end, one without an end that a precision or the fault ends, one at an address
- * without memory, or NULL. */
+/* Chooses a string: one with a terminating 0, one without it that ends at the precision or with a fault, one at an
+ * address without memory, or NULL. */
 static inline void grammar_string(grammar *g, const grammar_spec *s)
 {
     char host[32];
@@ -221,11 +222,11 @@ static inline void grammar_string(grammar *g, const grammar_spec *s)
     }
     text = g->strings + g->string_length;
     for (unsigned k = 0; k < length; k++)
-        /* the bytes of the string are no conversions */
+        /* a % in the string must not act as a conversion */
         g->strings[g->string_length + k] = (char)(k % 7 ? 'a' + k % 26 : '%');
     address = GRAMMAR_STRINGS + g->string_length;
     g->string_length += length;
-    const bool is_open = kind == 2; /* the memory ends with its last byte */
+    const bool is_open = kind == 2; /* the memory ends with the last byte of the string */
     if (is_open)
         memset(g->strings + g->string_length, 'z', sizeof g->strings - g->string_length);
     else
@@ -233,7 +234,7 @@ static inline void grammar_string(grammar *g, const grammar_spec *s)
     grammar_argument(g, &address, 8);
     if (is_open && (s->precision < 0 || (unsigned)s->precision > length)) {
         g->faults = true;
-        kiln__text_add(&g->want, text, length); /* what was read before it */
+        kiln__text_add(&g->want, text, length); /* the text before the fault */
         return;
     }
     grammar_expect(g, grammar_host(s, "-", "", 's', host), s->width, s->precision, text);
@@ -288,7 +289,7 @@ static inline void grammar_conversion(grammar *g)
     }
 }
 
-/* Adds text that looks like a conversion and is not one. It is printed literally. */
+/* Adds text that looks like a conversion, but is not one. It is printed literally. */
 static inline void grammar_hostile(grammar *g)
 {
     static const char *const middle[] = {"%n",
@@ -353,7 +354,7 @@ static inline void grammar_hostile(grammar *g)
     kiln__text_puts(&g->want, text);
 }
 
-/* Makes one call, with the text that it must print and the way it must end. Free `want` afterwards. */
+/* Makes one call, the text that it must print, and the way in which it must end. Free `want` afterwards. */
 static inline void grammar_make(grammar *g, const unsigned char *bytes, size_t count)
 {
     memset(g, 0, sizeof *g);
@@ -374,7 +375,7 @@ static inline void grammar_make(grammar *g, const unsigned char *bytes, size_t c
     }
 }
 
-/* The memory of the printing thread. */
+/* Reads memory for the thread that prints. */
 static inline bool grammar_read(void *user, uint64_t address, uint32_t bytes, void *to)
 {
     const grammar *g = user;

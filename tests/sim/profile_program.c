@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* As nvcc names `template <int> void twice(float *)` with 4, where x[i] *= 2. */
+/* nvcc gives this name to `template <int> void twice(float *)` with the argument 4. The kernel computes x[i] *= 2. */
 #define NAME "_Z5twiceILi4EEvPf"
 static const char text[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -77,7 +77,7 @@ static void work(int count)
     puts("the answer is right");
 }
 
-/* Copies and kernels in two streams of each kind. program_profile.py has the order that it expects. */
+/* Runs copies and kernels in two streams of each kind. program_profile.py has the expected order. */
 static void streams(void)
 {
     CUfunction twice = open_device();
@@ -98,10 +98,10 @@ static void streams(void)
     TRY(cuEventRecord(event, a));
     TRY(cuStreamWaitEvent(b, event, 0));
     launch(twice, at, 16, b);     /* 3: after 1 and 2 */
-    launch(twice, at, 16, other); /* 4: beside all */
-    launch(twice, at, 16, NULL);  /* 5: after 4, beside the others */
+    launch(twice, at, 16, other); /* 4: overlaps all launches before it */
+    launch(twice, at, 16, NULL);  /* 5: after 4, overlaps the others */
     TRY(cuCtxSynchronize());
-    launch(twice, at, 16, a); /* 6: after all, since the host waited */
+    launch(twice, at, 16, a); /* 6: after all launches, because the host waited */
 }
 
 /* Copies pinned memory to and from the device by calls that declare it as device memory. */
@@ -118,7 +118,7 @@ static void pinned(void)
     TRY(cuMemcpyDtoD(mapped, at, sizeof x));
 }
 
-/* The same kernel on two devices, which do not wait for each other. program_profile.py has the expected result. */
+/* Runs the same kernel on two devices, which do not wait for each other. program_profile.py has the expected result. */
 static void devices(void)
 {
     CUfunction twice[2];
@@ -139,7 +139,7 @@ static void devices(void)
     launch(twice[0], at[0], BLOCKS, NULL); /* 1, 2: one after the other */
     launch(twice[0], at[0], BLOCKS, NULL);
     TRY(cuCtxSetCurrent(contexts[1]));
-    launch(twice[1], at[1], BLOCKS, NULL);   /* 3: beside 1 */
+    launch(twice[1], at[1], BLOCKS, NULL);   /* 3: overlaps 1 */
     TRY(cuCtxSynchronize());                 /* waits for the second device */
     launch(twice[1], at[1], BLOCKS, stream); /* 4: after 3, not after 2 */
 }
@@ -159,7 +159,8 @@ static void forked(void)
     work(3);
 }
 
-/* Closes all files, as daemons do. Their numbers are used again, and only the program may write to them. */
+/* Closes all files, as daemons do. The program's next files get their numbers, and the driver must not write to
+ * these. */
 static void close_files(void)
 {
     char read_back[16] = "";
@@ -177,7 +178,8 @@ static void close_files(void)
         exit(95);
 }
 
-/* A program whose profile other tests examine. The first word chooses its work, and the way in which it ends. */
+/* Other tests examine the profile of this program. Its first argument chooses its work, and the way in which it
+ * ends. */
 int main(int count, char **words)
 {
     const char *way = count > 1 ? words[1] : "";

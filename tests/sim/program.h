@@ -1,4 +1,4 @@
-/* program.h - what programs for the driver API share: tests that know nothing of Kiln. */
+/* program.h - shared by the test programs for the driver API, which know nothing of Kiln. */
 #ifndef TEST_SIM_PROGRAM_H
 #define TEST_SIM_PROGRAM_H
 
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Ends the program where a call fails. */
+/* Ends the program if the call fails. */
 #define TRY(call)                                                                                                      \
     do {                                                                                                               \
         CUresult result_ = (call);                                                                                     \
@@ -18,7 +18,7 @@
         }                                                                                                              \
     } while (0)
 
-/* Counts what does not hold, with its line, and goes on. */
+/* Counts a failed condition, prints its line, and continues. */
 static int wrong;
 static inline void check_line(int line, int right, const char *what)
 {

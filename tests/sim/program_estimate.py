@@ -1,5 +1,5 @@
-"""program_estimate.py KILN: the estimate of a kernel that a program launches is that of the spec. The program is kiln
-itself, which runs a configuration of matmul on what it takes for a GPU."""
+"""program_estimate.py KILN tests that a kernel has the same estimate if a program launches it as if a spec does. The
+program is kiln itself. It runs a configuration of matmul on the simulated driver, as if this were a GPU."""
 import json, os, subprocess, sys, tempfile
 
 KILN = sys.argv[1]

@@ -1,5 +1,5 @@
-"""program_profile.py KILN PROFILE_PROGRAM: `kiln sim run --profile` and `--trace`. What the program does is in
-profile_program.c; the times that are expected follow from the figures of the profile, h200.profile."""
+"""program_profile.py KILN PROFILE_PROGRAM tests `kiln sim run --profile` and `--trace`. profile_program.c is the
+program. The expected times follow from the figures of the device profile h200.profile."""
 import json, os, pathlib, signal, subprocess, sys, tempfile
 
 KILN, PROGRAM = (str(pathlib.Path(word).resolve()) for word in sys.argv[1:3])
@@ -30,7 +30,7 @@ def profile(*words, options=()):
         sys.exit(f"no JSON of {words}: {done.returncode} {done.stderr}")
 
 
-# One kernel, 20 times: the first four, the 8th and the 16th launch are estimated. stdout is the program's alone.
+# Of 20 launches of one kernel, the first four, the 8th and the 16th are estimated. Only the program writes to stdout.
 done, report = profile("seven", "20")
 check(f"exit code and stdout: {done}", done.returncode == 7 and done.stdout == "the answer is right\n")
 check(f"how it ended: {report}", report["exit_code"] == 7 and report["signal"] is None)
@@ -41,7 +41,7 @@ check(f"the kernel: {kernel}", kernel["symbol"] == "_Z5twiceILi4EEvPf" and
       kernel["block"] == [256, 1, 1] and kernel["calls"] == 20 and kernel["estimated"] == 6 and kernel["failed"] == 0)
 check(f"times: {kernel}", near(kernel["seconds"], 20 * kernel["mean_seconds"]) and near(kernel["share"], 1) and
       near(kernel["least_seconds"], kernel["most_seconds"]) and LAUNCH < kernel["least_seconds"] < 3 * LAUNCH)
-# So little work that the launch itself takes most of the time.
+# The kernel does so little work that the launch itself takes most of the time.
 check(f"bound: {kernel}", kernel["bound"] == "launch" and kernel["launch"] > 0.5)
 copies = {row["name"]: row for row in process["copies"]}
 for name in "copy to the device", "copy from the device":
@@ -51,24 +51,25 @@ check(f"one after the other: {process}",
       near(process["timeline_seconds"], process["kernel_seconds"] + process["copy_seconds"]))
 check("no counters", "counters" not in kernel)
 
-# Pinned memory stays host memory if a call declares it as device memory: the copies are between host and device.
+# If a call declares pinned memory as device memory, it still counts as host memory. The copies are between host and
+# device.
 done, report = profile("pinned")
 copies = {row["name"]: row["bytes"] for row in report["processes"][0]["copies"]}
 check(f"pinned: {done} {copies}", copies == {"copy to the device": BYTES, "copy from the device": BYTES})
 
-# Every launch, and what is counted: each of the 16,384 threads reads and writes a float.
+# Every launch is estimated and counted. Each of the 16,384 threads reads and writes a float.
 done, report = profile("exit", "6", options=("--every-launch", "--counters"))
 (kernel,) = report["processes"][0]["kernels"]
 counters = kernel["counters"]
 check(f"counters: {kernel}", kernel["estimated"] == 6 and kernel["counted"] == 6 and
       counters["global_load_bytes"] == 6 * BYTES and counters["global_store_sectors"] == 6 * BYTES // 32)
 
-# However it ends, what it did is there, and its end is kept.
+# In whatever way the program ends, the profile has its work, and its exit code or signal.
 for way, code in ("_exit", 3), ("abort", -signal.SIGABRT), ("kill", -signal.SIGKILL):
     done, report = profile(way, "5")
     check(f"{way}: {done}", done.returncode == code and report["processes"][0]["kernels"][0]["calls"] == 5)
     check(f"{way}: {report}", report["signal"] == (-code if code < 0 else None))
-# A signal that reaches kiln alone is the program's too.
+# kiln passes a signal that it receives on to the program.
 waiting = subprocess.Popen([KILN, "sim", "run", "--quiet", "--profile", "--json", PROGRAM, "wait", "4"], env=os.environ,
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 first = waiting.stdout.readline()
@@ -91,19 +92,19 @@ check(f"nothing: {report}", done.returncode == 0 and report["processes"] == [])
 done, report = profile("close")
 check(f"close: {done}", done.returncode == 0 and report["processes"][0]["kernels"][0]["calls"] == 2)
 
-# A device without figures: the report has no times, but everything else.
+# If the device has no figures, the report has no times, but everything else.
 done, report = profile("exit", "2", options=("--device", "generic", "--counters"))
 (process,) = report["processes"]
 (kernel,) = process["kernels"]
 check(f"generic: {process}", not process["estimates"] and process["kernel_seconds"] is None and
       kernel["seconds"] is None and kernel["calls"] == 2 and kernel["counters"]["global_load_bytes"] == 2 * BYTES)
 
-# If --json is an argument of the program, it is no option of kiln.
+# If --json is an argument of the program, kiln does not take it as an option.
 done = run("exit", "1", "--json", options=("--profile",))
 check(f"--json: {done}", done.stdout == "the answer is right\n" and "kernels" in done.stderr)
 
 with tempfile.TemporaryDirectory() as folder:
-    # A file, and a wrong one, before the program runs.
+    # Writes the profile to a file. kiln refuses a wrong file before the program runs.
     path = pathlib.Path(folder, "profile.json")
     done = run("seven", options=("--profile", "--json", "-o", str(path)))
     check(f"-o: {done}", done.returncode == 7 and done.stderr == "" and
@@ -111,7 +112,8 @@ with tempfile.TemporaryDirectory() as folder:
     done = run("seven", options=("--profile", "-o", f"{folder}/none/x"))
     check(f"-o: {done}", done.returncode == 125 and done.stdout == "")
 
-    # Without kiln: variables of the environment. The files are JSON too, and `kiln sim profile` shows them.
+    # Variables of the environment request a profile without kiln. Its files are JSON, and `kiln sim profile` shows
+    # them.
     line = f'eval "$("{KILN}" sim env --profile -o "{folder}/own.%p")"; "{PROGRAM}" exit 3'
     done = subprocess.run(["sh", "-c", line], env=os.environ | {"KILN_SIM_DEVICE": "t4"}, capture_output=True, text=True)
     (own,) = pathlib.Path(folder).glob("own.*")
@@ -122,11 +124,11 @@ with tempfile.TemporaryDirectory() as folder:
     done = subprocess.run([KILN, "sim", "profile", f"{folder}/profile.json"], capture_output=True, text=True)
     check(f"sim profile: {done}", done.returncode == 5 and "not a profile" in done.stderr)
 
-    own.write_text(json.dumps([rows[0], 5])) # anything may be in it
+    own.write_text(json.dumps([rows[0], 5])) # the file may contain anything
     done = subprocess.run([KILN, "sim", "profile", "--json", str(own)], capture_output=True, text=True)
     check(f"sim profile: {done}", done.returncode == 5 and "not a profile" in done.stderr)
 
-    # What waits for what: the numbers are those in streams() of the program.
+    # Tests which work waits for which. The numbers are those in streams() of the program.
     path = pathlib.Path(folder, "trace.json")
     done = run("streams", options=("--trace", str(path)))
     events = json.loads(path.read_text())
@@ -146,7 +148,7 @@ with tempfile.TemporaryDirectory() as folder:
     check(f"args: {work[0]} {work[1]}", work[0]["args"]["bytes"] == 1 << 20 and work[0]["cat"] == "copy" and
           work[1]["args"]["grid"] == [16, 1, 1] and work[1]["args"]["estimated"] == "this launch")
 
-    # Two devices have two timelines; each has a default stream of its own.
+    # Two devices have two timelines. Each device has its own default stream.
     done = run("devices", options=("--trace", str(path)), KILN_SIM_DEVICES="2")
     events = json.loads(path.read_text())
     work = [e for e in events if e["ph"] == "X"]

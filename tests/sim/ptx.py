@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """ptx.py [--check] [NAME...]    compiles the CUDA sources of the suites, and packs the PTX beside them: NAME.ptx.gz
 
-The suites test the simulated device without a compiler: they run where neither a CUDA toolkit nor NVRTC is, and their
-expected counters, lines and mutants are those of this PTX. Run this program after a change of a source, with nvcc and NVRTC
-of CUDA 13.0. --check writes nothing, and tells whose PTX differs from the packed one. nvcc names each source by a random
-number, which does not count as a difference."""
+The suites test the simulated device without a compiler, so they also run without a CUDA toolkit or NVRTC. Their
+expected counters, lines and mutants are those of this PTX. After a change of a source, run this program with nvcc and
+NVRTC of CUDA 13.0. --check writes nothing, and names the sources whose PTX differs from the packed PTX. nvcc names each
+source by a random number, which does not count as a difference."""
 import argparse
 import ctypes
 import gzip
@@ -16,7 +16,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 CHILD = ["--gpu-architecture=compute_80", "-rdc=true", "-lineinfo"]
-# The source and its options. NVRTC compiles it, except where the first word is nvcc.
+# Each entry has a source and its options. NVRTC compiles the source, unless the first option is nvcc.
 FILES = {
     "vm/arith": ("arith.cu", ["--gpu-architecture=compute_90"]),
     "vm/child": ("child.cu", CHILD),

@@ -1,4 +1,4 @@
-/* ptx_check.h - what the suites of the PTX front end share. */
+/* ptx_check.h - shared by the suites that test the parser of PTX. */
 #ifndef KILN_TESTS_PTX_CHECK_H
 #define KILN_TESTS_PTX_CHECK_H
 
@@ -6,7 +6,8 @@
 #include "ptx.h"
 
 #define PTX_HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
-/* A kernel with registers of every kind, and variables gv cv sv lv, around instructions that start in line 10. */
+/* The beginning of a kernel with registers of every kind, and with the variables gv, cv, sv and lv. The instructions of
+ * a test start in line 10. */
 #define PTX_KERNEL_HEAD                                                                                                \
     PTX_HEAD ".global .align 16 .b32 gv[4]; .const .align 16 .b32 cv[4]; .func f() { ret; }\n"                         \
              ".visible .entry k(.param .align 8 .b8 kp[16]) {\n"                                                       \
@@ -15,7 +16,7 @@
              ".reg .f32 %f<9>; .reg .f64 %fd<9>; .reg .u32 %u<9>; .reg .b8 %b<9>; .reg .b128 %q<9>;\n\n"
 #define PTX_KERNEL(body) PTX_KERNEL_HEAD body "\nret;\n}\n"
 
-/* NULL if the text is refused; the log is then in `ptx_log`. */
+/* ptx_read() returns NULL if the text is refused. The log is then in `ptx_log`. */
 static char ptx_log[8192];
 static ptx_result ptx_answer;
 static inline ptx_module *ptx_read(const char *text)

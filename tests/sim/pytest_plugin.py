@@ -1,5 +1,5 @@
-"""pytest_plugin.py KILN: `pytest --kiln-sim` (tools/python-sim) runs tests on the simulated device, and a test in which the
-checks found something fails."""
+"""pytest_plugin.py KILN tests `pytest --kiln-sim` (tools/python-sim). It runs tests on the simulated device. If the
+checks find an error during a test, this test fails."""
 import json, os, pathlib, subprocess, sys, tempfile
 
 try:

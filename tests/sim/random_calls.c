@@ -1,21 +1,22 @@
-/* random_calls.c - the calls of random_program.c that query, copy and change objects. No call passes on a pointer
- * into an object, such as the parameters of a node, because another thread may destroy the object meanwhile: a
- * program must not do that either. */
+/* random_calls.c - the calls of random_program.c that query, copy and change objects. No call passes on a pointer into
+ * an object, such as the parameters of a node, because another thread may destroy the object meanwhile. Such a use
+ * would be an error of the program. */
 #include "random_program.h"
 
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* old functions are called too */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* the program also calls deprecated functions */
 
 enum { BYTES = 8192 };
-static unsigned char bytes[BYTES]; /* host memory of copies; it outlives the threads, because graphs may use it later */
+/* host memory for copies; it outlives the threads, because graphs may use it later */
+static unsigned char bytes[BYTES];
 static _Thread_local int number;
 static _Thread_local size_t size;
 
 static unsigned few(void) { return 1 + pick(pick(8) ? 600 : BYTES); }
-/* An offset in a row of an array, and bytes of it. */
+/* offset() and part() return a random offset in a row of an array, and a random number of its bytes. */
 static unsigned offset(void) { return 4 * pick(8); }
 static unsigned part(void) { return 4 + 4 * pick(8); }
 static CUfunction any_function(void) { return GET(CUfunction, FUNCTION); }
@@ -142,7 +143,7 @@ static void query_stream(void)
     }
 }
 
-/* Values that a stream writes, or for which it waits. */
+/* Lets a stream write a value, or wait for a value. */
 static void change_value(void)
 {
     const CUdeviceptr at = any_address() & ~(CUdeviceptr)7;
@@ -191,12 +192,12 @@ static void copy_memory(void)
     case 15: cuMemsetD2D32(at & ~(CUdeviceptr)3, (size_t)pick(500) * 4, 5, pick(200), pick(9)); break;
     case 16: cuMemcpyAtoHAsync(bytes, array, offset(), part(), stream); break;
     case 17: cuMemcpyHtoAAsync(array, offset(), bytes, part(), stream); break;
-    default: /* memory of the host that has ended would be a program's fault, as on a GPU */
+    default: /* not with host memory: a copy from freed host memory would end the program, as on a GPU */
         cuMemcpyAsync(get(MEMORY), get(pick(2) ? MEMORY : RANGE), few(), stream);
     }
 }
 
-/* One side of a copy with up to three dimensions. */
+/* Sets one side of a copy with up to three dimensions. */
 static CUDA_MEMCPY3D any_copy(void)
 {
     CUDA_MEMCPY3D copy = {.WidthInBytes = part(), .Height = 1 + pick(8), .Depth = 1 + pick(20) / 19};

@@ -1,7 +1,7 @@
-/* random_program [SEED [CALLS [pair]]]: four threads make random calls of the driver API, with objects that they share, on up to
- * four devices. Other threads destroy the objects meanwhile, or end the contexts. No call may touch memory of an object that has
- * ended: the sanitizers find such accesses. The results of the calls do not matter. With `pair`, two processes do this, and share
- * memory, events and pools. */
+/* random_program [SEED [CALLS [pair]]] makes random calls of the driver API in four threads, with objects that the threads
+ * share, on up to four devices. Other threads destroy the objects meanwhile, or end the contexts. No call may touch memory of
+ * an object that has ended: the sanitizers find such accesses. The results of the calls do not matter. With `pair`, two
+ * processes make the calls, and share memory, events and pools. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -37,9 +37,9 @@ const char random_text[] =
     "   call.uni cudaGraphSetConditional, (a, b); }\n"
     " tex.2d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%t, {%i, %i}]; ret;\n}\n";
 
-/* Handles and addresses that all threads use, by the context in which they were made; 0: none. Objects of other contexts
- * are rarely used, because a call with such an object only fails. */
-enum { OTHER = DEVICES, PLACES }; /* the primary contexts of the devices; one more context */
+/* The table has the handles and addresses that all threads use, by the context in which they were made. 0 is a free
+ * slot. A thread rarely uses objects of other contexts, because a call with such an object only fails. */
+enum { OTHER = DEVICES, PLACES }; /* the primary contexts of the devices, and one more context */
 static _Atomic uint64_t table[PLACES][KINDS][SLOTS];
 static _Atomic uint64_t
     execs[PLACES][KINDS][SLOTS];     /* by slot of a node: an executable graph of the node's graph, or 0 */
@@ -79,8 +79,8 @@ CUgraphExec get_exec(enum kind kind, CUgraphNode *node)
     const uint64_t exec = atomic_load(&execs[place][kind][slot]);
     return pick(8) && exec ? (CUgraphExec)(uintptr_t)exec : GET(CUgraphExec, EXEC);
 }
-/* Returns an object that the caller destroys. It leaves the table, or stays there as an invalid handle. Other threads may have
- * the handle already, and use it meanwhile. */
+/* Returns an object that the caller destroys. The object leaves the table, or stays there as an invalid handle. Other
+ * threads may already have the handle, and use it meanwhile. */
 uint64_t take(enum kind kind)
 {
     _Atomic uint64_t *slot = find(kind);
@@ -134,7 +134,7 @@ static void enter(unsigned where)
         cuCtxSetCurrent(context);
 }
 
-/* Ends the contexts of a device. A context that has faulted can do nothing else. */
+/* Ends the contexts of a device. After a fault, a context can do no other work. */
 static void reset(unsigned where)
 {
     cuDevicePrimaryCtxReset(device_at(where % there));
@@ -405,8 +405,8 @@ static void add_node(void)
         keep(MEMORY, alloc.dptr);
         break;
     case 4: KEEP(CHILD_NODE, cuGraphAddChildGraphNode(&node, graph, NULL, 0, GET(CUgraph, GRAPH)), node); break;
-    default: /* the array phGraph_out ends with the node, which another thread may destroy at once: it is not read */
-        KEEP(NODE, cuGraphAddNode(&node, graph, NULL, NULL, 0, &choice), node);
+    /* phGraph_out is not read, because another thread may destroy the node at once, and the array ends with the node */
+    default: KEEP(NODE, cuGraphAddNode(&node, graph, NULL, NULL, 0, &choice), node);
     }
 }
 
@@ -446,7 +446,7 @@ static void change_graph(void)
     }
 }
 
-/* Keeps some nodes of a graph, by their types. */
+/* Puts some nodes of a graph into the table, each by its type. */
 static void keep_nodes(CUgraph graph, CUgraphExec exec)
 {
     static const enum kind kinds[] = {KERNEL_NODE, COPY_NODE, FILL_NODE, HOST_NODE,  CHILD_NODE, NODE,       WAIT_NODE,
@@ -471,7 +471,8 @@ static void make_body(void)
     CUgraphNode node = NULL;
     CUstream stream = NULL;
     CUgraphNodeParams choice = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
-    choice.conditional.type = pick(2) ? CU_GRAPH_COND_TYPE_IF : CU_GRAPH_COND_TYPE_SWITCH; /* a loop might never end */
+    /* no WHILE, because a loop might never end */
+    choice.conditional.type = pick(2) ? CU_GRAPH_COND_TYPE_IF : CU_GRAPH_COND_TYPE_SWITCH;
     choice.conditional.size = 1;
     if (captured || pick(8) || cuCtxCreate(&context, NULL, 0, any_device()) != CUDA_SUCCESS)
         return;
@@ -494,7 +495,7 @@ static void make_body(void)
     keep(EXEC, (uintptr_t)exec);
 }
 
-/* Captures some calls of the thread, and keeps the graph. */
+/* Captures some calls of the thread, and puts the graph into the table. */
 static void capture(void)
 {
     CUgraph graph = NULL;

@@ -16,7 +16,7 @@ enum kind {
     CHOICE,   /* choose */
     LIBRARY,
     GRAPH,
-    NODE, /* a node of any kind; each of those below is a NODE too */
+    NODE, /* a node of any kind; a node of the kinds below is also kept as a NODE */
     KERNEL_NODE,
     COPY_NODE,
     FILL_NODE,
@@ -46,15 +46,16 @@ enum kind {
 };
 /* Returns a random number below the limit, from the thread's own sequence. */
 unsigned pick(unsigned limit);
-/* Returns a handle or an address of this kind, which another thread may destroy at any time. 0: there is none yet. */
+/* Returns a handle or an address of this kind, or 0 if no object of this kind exists. Another thread may destroy the
+ * object at any time. */
 uint64_t get(enum kind kind);
-/* Sets *node to a node of this kind, and returns an executable graph, which probably has a copy of the node. */
+/* Sets *node to a node of this kind, and returns an executable graph that probably has a copy of the node. */
 CUgraphExec get_exec(enum kind kind, CUgraphNode *node);
 uint64_t take(enum kind kind); /* returns an object that the caller destroys */
 void keep(enum kind kind, uint64_t handle);
 #define GET(type, kind) ((type)(uintptr_t)get(kind))
 #define TAKE(type, kind) ((type)(uintptr_t)take(kind))
-/* Keeps what a call has made, if it succeeds. */
+/* Puts the object that a call has made into the table, if the call succeeds. */
 #define KEEP(kind, call, made)                                                                                         \
     do {                                                                                                               \
         if ((call) == CUDA_SUCCESS)                                                                                    \
@@ -66,9 +67,9 @@ CUdevice any_device(void);
 unsigned device_count(void);
 CUdevice device_at(unsigned k); /* k may be too large by a few */
 CUdeviceptr any_address(void);
-CUdeviceptr kernel_address(void); /* for a kernel: rarely an address that ends the context by a fault */
-/* A host function or a destructor of a user object. It destroys other objects while its stream or graph is in the middle of its
- * work. */
+CUdeviceptr kernel_address(void); /* an argument for a kernel; rarely an address that ends the context by a fault */
+/* This is a host function or the destructor of a user object. It destroys other objects while its stream or graph is
+ * working. */
 void CUDA_CB destroy_any(void *none);
 /* Makes one random call of the functions that random_program.c does not call. */
 void call_any(void);

@@ -1,7 +1,7 @@
-/* random_team.c - the calls of random_program.c that several devices or two processes share: multicast objects and kernels with
- * multimem, virtual memory that all devices may use, and handles of memory, events and pools. The two processes put handles into
- * a shared page, which each of them may read while the other one writes it: a handle may then be any bytes. Files go through a
- * socket. */
+/* random_team.c - calls of random_program.c that concern several devices or two processes. They use multicast objects
+ * and kernels with multimem, virtual memory that all devices may access, and handles of memory, events and pools. The
+ * two processes write handles to a shared page. One process may read a handle while the other one writes it, so a
+ * handle may have any bytes. File descriptors go through a socket. */
 #include "random_program.h"
 
 #include <stdatomic.h>
@@ -44,7 +44,8 @@ static bool open_to_all(CUdeviceptr at)
     return cuMemSetAccess(at, PIECE, access, count) == CUDA_SUCCESS;
 }
 
-/* Makes a whole team, whose memory kernels can use at once. Mostly the team is complete. */
+/* Makes a multicast object with its devices and memory, so that kernels can use it at once. Usually no device is
+ * missing. */
 static void make_team(void)
 {
     CUmulticastObjectProp prop = {.numDevices = 1 + pick(device_count()), .size = RANGE_BYTES};
@@ -91,7 +92,7 @@ static void change_team(void)
     case 0: make_team(); break;
     case 1: end_team(); break;
     case 2:
-        if (pick(8) == 0) /* calls that bind memory wait for the devices that a team lacks */
+        if (pick(8) == 0) /* calls that bind memory wait until all devices were added */
             KEEP(TEAM, cuMulticastCreate(&made, &prop), made);
         break;
     case 3: cuMulticastAddDevice(team, any_device()); break;
@@ -135,7 +136,7 @@ _Static_assert(sizeof(CUipcMemHandle) == WORDS * 8 && sizeof(CUipcEventHandle) =
 typedef struct mail {
     _Atomic uint64_t words[3][MAIL][WORDS]; /* handles of memory, of events, and of memory of pools */
 } mail;
-static mail *box; /* NULL: this process is alone */
+static mail *box; /* NULL if this is the only process */
 static int line[2];
 
 bool share_team(void)
@@ -149,7 +150,7 @@ bool share_team(void)
 
 void join_team(bool first) { close(line[first]), line[0] = line[!first]; }
 
-/* Writes a handle into the page, or reads one. Each process uses the slots of the other one too. */
+/* Writes a handle to the page, or reads one. Each process also uses the slots of the other process. */
 static void post(unsigned what, const void *handle)
 {
     uint64_t words[WORDS];

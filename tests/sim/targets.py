@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Holds targets.txt against ptxas: targets.py PTXAS FILE. Exit code 77, with a line: there is no ptxas that knows them."""
+"""targets.py PTXAS FILE compares targets.txt with ptxas. If no ptxas knows all targets, it prints this and ends with
+77."""
 import re
 import subprocess
 import sys
@@ -21,7 +22,7 @@ HEAD = """.version 9.0
 
 
 def refused(ptxas, target, instructions):
-    """The indices of the instructions that ptxas does not take."""
+    """Returns the indices of the instructions that ptxas refuses."""
     head = HEAD % target
     with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
         file.write(head + "\n".join(instructions) + "\nret;\n}\n")

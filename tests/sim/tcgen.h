@@ -1,4 +1,4 @@
-/* tcgen.h - texts of kernels with tensor memory, for the suites test_vm_tcgen*.c. */
+/* tcgen.h - makes the PTX of kernels with tensor memory, for the suites test_vm_tcgen*.c. */
 #ifndef KILN_TESTS_TCGEN_H
 #define KILN_TESTS_TCGEN_H
 
@@ -6,13 +6,14 @@
 
 enum { LANES = 128, COLUMNS = 512, CELLS = LANES * COLUMNS, WARPGROUP = 128 };
 
-/* The head of a module. `s` is dynamic shared memory, which begins at shared address 0x800. */
+/* The beginning of a module. `s` is dynamic shared memory, which begins at shared address 0x800. */
 #define TCGEN_HEAD                                                                                                     \
     ".version 9.0\n.target sm_100a\n.address_size 64\n"                                                                \
     ".extern .shared .align 1024 .b8 s[];\n.shared .align 8 .b64 bar;\n.shared .align 4 .b32 base;\n"
 enum { SHARED_AT = 0x800 };
 
-/* Opens a kernel with the parameter a: %d0. %r0: thread, %r1: warp, %r2: address of its lanes in tensor memory. */
+/* Begins a kernel. %d0 is the parameter a, %r0 the thread, %r1 the warp, and %r2 the address of the warp's lanes in
+ * tensor memory. */
 #define TCGEN_KERNEL(name)                                                                                             \
     ".visible .entry " name "(.param .u64 a)\n{\n"                                                                     \
     ".reg .b16 %h<4>; .reg .b32 %r<40>; .reg .b32 %v<130>; .reg .b64 %d<12>; .reg .pred %p<6>;\n"                      \
@@ -27,7 +28,7 @@ enum { SHARED_AT = 0x800 };
     "bar.sync 0; setp.ne.u32 %p0, %r1, 0; @%p0 bra freed;\n"                                                           \
     "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, " #columns ";\nfreed:\n"
 
-/* Writes %v0, %v1, ... : a vector of `count` registers. */
+/* Writes a vector of `count` registers: %v0, %v1, ... */
 static inline void tcgen_vector(kiln__text *text, unsigned count)
 {
     for (unsigned k = 0; k < count; k++)
@@ -35,8 +36,8 @@ static inline void tcgen_vector(kiln__text *text, unsigned count)
     kiln__text_puts(text, "}");
 }
 
-/* Moves all of tensor memory from or to global memory: 512 columns of 32 bits of each lane. %d1 is the global address.
- * Uses %r10, %r11, %d2 and the label. */
+/* Copies all of tensor memory from or to global memory, which is 512 columns of 32 bits for each lane. %d1 is the
+ * global address. Changes %r10, %r11 and %d2, and defines the label. */
 static inline void tcgen_all(kiln__text *text, const char *label, bool store)
 {
     kiln__text_printf(text,

@@ -1,6 +1,6 @@
-/* tcgen_matrix.h - numbers of the types of tcgen05, and matrices in shared memory, for the suites test_vm_tcgen_*.c. It does
- * not use the simulator's code: it places elements by the canonical layouts of the PTX ISA as sums of strides, with the
- * swizzle as an operation on address bits. */
+/* tcgen_matrix.h - makes numbers of the types of tcgen05, and matrices in shared memory, for the suites
+ * test_vm_tcgen_*.c. It does not use the simulator's code. It places elements by the canonical layouts of the PTX ISA,
+ * as sums of strides. The swizzle is an operation on address bits. */
 #ifndef KILN_TESTS_TCGEN_MATRIX_H
 #define KILN_TESTS_TCGEN_MATRIX_H
 
@@ -10,7 +10,8 @@
 
 typedef enum type { F16, BF16, TF32, E4M3, E5M2, E2M3, E3M2, E2M1, U8, S8 } type;
 static const struct {
-    uint8_t code, bytes, exponent, mantissa; /* code: in the instruction descriptor; bytes: of an element in memory */
+    /* `code` is the type's number in the instruction descriptor; `bytes` is the size of an element in memory */
+    uint8_t code, bytes, exponent, mantissa;
     bool narrow;
 } types[] = {{0, 2, 5, 10, false}, {1, 2, 8, 7, false}, {2, 4, 8, 10, false}, {0, 1, 4, 3, false}, {1, 1, 5, 2, false},
              {3, 1, 2, 3, true},   {4, 1, 3, 2, true},  {5, 1, 2, 1, true},   {0, 1, 0, 0, false}, {1, 1, 0, 0, false}};
@@ -20,10 +21,11 @@ typedef struct matrix {
     type type;
     swizzle swizzle;
     bool across, negative;
-    bool packed;       /* elements of 4 bits without gaps: two in a byte */
-    unsigned k;        /* elements along K */
-    unsigned rows;     /* the rows of M or N in one block */
-    unsigned at, skip; /* where the matrix begins in the image; the bytes of a line that come before it */
+    bool packed;   /* two elements of 4 bits share a byte */
+    unsigned k;    /* elements along K */
+    unsigned rows; /* the rows of M or N in one block */
+    /* `at` is the start of the matrix in the image; `skip` counts the bytes of a line before the matrix */
+    unsigned at, skip;
     unsigned lbo, sbo;
 } matrix;
 
@@ -32,7 +34,7 @@ static inline uint32_t draw(uint32_t below) { return tcgen_seed(&seed) % below; 
 
 /* ---- numbers ---- */
 
-/* Returns the value of bits of a type. */
+/* Returns the number that these bits represent in a type. */
 static inline double value_of(type t, uint32_t bits)
 {
     if (t == U8 || t == S8)
@@ -46,7 +48,7 @@ static inline double value_of(type t, uint32_t bits)
     return bits >> (m + e) & 1 ? -size : size;
 }
 
-/* Returns the bits of a whole number from -16 to 16, whose mantissa has the type's bits. */
+/* Returns the bits of a whole number from -16 to 16 that the type can represent. */
 static inline uint32_t encode(type t, int x)
 {
     const unsigned e = types[t].exponent, m = types[t].mantissa, size = (unsigned)abs(x);
@@ -59,7 +61,8 @@ static inline uint32_t encode(type t, int x)
     return t == TF32 ? bits << 13 : bits;
 }
 
-/* Returns random bits of a finite number. `exact`: of a number with which sums of products are exact. */
+/* Returns the bits of a random finite number. If `exact` is true, sums of products of such numbers have no rounding
+ * errors. */
 static inline uint32_t draw_bits(type t, bool exact)
 {
     static const int whole[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16};
@@ -71,7 +74,7 @@ static inline uint32_t draw_bits(type t, bool exact)
         return bits & ((1u << (1 + e + m)) - 1);
     if (exact)
         return encode(t, whole[draw(t == E5M2 ? 5 : KILN__COUNT(whole))] * (draw(2) ? 1 : -1));
-    /* from 2^-6 to 2^7, now and then a subnormal number or 0 */
+    /* a number from 2^-6 to 2^7, or sometimes a subnormal number or 0 */
     const unsigned bias = (1u << (e - 1)) - 1, power = draw(32) ? bias - 6 + draw(14) : 0;
     const uint32_t own = (bits >> 14 & 1) << (m + e) | power << m | (bits & ((1u << m) - 1));
     const uint32_t finite = t == E4M3 && (own & 127) == 127 ? own ^ 1 : own;
@@ -94,18 +97,18 @@ static inline uint32_t bits_of_float(float value)
 
 /* ---- shared memory ---- */
 
-/* Returns the offset in the image of byte `byte` of the element in row `row`, `k`. */
+/* Returns the offset in the image of byte `byte` of the element at (`row`, `k`). */
 static inline unsigned place_of(const matrix *x, unsigned row, unsigned k, unsigned byte)
 {
-    const unsigned bytes = types[x->type].bytes, t = 16 / bytes; /* t: elements of 16 bytes */
+    const unsigned bytes = types[x->type].bytes, t = 16 / bytes; /* t is the number of elements in 16 bytes */
     const unsigned wide = x->swizzle == NONE ? 1 : x->swizzle == LINE32 ? 2 : x->swizzle == LINE64 ? 4 : 8;
     const unsigned deep = x->swizzle == LINE128_BASE32 ? 4 : 8;
     unsigned at = x->at + x->skip;
-    if (!x->across) { /* a tile has rows by 8 and elements by 16 bytes; a line of tiles goes on at the leading distance */
+    if (!x->across) { /* a tile has 8 rows of 16 bytes; the leading distance leads to the next line of tiles */
         at += row % 8 * wide * 16 + row / 8 * x->sbo + k % t * bytes + k / t % wide * 16 + k / t / wide * x->lbo;
-    } else if (wide == 1) { /* a tile has rows by 16 bytes and k by 8 */
+    } else if (wide == 1) { /* a tile has 16 bytes of rows for each of 8 values of k */
         at += row % t * bytes + row / t * x->sbo + k % 8 * 16 + k / 8 * x->lbo;
-    } else { /* a tile has rows by lines and k by the lines of a block */
+    } else { /* a tile has lines of rows, and as many values of k as a block has lines */
         at += row % t * bytes + row / t % wide * 16 + row / t / wide * x->lbo + k % deep * wide * 16 +
               k / deep * x->sbo;
     }
@@ -126,7 +129,7 @@ static inline void put_element(unsigned char *image, const matrix *x, unsigned r
         *to = (unsigned char)(k % 2 ? (*to & 0x0f) | bits << 4 : (*to & 0xf0) | bits);
         return;
     }
-    if (types[x->type].narrow) { /* sixteen elements are packed at the start of each 16 bytes */
+    if (types[x->type].narrow) { /* each 16 bytes begin with 16 packed elements */
         const unsigned width = 1u + types[x->type].exponent + types[x->type].mantissa;
         for (unsigned n = 0; n < width; n++) {
             const unsigned bit = k % 16 * width + n, at = place_of(x, row, k / 16 * 16, bit / 8);
@@ -172,15 +175,16 @@ static inline void lay_out(matrix *x, unsigned at)
 
 enum { IMAGE = 160 * 1024, DYNAMIC = IMAGE };
 
-/* The parameter of a kernel. */
+/* The structure to which the parameter of a kernel points. */
 typedef struct parameter {
-    uint64_t fill, shown, image; /* tensor memory before and after, and shared memory, of each block */
+    /* addresses of each block's tensor memory before and after, and of its shared memory */
+    uint64_t fill, shown, image;
     uint64_t a, b, zero_mask;
     uint32_t description, d, a_tensor, enable, masks[8], metadata, scales[2], unused;
 } parameter;
 
-/* Writes a kernel up to its instruction: fills tensor memory and shared memory of each block. Only thread 0 of block 0
- * executes the instruction. These registers have members of the parameter:
+/* Writes the part of a kernel before the tested instruction, which fills tensor memory and shared memory of each block.
+ * Only thread 0 of block 0 executes the tested instruction. These registers have members of the parameter:
  *   %d5 a, %d6 b, %d7 zero_mask, %p4 enable
  *   %r20 description, %r21 d, %r22 a_tensor, %r31 metadata, %r32 and %r33 scales
  *   %r24 to %r27 and %r4 to %r7 masks */
@@ -220,7 +224,7 @@ static inline void write_begin(kiln__text *text, unsigned pair)
                           "ld.global.v4.u32 {%r31, %r32, %r33, %r34}, [%d11+96];\n");
 }
 
-/* Writes the rest: commits, waits, and shows tensor memory. */
+/* Writes the part of a kernel after the tested instruction, which commits, waits, and copies tensor memory out. */
 static inline void write_end(kiln__text *text, unsigned pair)
 {
     const char *group = pair == 2 ? "cta_group::2" : "cta_group::1";
@@ -235,7 +239,7 @@ static inline void write_end(kiln__text *text, unsigned pair)
                       group);
 }
 
-/* A trial: a device, and the memory of the kernel. `want` is the tensor memory that the kernel must show. */
+/* A trial has a device and the memory of the kernel. `want` is the tensor memory that the kernel must copy out. */
 typedef struct trial {
     vm_bench bench;
     uint32_t *fill, *shown, *want;
@@ -244,7 +248,7 @@ typedef struct trial {
     uint64_t address;
 } trial;
 
-/* Opens a trial for blocks of `pair`. If `newer` is true, the device is an sm_103. */
+/* Opens a trial with `pair` blocks, 1 or 2. If `newer` is true, the device is an sm_103. */
 static inline trial trial_open(const kiln__text *text, const parameter *list, unsigned pair, bool newer)
 {
     char *ptx = strdup(kiln__text_get(text));
@@ -264,7 +268,7 @@ static inline trial trial_open(const kiln__text *text, const parameter *list, un
     return t;
 }
 
-/* Runs the kernel. Returns the number of cells that are wrong; *first is the first of them. */
+/* Runs the kernel. Returns the number of wrong cells, and sets *first to the first wrong cell. */
 static inline unsigned trial_run(trial *t, unsigned pair, vm_fault_kind *fault, unsigned *first)
 {
     vm_launch launch = {.module = t->bench.module,

@@ -1,6 +1,7 @@
-/* The analyses of a whole module take time in proportion to its size. The work is counted in visits of pages: the module's
- * memory is closed, a visit of a page opens it, and only the last OPEN pages that were visited stay open. An analysis that
- * reads a function once for each of its registers comes back to each page again and again. */
+/* Tests that each analysis of a whole module takes time in proportion to the size of the module. The work is counted in
+ * visits of pages. The pages of the module cannot be read, a visit makes one page readable, and only the last OPEN
+ * visited pages stay readable. An analysis that reads a function once for each of its registers visits each page many
+ * times. */
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,19 +16,19 @@
 #define PARAMS "(.param .u64 in)\n"
 enum { OPEN = 16, PASSES = 100, ROOM = 1 << 28 };
 
-/* The memory of a device and its module. The handler of the signal has no other way to know it. */
+/* The memory of a device and its module. The handler of the signal can only reach global variables. */
 static struct {
     unsigned char *base, *open[OPEN];
-    size_t used, closed, page; /* closed: the first bytes, whose visits are counted */
+    size_t used, closed, page; /* `closed` counts the first bytes, whose visits are counted */
     unsigned next;
     volatile size_t visits, most;
 } room;
 
-/* Gives memory that is never used again, and never moves from the room. */
+/* Allocates memory in this array. The memory is never used again after it was freed. */
 static void *resize_in_room(void *user, void *pointer, size_t size)
 {
     (void)user;
-    size_t *head = pointer ? (size_t *)pointer - 2 : NULL; /* the size stands before the bytes, which stay aligned */
+    size_t *head = pointer ? (size_t *)pointer - 2 : NULL; /* the size is stored before the bytes, which stay aligned */
     if (size == 0)
         return NULL;
     if (head && *head >= size)
@@ -42,13 +43,13 @@ static void *resize_in_room(void *user, void *pointer, size_t size)
     return made + 2;
 }
 
-/* Opens a page that is visited. Above the limit it opens all pages, so that the analysis ends soon. */
+/* Makes a visited page readable. Above the limit it makes all pages readable, so that the analysis ends soon. */
 static void visit(int number, siginfo_t *info, void *context)
 {
     (void)context;
     const size_t at = (size_t)((unsigned char *)info->si_addr - room.base);
     if (at >= room.closed) {
-        signal(number, SIG_DFL); /* another fault: it happens again, and ends the process */
+        signal(number, SIG_DFL); /* an access elsewhere faults again without the handler, which ends the process */
         return;
     }
     if (++room.visits > room.most) {
@@ -64,7 +65,7 @@ static void visit(int number, siginfo_t *info, void *context)
 
 static struct sigaction before;
 
-/* Begins to count the visits of all memory that was allocated so far. */
+/* Begins to count the visits of the pages that were allocated so far. */
 static void begin_count(void)
 {
     struct sigaction action = {.sa_sigaction = visit, .sa_flags = SA_SIGINFO};
@@ -122,7 +123,7 @@ static void bench_end(bench *b)
     munmap(room.base, ROOM);
 }
 
-/* Tests that it takes no search of the whole function to find out whether the result of an atomic is used. */
+/* Tests that the question whether the result of an atomic is used takes no search of the whole function. */
 static void test_results_of_atomics(void)
 {
     enum { ATOMICS = 3000 };
@@ -141,7 +142,7 @@ static void test_results_of_atomics(void)
     bench_end(&b);
 }
 
-/* A chain of copies of a product's register. The last copy of the text is the first one of the chain. */
+/* Tests a chain of copies of a product's register. The text has the copies in reverse order. */
 static void test_copies_of_a_register(void)
 {
     enum { COPIES = 3000 };
@@ -162,7 +163,8 @@ static void test_copies_of_a_register(void)
     bench_end(&b);
 }
 
-/* Many accesses to local variables: each variable's end is found without a look at the whole function. */
+/* Tests many accesses to local variables. The end of each variable must be found without a search of the whole
+ * function. */
 static void test_many_local_accesses(void)
 {
     enum { STORES = 3000 };
@@ -218,7 +220,7 @@ static void test_long_name_of_a_variable(void)
     check_free(check);
 }
 
-/* A program asks for every kernel of its module by name. */
+/* Tests a program that asks for every kernel of its module by name. */
 static void test_names_of_kernels(void)
 {
     enum { KERNELS = 5000 };

@@ -1,4 +1,4 @@
-/* Arrays through the driver's table, and invalid requests for arrays, textures and surfaces. */
+/* Tests arrays through the driver's table, and invalid requests for arrays, textures and surfaces. */
 #include "textures.h"
 
 /* ---- arrays: descriptors and copies ---- */
@@ -58,12 +58,12 @@ static void test_arrays(void)
     FAILS(INVALID_VALUE, call_cuMemcpy2D(&part));
     part.srcArray = (CUarray)(uintptr_t)0x1230;
     FAILS(INVALID_HANDLE, call_cuMemcpy2D(&part));
-    FAILS(INVALID_VALUE, call_cuMemcpyAtoH(out, array, 0, 1)); /* this call is for arrays of one dimension */
+    FAILS(INVALID_VALUE, call_cuMemcpyAtoH(out, array, 0, 1)); /* this call accepts only arrays of one dimension */
     OK(call_cuArrayDestroy(array));
     OK(call_cuMemGetInfo(&during, &total));
     CHECK(before == during);
 
-    /* Tries all ways of copying with one dimension. */
+    /* Tests all copies of one dimension. */
     CUdeviceptr memory = 0;
     uint16_t numbers[] = {1, 2, 3, 4}, back[4] = {0};
     OK(call_cuMemAlloc(&memory, sizeof numbers));
@@ -82,7 +82,7 @@ static void test_arrays(void)
     OK(call_cuArrayDestroy(array));
     OK(call_cuArrayDestroy(other));
 
-    /* A box of a volume into the layers of another array. */
+    /* Copies a box of a volume into the layers of another array. */
     uint8_t volume[3][3][4];
     for (unsigned k = 0; k < sizeof volume; k++)
         ((uint8_t *)volume)[k] = (uint8_t)k;
@@ -117,7 +117,7 @@ static void test_arrays(void)
     CUDA_ARRAY3D_DESCRIPTOR d;
     OK(call_cuArray3DGetDescriptor(&d, other));
     CHECK(d.Width == 4 && d.Height == 3 && d.Depth == 2 && d.Flags == CUDA_ARRAY3D_LAYERED);
-    close_device(); /* what is left goes with the context */
+    close_device(); /* the end of the context frees the other objects */
 }
 
 static void test_refused(void)
@@ -130,7 +130,7 @@ static void test_refused(void)
     CUtexObject t = 0;
     FAILS(INVALID_VALUE, call_cuTexObjectCreate(NULL, &r, &d, NULL));
     FAILS(INVALID_VALUE, call_cuTexObjectCreate(&t, &r, NULL, NULL));
-    FAILS(INVALID_VALUE, call_cuSurfObjectCreate(&t, &r)); /* the array is not for surfaces */
+    FAILS(INVALID_VALUE, call_cuSurfObjectCreate(&t, &r)); /* the array was not made for surfaces */
     d.flags = 0x800;
     FAILS(INVALID_VALUE, call_cuTexObjectCreate(&t, &r, &d, NULL));
     d.flags = 0, d.addressMode[1] = (CUaddress_mode)4;
@@ -153,9 +153,9 @@ static void test_refused(void)
     close_device();
 }
 
-/* ---- texts that are refused ---- */
+/* ---- PTX that is refused ---- */
 
-/* PTX texts of textures and surfaces that are refused, each with its message. */
+/* PTX texts with textures and surfaces that the driver refuses, each with its message. */
 static void test_texts(void)
 {
     static const struct {
@@ -197,7 +197,7 @@ static void test_texts(void)
     close_device();
 }
 
-/* Each allocation that fails is an error without a leak. */
+/* Tests that each allocation that fails gives an error and no leak. */
 static void test_memory_out(void)
 {
     for (long n = 0;; n++) {

@@ -1,4 +1,4 @@
-/* Stream capture: the calls that become nodes, how streams fork and join, and the effects of calls that are not
+/* Tests stream capture: the calls that become nodes, how streams fork and join, and the effects of calls that are not
  * allowed. driver_cases.c shows line by line which call is forbidden in which mode. */
 #include <time.h>
 
@@ -38,7 +38,7 @@ static unsigned value(void)
 
 static void CUDA_CB count_call(void *calls) { ++*(int *)calls; }
 
-/* Everything that enqueues is captured and not done. */
+/* Tests that every call that enqueues work is captured, and does not run. */
 static void test_all(void)
 {
     begin();
@@ -65,7 +65,7 @@ static void test_all(void)
     OK(call_cuStreamWaitEvent(a, event, CU_EVENT_WAIT_EXTERNAL));
     OK(call_cuMemcpyDtoHAsync(out, memory, 16, a));
     OK(call_cuMemFreeAsync(memory, a));
-    OK(call_cuMemsetD32(cell + 12, 7, 1)); /* a call that waits is not captured: it runs */
+    OK(call_cuMemsetD32(cell + 12, 7, 1)); /* a synchronous call is not captured, but runs at once */
     OK(call_cuMemcpyDtoH(out + 3, cell + 12, 4));
     CHECK(out[3] == 7);
     OK(call_cuStreamEndCapture(a, &graph));
@@ -94,7 +94,7 @@ static void test_all(void)
     OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
     OK(put(a, 1));
     OK(call_cuGraphLaunch(once, a));
-    FAILS(NOT_SUPPORTED, call_cuGraphLaunch(exec, a)); /* a graph with its own memory */
+    FAILS(NOT_SUPPORTED, call_cuGraphLaunch(exec, a)); /* a graph that allocates memory cannot become a child graph */
     OK(call_cuStreamEndCapture(a, &graph));
     count = 16;
     CUgraphNodeType type = (CUgraphNodeType)99;
@@ -161,7 +161,7 @@ static void test_streams(void)
     CHECK(edges == 0);
     FAILS(ILLEGAL_STATE, call_cuStreamUpdateCaptureDependencies(a, NULL, NULL, 0, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
 
-    CUgraphNode root = NULL; /* into a graph that there is */
+    CUgraphNode root = NULL; /* captures into an existing graph */
     count = 1;
     OK(call_cuGraphGetNodes(graph, &root, &count));
     OK(call_cuStreamBeginCaptureToGraph(a, graph, &root, NULL, 1, CU_STREAM_CAPTURE_MODE_GLOBAL));
@@ -204,7 +204,7 @@ static void test_gone(void)
     close_device();
 }
 
-/* A stream of a capture that is destroyed before the capture ends: no loss if the origin waits for its work. */
+/* Destroys a stream of a capture before the capture ends. If the origin stream waits for its work, nothing is lost. */
 static void test_branch_gone(void)
 {
     for (int waits = 0; waits < 2; waits++) {
@@ -230,7 +230,7 @@ static void test_branch_gone(void)
     }
 }
 
-/* ---- streams that wait for each other's threads ---- */
+/* ---- streams that wait for values which other threads write ---- */
 
 static _Atomic int called;
 static unsigned *flag;
@@ -268,12 +268,12 @@ static void test_threads(void)
     OK(call_cuMemHostAlloc(&memory, 64, 0));
     flag = memory;
     CHECK(pthread_create(&thread, NULL, wait_and_add, a) == 0);
-    OK(put(b, 10)); /* the other stream does not wait */
+    OK(put(b, 10)); /* stream b does not wait for stream a */
     OK(call_cuStreamWriteValue32(b, (uintptr_t)flag, 3, 0));
     pthread_join(thread, NULL);
     CHECK(value() == 11);
     CHECK(pthread_create(&thread, NULL, call_slow, a) == 0);
-    while (!called) /* once the callback runs, a call that waits for the stream waits for it */
+    while (!called) /* waits until the callback runs */
         OK(call_cuCtxSynchronize());
     pthread_join(thread, NULL);
     close_device();
@@ -337,7 +337,7 @@ static void test_many(void)
     close_device();
 }
 
-/* Every allocation fails once: an error, no leak, no crash, and the context stays usable. */
+/* Lets each allocation fail once. The call must return an error without a leak, and the context must stay usable. */
 static void test_oom(void)
 {
     for (long n = 0;; n++) {
@@ -409,7 +409,7 @@ static struct {
     CUfunction add;
     CUdeviceptr cell;
     CUstream stream;
-    CUevent forked, joined; /* forked: of the first context */
+    CUevent forked, joined; /* `forked` belongs to the first context */
 } other;
 
 static void begin_two(void)
@@ -490,7 +490,7 @@ static void test_contexts(void)
     OK(call_cuGraphInstantiateWithFlags(&exec, graph, 0));
     OK(call_cuGraphLaunch(exec, a));
     CHECK(value() == 6 && value_other() == 34 && out == 34 && calls == 1);
-    /* a node's context is kept when its parameters change, and cannot change in an executable graph */
+    /* a node keeps its context when its parameters change, and the context cannot change in an executable graph */
     unsigned operand = 9;
     void *arguments[] = {&other.cell, &operand};
     what.kernelParams = arguments;
@@ -502,7 +502,7 @@ static void test_contexts(void)
     OK(call_cuGraphKernelNodeSetParams(nodes[2], &what));
     FAILS(GRAPH_EXEC_UPDATE_FAILURE, call_cuGraphExecUpdate(exec, graph, &info));
     CHECK(info.result == CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE);
-    /* a node that is added has the context of its function, or the context in its parameters */
+    /* an added node has the context of its function, or the context in its parameters */
     OK(call_cuGraphCreate(&alone, 0));
     what.func = other.add;
     what.ctx = NULL;
@@ -533,7 +533,7 @@ static void test_contexts_refused(void)
     OK(call_cuCtxSetCurrent(primary));
     FAILS(STREAM_CAPTURE_INVALIDATED, call_cuStreamEndCapture(a, &graph));
     fork_two(CU_STREAM_CAPTURE_MODE_RELAXED);
-    FAILS(STREAM_CAPTURE_UNSUPPORTED, call_cuCtxSynchronize()); /* one of its streams takes part in the capture */
+    FAILS(STREAM_CAPTURE_UNSUPPORTED, call_cuCtxSynchronize()); /* a stream of this context takes part in the capture */
     OK(call_cuCtxSetCurrent(primary));
     FAILS(STREAM_CAPTURE_INVALIDATED, call_cuStreamEndCapture(a, &graph));
     fork_two(CU_STREAM_CAPTURE_MODE_RELAXED);
@@ -569,7 +569,8 @@ static void test_contexts_refused(void)
     close_device();
 }
 
-/* The access-policy window of a launch: the windows that the driver refuses; a node keeps its window. */
+/* Launches with an access-policy window. The tests have windows that the driver refuses, and a node that keeps its
+ * window. */
 static CUresult put_window(CUaccessPolicyWindow window)
 {
     unsigned operand = 1;
@@ -711,7 +712,7 @@ static void test_dependent(void)
     OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
     OK(put(a, 1));
     OK(call_cuEventRecord(event, a));
-    OK(call_cuStreamWaitEvent(a, event, 0)); /* the stream waits for the kernel itself */
+    OK(call_cuStreamWaitEvent(a, event, 0)); /* the stream also waits for the end of its kernel by an event */
     OK(put_dependent(a));
     end_with_edge(PROGRAMMATIC, CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
     OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
@@ -721,20 +722,20 @@ static void test_dependent(void)
     OK(put(b, 1));
     OK(call_cuEventRecord(event, b));
     OK(call_cuStreamWaitEvent(a, event, 0));
-    OK(put_dependent(a)); /* after its own kernel and another stream's */
+    OK(put_dependent(a)); /* the launch comes after kernels of two streams */
     end_with_edge(PROGRAMMATIC, CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
 
     static const unsigned char ports[] = {CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
                                           CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER,
                                           CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER};
-    for (int i = 0; i < 6; i++) { /* three kinds of events; a kernel waits for them, or a fill */
+    for (int i = 0; i < 6; i++) { /* three kinds of events; a kernel or a fill waits for each kind */
         const unsigned char type = i % 3 < 2 ? PROGRAMMATIC : DEFAULT;
         OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
         OK(i % 3 == 2 ? put_begun(a, event, 0) : put_marked(a, event, i % 3, 0));
         OK(call_cuStreamWaitEvent(b, event, 0));
         OK(call_cuStreamGetCaptureInfo(b, &status, NULL, NULL, &nodes, &data, &count));
         CHECK(count == 1 && data[0].from_port == ports[i % 3]);
-        OK(call_cuEventRecord(second, b)); /* the second event passes on the edge */
+        OK(call_cuEventRecord(second, b)); /* the second event has the same kind of edge as the first event */
         OK(call_cuStreamWaitEvent(b, second, 0));
         OK(i < 3 ? put(b, 1) : call_cuMemsetD32Async(cell + 8, 0, 1, b));
         OK(call_cuEventRecord(second, b));
@@ -762,7 +763,7 @@ static void test_dependent(void)
     OK(call_cuGraphAddNode(&to, filled, &from, NULL, 1, &params));
     OK(call_cuGraphDestroy(filled));
 
-    CUgraph graphs[2] = {NULL}; /* the same nodes, but another edge */
+    CUgraph graphs[2] = {NULL}; /* two graphs with the same nodes, but different edges */
     CUgraphExec exec = NULL;
     CUgraphExecUpdateResultInfo why = {.result = CU_GRAPH_EXEC_UPDATE_SUCCESS};
     for (int i = 0; i < 2; i++) {

@@ -1,14 +1,14 @@
-/* The checks against planted bugs and against programs that are right: tests/sim/check/ *.cu has the kernels, and says
- * in its comments which line is wrong. */
+/* Tests that the checks find planted bugs, and find nothing in correct kernels. tests/sim/check/ *.cu has the kernels,
+ * and marks the wrong lines by comments. */
 #include "check_bench.h"
 
 typedef struct expected {
     const char *kernel;
     uint32_t blocks, threads, dynamic;
-    int kind;                 /* kiln_check_kind, -1: nothing may be found */
-    const char *line, *other; /* "@name" in the source; NULL: not told */
-    int block, thread;        /* block and thread of the example; -1: not compared */
-    const char *allocation;   /* a text in the description of the memory; NULL if there is no such text */
+    int kind;                 /* a kiln_check_kind, or -1 if nothing may be found */
+    const char *line, *other; /* marks "@name" of the source; NULL if the finding tells no line */
+    int block, thread;        /* block and thread that the finding gives as an example; -1 is not compared */
+    const char *allocation;   /* a part of the description of the memory, or NULL */
     int note;
 } expected;
 
@@ -193,9 +193,16 @@ static const expected tensor_cases[] = {
     BUG("kept", 1, 32, LEAK, NULL, 0, 0, NULL),
     BUG("dealloc", 1, 128, RACE, NULL, 0, -1, NULL),
     BUG("reach", 1, 128, BOUNDS, NULL, 0, 0, NULL),
+    {"ok_reach", 1, 128, 4096, -1, NULL, NULL, -1, -1, NULL, 0},
     BUG("unfinished", 1, 128, ASYNC, NULL, 0, 0, NULL),
     OK("far", 2, 128),
     BUG("far", 2, 128, ASYNC, NULL, 1, 0, NULL),
+    OK("order", 1, 128),
+    BUG("order", 1, 128, RACE, "@order.other", 0, -1, NULL),
+    OK("told", 2, 128),
+    OK("relaxed", 2, 128),
+    BUG("relaxed", 2, 128, RACE, NULL, -1, 0, NULL),
+    BUG("told", 2, 128, RACE, "@told.other", 0, 32, "of an allocation"),
     {"bug_loaded", 1, 128, 0, KILN_CHECK_ASYNC, "@loaded", "@loaded.other", 0, -1, NULL, 1},
 };
 
@@ -265,8 +272,8 @@ static bool fits(const expected *e, const kiln_check_finding *f, const char *sou
            f->message[0];
 }
 
-/* Runs cases. At least one finding must be the expected one. A case that expects no kind must end without a fault; with
- * `note` its findings must all be notes, otherwise there must be none. */
+/* Runs cases. At least one finding must be the expected one. A case that expects no kind must end without a fault. If
+ * it has `note`, its findings must all be notes, and otherwise it must have no findings. */
 static void run_cases(const expected *cases, size_t count, const char *name)
 {
     char file[64], ptx[64];
@@ -334,8 +341,8 @@ static void test_last_lane(void)
     CHECK(count_races("") > 0);
 }
 
-/* Thread 0 writes an element, and after a fence a flag. Thread 32, whose warp runs later, accesses the flag by `access`
- * and reads the element. Returns the number of races. */
+/* Thread 0 writes an element, executes a fence, and sets a flag. Thread 32, whose warp runs later, accesses the flag by
+ * `access`, and reads the element. Returns the number of races. */
 static size_t count_flag_races(const char *access)
 {
     char text[2048];
@@ -359,7 +366,8 @@ static size_t count_flag_races(const char *access)
     return races;
 }
 
-/* A load of the flag sees the value that thread 0 has written, so it acquires. A store sees no value. */
+/* A load of the flag sees the value that thread 0 has written, so it acquires. A store reads no value, so it does not
+ * acquire. */
 static void test_store_acquires_nothing(void)
 {
     CU_ASSERT_EQUAL(count_flag_races("ld.volatile.global.u32 %r3, [flag];"), 0);

@@ -1,5 +1,5 @@
-/* The checks' findings about actions of the host. The findings are the same in every run. They end with the checks,
- * and stay complete if memory runs out. */
+/* Tests the findings about actions of the host. The findings are the same in every run. They are freed with the checks,
+ * and none is lost if memory runs out. */
 #include <cuda.h>
 
 #include "check_bench.h"
@@ -31,7 +31,7 @@ static void test_freed_by_host(void)
     const kiln_check_finding *f = only(&b, KILN_CHECK_FREED, false);
     CHECK(f && strstr(f->allocation, "4096 bytes that was freed") && f->count == 32);
     int32_t *out = vm_pointer(b.device, b.params.out, COUNT * sizeof *out);
-    CHECK((uint32_t)out[5] == 0xa5a5a5a5u); /* what could not be loaded */
+    CHECK((uint32_t)out[5] == 0xa5a5a5a5u); /* the value of a load that the checks prevented */
     check_host_free(b.device, b.params.raw);
     CHECK(check_count_findings(b.check) == 2 && check_get_finding(b.check, 1)->kind == KILN_CHECK_BAD_FREE);
     check_bench_end(&b);
@@ -61,7 +61,8 @@ static void test_host_reads(void)
     uint64_t fresh = vm_alloc(b.device, 256);
     check_host_reads(b.device, b.params.in, 64);
     CHECK(check_count_findings(b.check) == 0);
-    CHECK(vm_pointer(b.device, fresh, 100) != NULL); /* taken for writing: those are written */
+    /* the call requests the bytes for writing, so they count as written */
+    CHECK(vm_pointer(b.device, fresh, 100) != NULL);
     check_host_reads(b.device, fresh, 100);
     CHECK(check_count_findings(b.check) == 0);
     CHECK(vm_pointer_read(b.device, fresh, 256) != NULL);
@@ -112,7 +113,7 @@ static void test_attach(void)
     check_bench_end(&b);
 }
 
-/* The same launch gives the same findings, word for word. */
+/* Tests that the same launch gives the same findings, word for word. */
 static void test_repeats(void)
 {
     load();
@@ -135,7 +136,8 @@ static void test_repeats(void)
     kiln__free(NULL, order);
 }
 
-/* The 1st, 2nd, ... allocation fails: a launch says so or runs with less to remember, and nothing is lost. */
+/* Lets the first, second, ... allocation fail. Each launch must fail with this error, or run with fewer records.
+ * Nothing may be lost. */
 static void test_oom(void)
 {
     load();
@@ -192,7 +194,7 @@ static void test_oom(void)
     CHECK(whole);
 }
 
-/* ---- by way of the driver ---- */
+/* ---- checks through the driver ---- */
 
 static size_t reported;
 static kiln_check_kind reported_kind;
@@ -238,7 +240,7 @@ static void test_driver(void)
     CHECK(sim_cuMemcpyDtoH(host, out, 32) == CUDA_SUCCESS && sim_cuMemcpyDtoH(host, out, 33) == CUDA_SUCCESS);
     kiln__sim_check_end(report, &reported);
     CHECK(reported == 3 && reported_kind == KILN_CHECK_UNINITIALISED);
-    CUstream blocking; /* in the second checks the legacy stream waits for this stream too */
+    CUstream blocking; /* in the second round, the legacy stream also waits for this stream */
     CHECK(sim_cuStreamCreate(&blocking, CU_STREAM_DEFAULT) == CUDA_SUCCESS);
     for (int k = 0; k < 2; k++) {
         CHECK(kiln__sim_check_begin());

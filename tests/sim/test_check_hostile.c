@@ -1,12 +1,13 @@
-/* The checks of kernels that attack the simulator: accesses of its own memory, and work or memory without a limit. */
+/* Tests the checks with kernels that attack the simulator. They access the simulator's memory, or cause unlimited work
+ * or memory. */
 #include "check_bench.h"
 #include "vm_checks_internal.h"
 
 #define HEAD ".version 8.0\n.target sm_90a\n.address_size 64\n"
 #define PARAMS "(.param .u64 in, .param .u64 out, .param .u64 raw, .param .u32 n)\n"
 
-/* A child writes with more threads than a block of its launcher has. The launcher then copies the same bytes by the
- * asynchronous proxy: no fence of its own threads orders them. */
+/* A child kernel writes with more threads than a block of its launcher has. The launcher then copies the same bytes by
+ * the asynchronous proxy, without a fence of its threads. */
 static void test_thread_of_a_child(void)
 {
     // clang-format off
@@ -72,8 +73,8 @@ static void test_moves_by_a_kernel(void)
     check_bench_end(&b);
 }
 
-/* Runs the kernel "k" on one warp with the stop at the first word of `out`. Returns the second word: how often it has done
- * its work before it ended. */
+/* Runs the kernel "k" on one warp. A write to the first word of `out` stops the launch. Returns the second word of
+ * `out`, which counts how often the kernel has done its work. */
 static uint32_t run_until_stop(check_bench *b, uint32_t threads)
 {
     const volatile uint32_t *out = vm_pointer(b->device, b->params.out, 8);
@@ -91,8 +92,8 @@ static uint32_t run_until_stop(check_bench *b, uint32_t threads)
     return out[1];
 }
 
-/* Each call of a function of the device marks all local memory of the lanes as written. A launch that is asked to stop
- * ends after few of them. */
+/* Each call of a function of the device marks all local memory of the lanes as written. If a launch is asked to stop,
+ * it must end after few of these calls. */
 static void test_calls_with_much_local_memory(void)
 {
     // clang-format off
@@ -108,8 +109,8 @@ static void test_calls_with_much_local_memory(void)
     check_bench_end(&b);
 }
 
-/* The threads of a warp end inside a call whose frame is so large that the pool does not keep it. Then the other warp waits for
- * ever, and the wait of the threads that have ended is reported too. */
+/* The threads of a warp end inside a call whose frame is so large that the pool does not keep it. Then the other warp
+ * waits for ever, and the finding must also report the threads that have ended. */
 static void test_end_of_a_large_frame(void)
 {
     // clang-format off
@@ -150,7 +151,7 @@ static void test_wait_beside_long_work(void)
     check_bench_end(&b);
 }
 
-/* An allocator that counts the bytes that are in use. */
+/* An allocator that counts the allocated bytes. */
 typedef struct counted {
     size_t now, most;
 } counted;
@@ -172,7 +173,7 @@ static void *resize_counted(void *user, void *pointer, size_t size)
     return head + 2;
 }
 
-/* Gives the device other checks, whose allocator counts. */
+/* Attaches new checks to the device, which use the counting allocator. */
 static void count_memory(check_bench *b, const kiln_allocator *mem)
 {
     check_attach(b->device, NULL);
@@ -182,7 +183,7 @@ static void count_memory(check_bench *b, const kiln_allocator *mem)
     check_attach(b->device, b->check);
 }
 
-/* A kernel that allocates and frees without end: the checks keep no texts for each allocation. */
+/* A kernel allocates and frees without end. The checks must not keep texts for each allocation. */
 static void test_many_allocations(void)
 {
     // clang-format off
@@ -238,8 +239,8 @@ static void test_long_names_of_files(void)
     kiln__text_free(&text);
 }
 
-/* Many shared variables of other kernels, at the same addresses as this kernel's, and many instructions: a finding looks
- * at each instruction once. */
+/* A module has many instructions, and many shared variables of other kernels at the addresses of this kernel's
+ * variables. A finding must look at each instruction only once. */
 static void test_many_shared_variables(void)
 {
     enum { KERNELS = 3, VARIABLES = 48000, LOADS = 20000 };
@@ -286,7 +287,7 @@ static void test_copies_without_a_wait(void)
     check_bench_end(&b);
 }
 
-/* Reads of unwritten local memory in a function with many parameters. */
+/* A function with many parameters reads unwritten local memory. */
 static void test_many_parameters(void)
 {
     enum { PARAMETERS = 50000 };

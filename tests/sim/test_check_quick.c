@@ -1,6 +1,6 @@
-/* The checks by vectors (check/quick.c) against those cell by cell, which KILN_SIM_ISA=base chooses: random orders of
- * accesses, many of them wrong, must have the same findings and leave the same marks in the shadow. Some programs also
- * run as compiled code. */
+/* Compares the checks that use vectors (check/quick.c) with the checks that visit each cell, which KILN_SIM_ISA=base
+ * chooses. Both check random orders of accesses, many of them wrong. They must have the same findings, and leave the
+ * same marks in shadow memory. Some programs also run as compiled code. */
 #include "check_bench.h"
 #include "line_internal.h"
 #include "quick_internal.h"
@@ -15,8 +15,8 @@ static uint32_t next(uint64_t *state, uint32_t below)
     return (uint32_t)(*state >> 33) % below;
 }
 
-/* Makes steps that occur several times one after the other, at other places. The kinds of steps are chosen first, so
- * that some programs are almost right and their marks become old. */
+/* Makes steps of a program. A step often follows several times in a row at other places. The kinds of steps are chosen
+ * first, so that some programs are almost right, and their marks become old. */
 static void make_steps(int32_t steps[STEPS][4], uint64_t seed)
 {
     static const int32_t fars[] = {0, 1, 2, 4, 4, 4, 8, -4, 6, 12, 16, 128};
@@ -29,7 +29,7 @@ static void make_steps(int32_t steps[STEPS][4], uint64_t seed)
         int32_t what = (int32_t)(2 + (first + next(&state, kinds)) % KINDS), by = (int32_t)next(&state, 17) - 8;
         if (next(&state, calm ? 3 : 9) == 0)
             what = (int32_t)next(&state, 2);
-        if (next(&state, 2)) { /* else where the last ones were */
+        if (next(&state, 2)) { /* otherwise the places of the step before are used again */
             far = fars[next(&state, KILN__COUNT(fars))];
             mask = masks[next(&state, KILN__COUNT(masks))] & (next(&state, 8) ? UINT32_MAX : next(&state, 1u << 30));
             base = (int32_t)next(&state, 512);
@@ -50,8 +50,8 @@ typedef struct outcome {
     check_bench bench;
     const vm_allocation *parts[3];
     uint64_t shared; /* a hash of all marks of shared memory when blocks end */
-    bool quick;      /* true: some access was made by vectors */
-    bool compiled;   /* true: some code was compiled */
+    bool quick;      /* true if some access was checked by vectors */
+    bool compiled;   /* true if some code was compiled */
 } outcome;
 
 /* Hashes the marks of shared memory. Marks that are older than the block count as "never written", and a line may have
@@ -89,7 +89,7 @@ static outcome run(const char *text, size_t length, int32_t steps[STEPS][4], uin
                 vm_alloc(device, CONSTANTS * sizeof(int32_t)), STEPS};
     memcpy(vm_pointer(device, params.steps, STEPS * sizeof *steps), steps, STEPS * sizeof *steps);
     memset(vm_pointer(device, params.constants, CONSTANTS * sizeof(int32_t)), 0, CONSTANTS * sizeof(int32_t));
-    if (seed % 4) /* otherwise the program reads unwritten memory */
+    if (seed % 4) /* every fourth program may read unwritten memory */
         memset(vm_pointer(device, params.memory, MEMORY * sizeof(int32_t)), 0, MEMORY * sizeof(int32_t));
     struct vm_watch watch = {.checks = &check_hooks, .block_ends = block_ends, .user = &o.shared};
     vm_launch launch = {.module = o.bench.module,
@@ -101,7 +101,7 @@ static outcome run(const char *text, size_t length, int32_t steps[STEPS][4], uin
                         .watch = &watch};
     vm_prior first = {.span = {0, UINT32_MAX}, .why = VM_APART_STREAM};
     for (unsigned k = 0; k < 2; k++) {
-        /* the second launch meets the marks of the first, which may run at the same time */
+        /* shadow memory still has the marks of the first launch, which may run at the same time as the second */
         check_concurrent(o.bench.check, &first, k && seed % 7 == 0 ? 1 : 0);
         vm_run(device, &launch, &o.bench.counters, &o.bench.fault);
         first.span.until = check_host_advance_time(o.bench.check);
@@ -182,8 +182,8 @@ static void test_compiled(void)
     kiln__free(NULL, text);
 }
 
-/* Warps write and read rows of words, in order and by half a warp only. Shadow memory may then take at most twice the
- * memory that they touch. With a cell for each word it would take 16 times as much. */
+/* Warps write and read rows of words, with all lanes and with half of them. Shadow memory may then take at most twice
+ * the memory that the warps access. With a cell for each word it would take 16 times as much. */
 static void test_memory(void)
 {
     static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -208,8 +208,8 @@ static void test_both(void)
     char *text = check_read(KILN_TEST_PTX "/check", "script.ptx", &length);
     unsigned wrong = 0, quick = 0;
     uint64_t findings = 0;
-    /* Without a sanitizer all programs are compared, and twice as many with KILN_TEST_WHOLE=1. Under a sanitizer a third of them
-     * is enough, because these already make every access of both ways. */
+    /* Without a sanitizer all programs are compared, and twice as many with KILN_TEST_WHOLE=1. Under a sanitizer a third of
+     * the programs is enough, because they already reach all code of both kinds of checks. */
     const char *whole = getenv("KILN_TEST_WHOLE");
     const uint64_t programs = CHECK_SANITIZER[0]                 ? PROGRAMS / 3
                               : whole && strcmp(whole, "0") != 0 ? 2 * PROGRAMS
@@ -294,8 +294,8 @@ static void test_long_names(void)
     kiln__text_free(&text);
 }
 
-/* Each lane copies 16 bytes, and the last lane only the 2 bytes that are left. The checks read no byte after them, and miss
- * no byte of the others. */
+/* Each lane copies 16 bytes, and the last lane only the 2 bytes that are left. The checks must not read beyond these 2
+ * bytes, and must check all bytes of the other lanes. */
 static void test_copies_of_different_sizes(void)
 {
     static const char text[] =
@@ -423,7 +423,7 @@ static void test_reductions_in_flight(void)
         CU_ASSERT_EQUAL(count_after_reduction("cp.async.bulk.wait_group.read 0;", others[n]), 1);
         CU_ASSERT_EQUAL(count_after_reduction("cp.async.bulk.wait_group 0;", others[n]), 0);
     }
-    CU_ASSERT_EQUAL(count_after_reduction("ld.global.f32 %f, [%a];", ""), 1); /* the load is in the same thread */
+    CU_ASSERT_EQUAL(count_after_reduction("ld.global.f32 %f, [%a];", ""), 1); /* the same thread loads the floats */
     CU_ASSERT_EQUAL(count_after_reduction("cp.async.bulk.wait_group 0; ld.global.f32 %f, [%a];", ""), 0);
 }
 

@@ -1,4 +1,4 @@
-/* Kernels that launch kernels: child.cu through NVRTC, both generations of the device runtime. */
+/* Tests kernels that launch kernels. The kernels are in child.cu, and use both generations of the device runtime. */
 #include "vm_check.h"
 
 #define WORDS 4096
@@ -26,7 +26,7 @@ static vm_bench begin(const char *file, unsigned threads)
 }
 static void clear(void) { memset(o, 0, WORDS * sizeof(int)); }
 
-/* The results that both generations of the device runtime give. */
+/* Tests the results that both generations of the device runtime have in common. */
 static void common(const char *file)
 {
     for (unsigned threads = 1; threads <= 4; threads += 3) {
@@ -62,7 +62,8 @@ static void common(const char *file)
         vm_kernel_resources(b.module, vm_module_kernel(b.module, "heavy"), &r);
         CU_ASSERT_EQUAL(r.static_shared, 16384);
         vm_kernel_resources(b.module, vm_module_kernel(b.module, "down"), &r);
-        CU_ASSERT_EQUAL(r.local_bytes, 0); /* a kernel that launches itself is not recursive: it needs no stack */
+        /* a kernel that launches itself needs no stack, because a launch is not a call */
+        CU_ASSERT_EQUAL(r.local_bytes, 0);
         vm_bench_end(&b);
     }
 }
@@ -78,7 +79,7 @@ static void order(void)
     for (int k = 0; k < 5; k++)
         CU_ASSERT_EQUAL(o[1 + k], in_order[k]);
     clear();
-    /* A tail launch is complete, with its own tail, before the next one starts. */
+    /* A tail launch and its own tail launches are complete before the next tail launch starts. */
     static const int tails[] = {20, 21, 30};
     vm_bench_run(&b, "tails", 1, 1, &out);
     CU_ASSERT_EQUAL(o[0], 3);
@@ -126,7 +127,7 @@ static void limits(void)
                         .limits = few};
     CU_ASSERT_EQUAL(vm_run(b.device, &launch, NULL, &b.fault), VM_OK);
     CU_ASSERT_EQUAL(o[0], 5);
-    CU_ASSERT_EQUAL(o[2], 3 * 5); /* the limit holds for each block */
+    CU_ASSERT_EQUAL(o[2], 3 * 5); /* the limit applies to each block */
     vm_bench_end(&b);
 }
 
@@ -191,7 +192,7 @@ static void asks(void)
         uint64_t to, limit;
     } p = {out, out + 256};
     vm_bench_run(&b, "asks", 1, 1, &p);
-    /* 116: attribute 16 of the kernel; 356: 256 threads */
+    /* 116 is 100 plus the value 16 of an attribute, and 356 is 100 plus 256 threads */
     static const int codes[] = {0, 116, 101, 0, 0, 0, 0, 1, 0, 215, 0, 356};
     for (int k = 0; k < 12; k++)
         CU_ASSERT_EQUAL(o[k], codes[k]);
@@ -242,7 +243,8 @@ static void waits(void)
     vm_bench_end(&b);
 }
 
-/* The functions of the first generation: one allocates a buffer by size and alignment, the other launches it. */
+/* PTX that uses the first generation: one function allocates a buffer by size and alignment, and another function
+ * launches it. */
 static const char old_launch[] =
     ".version 9.0\n.target sm_80\n.address_size 64\n"
     ".extern .func (.param .b64 r) cudaGetParameterBuffer(.param .b64 a, .param .b64 s);\n"
@@ -284,9 +286,9 @@ static void old(void)
     vm_bench_end(&b);
 }
 
-/* A buffer is free after each launch call that names it, also if the call fails before it looks at the buffer: a pointer
- * to no kernel, or a buffer of the first generation in the call of the second. Only one task may be pending here, so
- * a buffer that stayed taken would make the following cudaGetParameterBuffer() fail. */
+/* A call that launches a buffer always frees it. It also frees the buffer if the kernel pointer is wrong, or if the
+ * buffer comes from the other generation. Only one launch may be pending here, so if a buffer were not freed, the next
+ * cudaGetParameterBuffer() would fail. */
 static void failed_call_frees_buffer(void)
 {
     static const char text[] =
@@ -373,7 +375,7 @@ static void stopped_fill(void)
     vm_bench_end(&b);
 }
 
-/* Memory runs out at any point. The launch has a fault, or the launching kernel gets an error. */
+/* Lets memory run out at any point. The launch must fault, or the launching kernel must get an error. */
 static void out_of_memory(void)
 {
     char *text;

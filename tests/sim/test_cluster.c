@@ -1,4 +1,5 @@
-/* Clusters: blocks that run together, their barrier, and the shared memory that they see of each other. */
+/* Tests clusters: blocks that run at the same time, their barrier, and accesses to the shared memory of other
+ * blocks. */
 #include "vm_check.h"
 
 enum { COUNT = 1024 };
@@ -104,8 +105,8 @@ static void places(void)
     CU_ASSERT_EQUAL(rows[0][0], 2);
 }
 
-/* Addresses: mapa in both forms, the rank of an address, the windows that contain addresses, and atomics on another
- * block's memory. */
+/* Tests addresses: both forms of mapa, the rank of an address, the windows that contain addresses, and atomics on
+ * another block's memory. */
 static void addresses(void)
 {
     CU_ASSERT_EQUAL(
@@ -128,10 +129,8 @@ static void addresses(void)
             sixteen),
         VM_OK);
     for (uint32_t k = 0; k < 16; k++) {
-        const uint32_t next = (k + 1) % 16,
-                       want[] = {next, k,          next,
-                                 k,    2 | 8 | 16, next,
-                                 next, next,       0xa5a5a5a5u + 32}; /* the memory begins with the poison */
+        /* unwritten shared memory has the pattern 0xa5a5a5a5 */
+        const uint32_t next = (k + 1) % 16, want[] = {next, k, next, k, 2 | 8 | 16, next, next, next, 0xa5a5a5a5u + 32};
         CU_ASSERT_EQUAL(memcmp(rows[k], want, sizeof want), 0);
     }
 }
@@ -202,7 +201,8 @@ static void faults(void)
     is_fault(KERNEL("ret;"), (shape){{32, 1, 1}, {32, 1, 1}, 1}, VM_FAULT_INSTRUCTION, "at most 16 blocks");
 }
 
-/* Threads that have exited count as arrived; a block that spins on another lets it run. */
+/* Threads that have exited count as arrived at the barrier. If a block waits for another block in a loop, the other
+ * block must run. */
 static void progress(void)
 {
     CU_ASSERT_EQUAL(try(KERNEL("setp.ge.u32 %p1, %r0, 8; @%p1 ret; setp.eq.u32 %p2, %r2, 3; @%p2 ret;\n" SYNC

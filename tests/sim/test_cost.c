@@ -1,9 +1,9 @@
-/* The machine instructions that the estimate counts for a PTX instruction: their number and their unit, merged loads,
+/* Tests the machine instructions that the estimate counts for a PTX instruction: their number and unit, merged loads,
  * and branches that become predicates. The numbers come from ptxas for sm_90. */
 #include "vm_check.h"
 #include "vm_cost.h"
 
-/* Lanes per clock of an SM, and the latencies of the units that have a latency. All figures differ. */
+/* The lanes per clock of an SM, and the latencies of units. All figures differ, so that a mistake shows. */
 static const sim_model figures = {.schedulers = 4,
                                   .fp32 = 128,
                                   .fp64 = 64,
@@ -17,8 +17,8 @@ static const sim_model figures = {.schedulers = 4,
                                   .fp64_latency = 8,
                                   .special_latency = 18,
                                   .shuffle_latency = 22};
-/* The clocks for which one instruction of a warp keeps the unit of its scheduler busy: 32 / (lanes / 4). Two halves
- * count as a lane. */
+/* The clocks for which one instruction of a warp keeps the unit of its scheduler busy: 32 / (lanes / 4). An instruction
+ * for pairs of half-precision numbers counts each pair as one lane. */
 static const double clocks[VM_UNITS] = {
     [VM_UNIT_ALU] = 2,    [VM_UNIT_FMA] = 1, [VM_UNIT_MULTIPLY] = 4, [VM_UNIT_FP64] = 2,
     [VM_UNIT_FP16] = 0.5, [VM_UNIT_SFU] = 8, [VM_UNIT_SHUFFLE] = 32, [VM_UNIT_MEMORY] = 16};
@@ -31,14 +31,14 @@ typedef struct line {
     vm_unit unit;
     unsigned issue;
     vm_act act;
-    unsigned latency; /* 0: the latency of the unit */
+    unsigned latency; /* 0 means the latency of the unit */
 } line;
 
 #define HEAD                                                                                                           \
     ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out)\n{\n"                           \
     ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<20>; .reg .b64 %rd<20>; .reg .f32 %f<20>; .reg .f64 %d<9>;\n"     \
     ".shared .align 16 .b8 own[16384];\nld.param.u64 %rd1, [out];\n"
-/* A stored value needs all of its bits. */
+/* The end of the kernel stores the registers, so that all of their bits are needed. */
 #define TAIL                                                                                                           \
     "st.global.u64 [%rd1], %rd5; st.global.u32 [%rd1], %r5; st.global.f32 [%rd1], %f5; st.global.f64 [%rd1], %d5;\n"   \
     "st.global.u16 [%rd1], %h5; ret;\n}\n"
@@ -46,7 +46,7 @@ typedef struct line {
 typedef struct setup {
     vm_bench bench;
     vm_cost *cost;
-    const vm_cost_insn *insns; /* the instructions between head and tail */
+    const vm_cost_insn *insns; /* the instructions between HEAD and TAIL */
 } setup;
 
 static setup price(const char *text)
@@ -137,7 +137,7 @@ static void test_integers(void)
                 {"mul.wide.u32 %rd8, %r1, 4", VM_UNIT_MULTIPLY, 1}, {"add.s64 %rd5, %rd8, %rd8", VM_UNIT_ALU, 2},
                 {"shl.b64 %rd9, %rd2, %r1", VM_UNIT_ALU, 2}, {"add.s64 %rd5, %rd2, %rd9", VM_UNIT_ALU, 2},
                 {"mul.wide.u32 %rd5, %r1, 8", VM_UNIT_MULTIPLY, 1});
-    /* An address of shared memory has 32 bits. A value that is stored there has all of its bits. */
+    /* An address of shared memory has 32 bits. A 64-bit value that is stored there needs all of its bits. */
     CHECK_LINES(
         {"add.s64 %rd6, %rd2, %rd3", VM_UNIT_ALU, 1}, {"ld.shared.f32 %f5, [%rd6]", VM_UNIT_MEMORY, 1, VM_ACT_LOAD},
         {"add.s64 %rd7, %rd2, %rd3", VM_UNIT_ALU, 2}, {"st.shared.u64 [%rd6], %rd7", VM_UNIT_MEMORY, 1, VM_ACT_STORE});
@@ -198,10 +198,11 @@ static void test_loads(void)
     CHECK(grouped(LOAD("5", "0") LOAD("6", "4") LOAD("7", "8") LOAD("8", "12"), 4, (int[]){0, 1, 2, 3}, 4));
     CHECK(grouped(LOAD("5", "8") LOAD("6", "0") LOAD("7", "12") LOAD("8", "4"), 4, (int[]){2, 0, 3, 1}, 4));
     CHECK(grouped(LOAD("5", "0") LOAD("6", "4"), 2, (int[]){0, 1}, 2));
-    CHECK(grouped(LOAD("5", "0") LOAD("6", "4") LOAD("7", "8"), 3, (int[]){0, 1, -1}, 2)); /* pairs or groups of four */
-    CHECK(grouped(LOAD("5", "0") LOAD("6", "8"), 2, (int[]){-1, -1}, 1));                  /* not consecutive */
+    /* loads are merged in pairs or groups of four */
+    CHECK(grouped(LOAD("5", "0") LOAD("6", "4") LOAD("7", "8"), 3, (int[]){0, 1, -1}, 2));
+    CHECK(grouped(LOAD("5", "0") LOAD("6", "8"), 2, (int[]){-1, -1}, 1)); /* not consecutive */
     CHECK(grouped(LOAD("5", "0") LOAD("6", "2"), 2, (int[]){-1, -1}, 1));
-    /* 2^64 - 4 and 2^64 + 4 bytes apart, which is 4 in 64 bits */
+    /* the distances are 2^64 - 4 and 2^64 + 4 bytes, which 64 bits would cut to -4 and 4 */
     CHECK(grouped(LOAD("5", "9223372036854775804") LOAD("6", "-9223372036854775808"), 2, (int[]){-1, -1}, 1));
     CHECK(grouped(LOAD("5", "-9223372036854775808") LOAD("6", "9223372036854775804"), 2, (int[]){-1, -1}, 1));
     CHECK(grouped(LOAD("5", "0") "bar.sync 0;\n" LOAD("6", "4"), 3, (int[]){-1, -1, -1}, 1));
@@ -215,7 +216,7 @@ static void test_loads(void)
     CHECK(grouped(LOAD("5", "0") "ld.global.f32 %f6, [%rd2+4];\n", 2, (int[]){-1, -1}, 1));
 }
 
-/* Returns whether the first branch became a predicate, so that the code after it lies in its region. */
+/* Returns true if the first branch became a predicate, so that the code after the branch is in the same region. */
 static bool joined(const char *text)
 {
     setup s = price(text);
@@ -233,7 +234,7 @@ static void test_branches(void)
     CHECK(!joined("bra L;\nadd.s32 %r5, %r5, 1;\nL: add.s32 %r6, %r6, 1;\n")); /* always taken */
     CHECK(!joined("L: @%p1 bra L; add.s32 %r5, %r5, 1;\n"));                   /* backward */
     CHECK(!joined("@%p1 bra L; bar.sync 0;\nL: add.s32 %r6, %r6, 1;\n"));      /* the branch jumps over a barrier */
-    CHECK(!joined("@%p1 bra L; ret;\nL: add.s32 %r6, %r6, 1;\n"));             /* the branch jumps over an end */
+    CHECK(!joined("@%p1 bra L; ret;\nL: add.s32 %r6, %r6, 1;\n"));             /* the branch jumps over an exit */
     CHECK(!joined("@%p1 bra L; @%p2 bra M; add.s32 %r5, %r5, 1;\nL: add.s32 %r6, %r6, 1;\nM: add.s32 %r7, %r7, 1;\n"));
     CHECK(!joined("@%p1 bra L; add.s32 %r5, %r5, 1;\nM: add.s32 %r6, %r6, 1;\nL: add.s32 %r7, %r7, 1; @%p2 bra M;\n"));
     kiln__text many = {0};
@@ -259,7 +260,8 @@ static bool comes_first(const setup *s, size_t a, size_t b)
     return place[0] < place[1];
 }
 
-/* A store stays after the loads of its space, also after the loads that follow the first store of its region. */
+/* A store stays after earlier loads of its state space, even if another store of the region comes before these
+ * loads. */
 static void test_stores(void)
 {
 #define LATE "rsqrt.approx.f32 %f6, %f7; rsqrt.approx.f32 %f6, %f6; cvt.rzi.u64.f32 %rd3, %f6;\n"

@@ -1,8 +1,8 @@
-/* The simulated driver through its own table, as a program that uses the driver API would: initialisation, devices,
- * contexts, threads, shortage of memory. The other suites test_cu_*.c have a subject each. */
+/* Tests the simulated driver through its table, like a program of the driver API: initialisation, devices, contexts,
+ * threads, and failed allocations. Each other suite test_cu_*.c tests one subject. */
 #include "cu_check.h"
 
-/* ---- before and around cuInit: the first test of the process ---- */
+/* ---- calls before and after cuInit: this must be the first test of the process ---- */
 
 static void test_uninitialised(void)
 {
@@ -254,7 +254,7 @@ static void test_addresses(void)
     CHECK(can == 0);
 }
 
-/* ---- threads and memory shortage ---- */
+/* ---- threads and failed allocations ---- */
 
 enum { ROUNDS = 20 };
 
@@ -299,7 +299,7 @@ static void test_threads(void)
     close_device();
 }
 
-/* Fails the first, second, ... allocation of the driver. Each call returns an error, leaks nothing, and leaves no
+/* Lets the first, second, ... allocation of the driver fail. Each call must return an error without a leak, and make no
  * handle. */
 static void test_oom(void)
 {

@@ -1,5 +1,6 @@
-/* A program that is wrong on purpose: calls in an order, and numbers in structures, that no right program uses. Each of
- * these calls must return an error or do no harm. Most errors here are found by the address sanitizer. */
+/* A program that is wrong on purpose. It makes calls in an order, and passes numbers in structures, that no correct
+ * program uses. Each of these calls must return an error or do no harm. Most errors here are found by the address
+ * sanitizer. */
 #include "cu_check.h"
 
 static const char nothing[] = HEAD ".visible .entry nothing() { ret; }\n";
@@ -17,7 +18,7 @@ static CUgraph *add_condition(CUgraph graph, CUgraphNode *node)
     return what.conditional.phGraph_out;
 }
 
-/* A graph into which a stream is captured is not destroyed, also if it is inside a graph that the call destroys. */
+/* A call must not destroy a graph into which a stream is captured, even if this graph is inside the destroyed graph. */
 static void captured_body(void)
 {
     open_device();
@@ -39,7 +40,7 @@ static void captured_body(void)
     close_device();
 }
 
-/* The driver does not read back the arrays that it gives to a program. */
+/* The driver must not read the arrays that it has returned to a program. */
 static void overwritten_arrays(void)
 {
     open_device();
@@ -67,7 +68,7 @@ static void overwritten_arrays(void)
     OK(call_cuGraphAddKernelNode(&kernel_node, other, NULL, 0, &what)); /* the node is still in the graph */
     OK(call_cuGraphDestroy(clone));
 
-    /* Access descriptions of a node that allocates memory. */
+    /* A node that allocates memory has access descriptions. */
     CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
                               .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     CUDA_MEM_ALLOC_NODE_PARAMS alloc = {
@@ -87,7 +88,7 @@ static void overwritten_arrays(void)
     close_device();
 }
 
-/* A block whose number of threads is 2^64 + 32. */
+/* Launches a block whose dimensions have the product 2^64 + 32. */
 static void huge_block(void)
 {
     open_device();
@@ -111,7 +112,7 @@ static void huge_block(void)
 }
 
 /* The program promises that an image does not change, and changes it between the loads on two devices. A managed
- * variable of both devices stays as long as one of them has it. */
+ * variable of both devices must exist as long as one of the modules is loaded. */
 static void changed_image(void)
 {
     enum { DEVICES = 4 };
@@ -196,8 +197,8 @@ static void image_twice(void)
     }
 }
 
-/* A context that stands for the device until the primary context is made gets access to a mapping. Then the memory is
- * unmapped and the addresses are freed. The first context must not reach the host's memory at that place. */
+/* A context is made before the primary context, and gets access to a mapping. Then the memory is unmapped and its
+ * addresses are freed. This context must not reach the host's memory at these addresses. */
 static void mapping_of_two_contexts(void)
 {
     enum { BYTES = 2 << 20 };

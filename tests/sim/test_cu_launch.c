@@ -1,4 +1,4 @@
-/* Launches, occupancy, and calls after a fault. */
+/* Tests launches, occupancy, and calls after a fault. */
 #include "cu_check.h"
 
 static void test_old_launch(void)
@@ -25,8 +25,8 @@ static void test_old_launch(void)
     close_device();
 }
 
-/* Each block takes a turn from a counter, and writes its number at this turn. The turns are the order in which blocks
- * start, if one host thread runs them. */
+/* Each block adds 1 to a counter, and writes its block number at the place of the old count. If one host thread runs
+ * the blocks, the places show the order in which the blocks start. */
 static const char turns[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
                             ".visible .entry turns(.param .u64 to)\n{\n"
                             " .reg .u64 %a; .reg .u64 %b; .reg .u32 %t; .reg .u32 %c;\n"
@@ -62,8 +62,8 @@ static void test_orders(void)
     unsetenv("KILN_SIM_THREADS");
 }
 
-/* Each block takes a turn, writes its turn to a place, and reads back the last turn that was taken. In a late order other blocks
- * have taken theirs meanwhile, although no block waits. */
+/* Each block adds 1 to a counter, writes the old count, and then reads the counter again. In a late order other blocks
+ * have changed the counter meanwhile, although no block waits. */
 static const char overtaken[] =
     ".version 7.0\n.target sm_75\n.address_size 64\n"
     ".visible .entry overtaken(.param .u64 to)\n{\n"
@@ -93,7 +93,7 @@ static void test_late_order(void)
     unsetenv("KILN_SIM_THREADS");
 }
 
-/* The limit of steps of the calling thread: a launch takes its steps from it, and ends if none are left. */
+/* Tests the limit of steps of the calling thread. Launches use up these steps, and end if none are left. */
 static void test_steps(void)
 {
     open_device();
@@ -115,7 +115,7 @@ static void test_steps(void)
     CHECK(strstr(kiln__sim_last_fault(), "used up its budget of ") != NULL);
     kiln__sim_steps(NULL);
     close_device();
-    /* a limit that keeps the context */
+    /* tests the kind of limit that does not end the context */
     open_device();
     function = kernel(load(turns), "turns");
     OK(call_cuMemAlloc(&memory, 64));
@@ -145,7 +145,7 @@ static void test_potential(void)
     OK(call_cuOccupancyMaxPotentialBlockSizeWithFlags(&grid, &block, kernel(module, "saxpy"), NULL, 0, 100, 0));
     CHECK(block <= 100);
     OK(call_cuOccupancyMaxPotentialBlockSize(&grid, &block, kernel(module, "saxpy"), shared_of, 0, 0));
-    CHECK(block == 32); /* 48 KiB at most: one warp a block */
+    CHECK(block == 32); /* a block may have 48 KiB of shared memory at most, so only one warp fits */
     OK(call_cuOccupancyAvailableDynamicSMemPerBlock(&bytes, kernel(module, "saxpy"), 1, 128));
     CHECK(bytes == 49152);
     FAILS(INVALID_VALUE,
@@ -156,7 +156,7 @@ static void test_potential(void)
 
 /* ---- launches ---- */
 
-/* The ways to launch a kernel: parameters as pointers and as a buffer, and launches that are refused. */
+/* Tests launches with parameters as pointers and as a buffer, and launches that are refused. */
 static void test_launch(void)
 {
     open_device();
@@ -307,7 +307,7 @@ static void test_clusters(void)
     FAILS(INVALID_CLUSTER_SIZE, launch_in(any, 64, 32, 1));
     OK(launch_in(any, 8, 0, 0));
     CHECK(wrote(8, 1));
-    OK(prefer(any, 4, 1, 1)); /* the device may launch the regular clusters, and it does */
+    OK(prefer(any, 4, 1, 1)); /* the device may choose clusters of the regular size, and the simulator does */
     CHECK(wrote(16, 2));
     FAILS(INVALID_CLUSTER_SIZE, prefer(any, 3, 1, 1));
     FAILS(INVALID_CLUSTER_SIZE, prefer(any, 6, 1, 1));
@@ -393,7 +393,7 @@ static void test_shared(void)
     OK(launch(function, 1, 32, 232448 - 1024, NULL));
     OK(call_cuCtxSynchronize());
     OK(call_cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, 32, 100000));
-    CHECK(blocks == 2); /* 228 KiB per SM: twice 100000 + 1024 + 1024 bytes */
+    CHECK(blocks == 2); /* two blocks of 100000 + 1024 + 1024 bytes fit into the 228 KiB of an SM */
     OK(call_cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, 1024, 0));
     CHECK(blocks == 2);
     OK(call_cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, 32, 0));
@@ -406,7 +406,8 @@ static void test_shared(void)
 
 /* ---- faults ---- */
 
-/* Runs kernel `name`. Every call must return the fault until the context is destroyed, and no call after that. */
+/* Runs kernel `name`. Every call must return the fault until the context is destroyed. Later calls must not return
+ * it. */
 static void faults_with(const char *name, CUdeviceptr argument, CUresult want, const char *words)
 {
     open_device();
@@ -414,7 +415,7 @@ static void faults_with(const char *name, CUdeviceptr argument, CUresult want, c
     CUfunction function = kernel(module, name);
     CUdeviceptr memory = 0;
     OK(call_cuMemAlloc(&memory, 64));
-    if (argument == 1) /* the address is past the last granule */
+    if (argument == 1) /* the address is beyond the end of the allocation */
         argument = memory + 512;
     else if (argument == 2)
         argument = memory + 2;
@@ -452,7 +453,7 @@ static void test_faults(void)
     unsetenv("KILN_SIM_STEPS");
 }
 
-/* Static shared memory comes first. The dynamic memory follows at its own alignment, and has all its bytes. */
+/* Static shared memory comes first. The dynamic memory follows at its own alignment, with its full size. */
 static void test_dynamic_alignment(void)
 {
     static const char text[] = HEAD

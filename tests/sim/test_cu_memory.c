@@ -1,4 +1,4 @@
-/* Device memory, memory of the host, pointers, pools, copies and fills. */
+/* Tests device memory, host memory, pointers, pools, copies and fills. */
 #include "cu_check.h"
 
 /* ---- memory ---- */
@@ -245,7 +245,7 @@ static void test_pitch(void)
     FAILS(INVALID_VALUE, call_cuMemsetD2D8(memory, pitch, 0, 10, 7));
     FAILS(INVALID_VALUE, call_cuMemsetD2D8(memory, SIZE_MAX / 2, 0, 10, 7));
 
-    /* two slices of three rows of four bytes out of the 6 x 10 */
+    /* copies two slices, each of three rows of four bytes, out of 6 rows of 10 bytes */
     CUDA_MEMCPY3D solid = {.srcMemoryType = CU_MEMORYTYPE_HOST,
                            .srcHost = in,
                            .srcPitch = 10,

@@ -1,5 +1,5 @@
-/* Constructors of conditional nodes and of objects that processes share, when the first, second, ... allocation
- * fails: an error, no leak, no crash. */
+/* Lets the first, second, ... allocation fail in calls that make conditional nodes, or objects that processes share.
+ * Each call must return an error without a leak or a crash. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 
 static const char nothing[] = HEAD ".visible .entry nothing() { ret; }\n";
 
-/* Calls `make` until no allocation fails. `make` returns true if one failed. */
+/* Calls `make` until no allocation fails. `make` returns true if an allocation failed. */
 static void with_failures(bool (*make)(void))
 {
     open_device(); /* the driver is initialised */

@@ -1,6 +1,6 @@
-/* Calls of the driver API in an order that no program uses: objects are destroyed while others use them, streams
- * capture into graphs that change, handles are stale or of another kind. Each call must return. The address sanitizer finds the
- * rest.
+/* Makes calls of the driver API in an order that no program uses. Objects are destroyed while others use them, streams
+ * capture into graphs that change, and handles are stale or of another kind. Each call must return. The address
+ * sanitizer finds other errors.
  *
  *     ORDERS_SEED=1 ORDERS_SEEDS=500 ORDERS_CALLS=2000 sim_test_cu_orders     more of them */
 #include <limits.h>
@@ -179,7 +179,7 @@ typedef struct lists {
     CUgraphEdgeData *data;
     size_t count;
 } lists;
-/* The nodes of one graph, so that most lists of nodes are valid. */
+/* Returns nodes of only one graph, so that most lists of nodes are valid. */
 static size_t nodes_of(CUgraph graph, CUgraphNode nodes[16])
 {
     size_t count = 16;
@@ -200,7 +200,7 @@ static CUgraphNode node(void)
     return count ? nodes[pick((unsigned)count)] : get_NODE();
 }
 
-/* Lists of nodes in blocks that end with the last node, so that a sanitizer sees a read past it. */
+/* Allocates lists of nodes. Each block ends with the last node, so that a sanitizer finds a read beyond the list. */
 static lists new_lists(void)
 {
     choose();
@@ -247,7 +247,8 @@ static CUgraphNodeParams node_params(void)
         p.conditional.handle = get_CONDITION();
         if (pick(4))
             call_cuGraphConditionalHandleCreate(&p.conditional.handle, chosen, NULL, pick(3), pick(2));
-        p.conditional.type = pick(3) ? CU_GRAPH_COND_TYPE_IF : CU_GRAPH_COND_TYPE_SWITCH; /* a loop could be endless */
+        /* no WHILE, because the loop could be endless */
+        p.conditional.type = pick(3) ? CU_GRAPH_COND_TYPE_IF : CU_GRAPH_COND_TYPE_SWITCH;
         p.conditional.size = pick(9) ? 1 + pick(2) : odd();
         p.conditional.ctx = pick(3) ? NULL : get_CONTEXT();
         break;
@@ -1003,7 +1004,7 @@ static void call_one(void)
     groups[k].call();
 }
 
-/* Brings the device back after a fault, and another context than the program's own seldom stays current. */
+/* Makes the device usable after a fault. Usually also makes the program's first context current again. */
 static void recover(void)
 {
     CUcontext now = NULL;

@@ -1,4 +1,4 @@
-/* Streams, events, functions of the host. */
+/* Tests streams, events and host functions. */
 #include "cu_check.h"
 
 /* ---- streams and events ---- */
@@ -32,7 +32,8 @@ static void test_streams(void)
     CHECK(milliseconds > 0 && milliseconds < 10000);
     FAILS(INVALID_HANDLE, call_cuEventElapsedTime(&milliseconds, start, untimed));
     FAILS(INVALID_VALUE, call_cuEventElapsedTime(NULL, start, end));
-    FAILS(INVALID_HANDLE, call_cuEventRecord((CUevent)(uintptr_t)(void *)stream, NULL)); /* a handle of another kind */
+    /* the handle belongs to another kind of object */
+    FAILS(INVALID_HANDLE, call_cuEventRecord((CUevent)(uintptr_t)(void *)stream, NULL));
     FAILS(INVALID_HANDLE, call_cuEventRecord(NULL, NULL));
     gone = stream;
     OK(call_cuStreamDestroy(stream));
@@ -58,7 +59,7 @@ static void CUDA_CB add_ten(CUstream stream, CUresult status, void *number)
     *(int *)number += status == CUDA_SUCCESS && stream == NULL ? 10 : 0;
 }
 
-/* Queries of streams and events: their contexts, flags, priorities and states. */
+/* Queries the contexts, flags, priorities and states of streams and events. */
 static void test_stream_queries(void)
 {
     open_device();
@@ -103,7 +104,7 @@ static void test_stream_queries(void)
     close_device();
 }
 
-/* A stream waits for an event of another context, of the same device. */
+/* A stream waits for an event of another context of the same device. */
 static void test_other_context(void)
 {
     open_device();

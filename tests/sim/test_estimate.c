@@ -1,4 +1,5 @@
-/* The estimate of times: device profiles as text, and kernels whose time on them follows from a few of their figures. */
+/* Tests the estimate of times: the text of device profiles, and kernels whose time follows from a few figures of a
+ * profile. */
 #include <math.h>
 
 #include "profile.h"
@@ -20,7 +21,8 @@ static void read_profile(void)
     CHECK_OK(kiln__file_read(NULL, path, 0, &profile_text, &profile_length, &error), error);
     CHECK(sim_profile_read(profile_text, profile_length, "h200", &h200, &log));
     kiln__text_free(&log);
-    h200.model.code_rate = 4096; /* these kernels have no loops, so they would wait for their code */
+    /* fast loads of code: these kernels have no loops, so they would wait for their code */
+    h200.model.code_rate = 4096;
 }
 
 /* ---- profiles ---- */
@@ -76,7 +78,7 @@ static void test_profile(void)
     CHECK(!reads(line, sizeof line, "at most 511 characters"));
 }
 
-/* The SMs of all GPCs together are the SMs of the device. */
+/* The SMs of all GPCs in a profile must add up to the SMs of the device. */
 static void test_profile_gpcs(void)
 {
     read_profile();
@@ -113,7 +115,7 @@ static void test_profile_whole(void)
     CHECK(refused > 40);
 }
 
-/* A figure that a profile leaves out has a default. */
+/* If a profile leaves out a figure that has a default, the default is used. */
 static void test_profile_usual(void)
 {
     read_profile();
@@ -165,7 +167,8 @@ typedef struct setup {
     vm_time_launch launch;
 } setup;
 
-/* Runs the kernel `HEAD (line count times) ret` with one block and traces it. `%d` in the line is a register of 32. */
+/* Runs a kernel with one block and traces it. The kernel has `line` `count` times between HEAD and ret. `%d` in the
+ * line becomes the number of one of 32 registers. */
 static setup trace_of(const char *line, unsigned count, uint32_t threads, uint32_t stride, uint64_t limit, bool only,
                       uint32_t blocks)
 {
@@ -230,7 +233,8 @@ static double clocks_of(const char *line, unsigned count, uint32_t threads, uint
     return result.clocks;
 }
 
-/* Returns the clocks of one more line after many lines. The difference cancels the constant part. */
+/* Returns the clocks that one more line takes. It is computed from the difference of two kernels with many lines, which
+ * cancels the constant part. */
 static double each(const char *line, uint32_t threads, uint32_t stride)
 {
     return (clocks_of(line, 1200, threads, stride) - clocks_of(line, 400, threads, stride)) / 800;
@@ -247,17 +251,18 @@ static bool about(double got, double want)
 static void test_arithmetic(void)
 {
     read_profile();
-    CHECK(about(each("fma.rn.f32 %%f1, %%f1, %%f2, %%f2;\n", 32, 0), h200.model.alu_latency)); /* a chain */
-    /* Each of the 32 instructions takes a clock. Each eight of them take one more clock, because they share a line of
-     * code. */
+    /* each instruction waits for the one before */
+    CHECK(about(each("fma.rn.f32 %%f1, %%f1, %%f2, %%f2;\n", 32, 0), h200.model.alu_latency));
+    /* Each of the 32 instructions takes a clock. Every eight instructions take one more clock, because they share a
+     * line of code. */
     CHECK(about(each("fma.rn.f32 %%f%d, %%f%d, %%f2, %%f2;\n", 32, 0), 1.125));
     CHECK(about(each("fma.rn.f32 %%f%d, %%f%d, %%f2, %%f2;\n", 128, 0), 1.125)); /* each scheduler has one warp */
     CHECK(about(each("fma.rn.f32 %%f%d, %%f%d, %%f2, %%f2;\n", 256, 0), 2));     /* two warps share a scheduler */
     /* eight warps of a scheduler hide the latency of each chain */
     CHECK(about(each("fma.rn.f32 %%f1, %%f1, %%f2, %%f2;\n", 1024, 0), 8));
-    /* A scheduler's share of 64 lanes is 16: two clocks for each instruction, and two warps. */
+    /* A scheduler has 16 of the 64 lanes, so each instruction takes two clocks. It has two warps, so both take four. */
     CHECK(about(each("add.s32 %%r6, %%r6, %%r2;\n", 256, 0), 4));
-    CHECK(about(each("sqrt.approx.f32 %%f%d, %%f%d;\n", 32, 0), 8)); /* a scheduler's share of 16 lanes is 4 */
+    CHECK(about(each("sqrt.approx.f32 %%f%d, %%f%d;\n", 32, 0), 8)); /* a scheduler has 4 of the 16 lanes */
     CHECK(about(each("mov.b32 %%r6, %%r2;\n", 32, 0), 0));
 }
 
@@ -284,7 +289,7 @@ static void test_barrier(void)
     CHECK(one >= h200.model.barrier_latency && many >= one && many < one + 64);
 }
 
-/* Returns the machine instructions that the model makes of a line. */
+/* Returns the number of machine instructions that the model makes from a line. */
 static unsigned issued_of(const char *line)
 {
     setup s = trace_of(line, 1, 32, 0, 1 << 20, false, 1), none = trace_of("", 1, 32, 0, 1 << 20, false, 1);
@@ -298,8 +303,8 @@ static unsigned issued_of(const char *line)
     return sum - before;
 }
 
-/* Pairs of instructions that are one machine instruction: LOP3, an address with an offset, IMAD.WIDE. A result with two
- * readers stays. Three logic operations are two LOP3. */
+/* Tests pairs of instructions that become one machine instruction: LOP3, an address with an offset, and IMAD.WIDE. An
+ * instruction whose result has two readers stays. Three logic operations become two LOP3. */
 static void test_fused(void)
 {
     static const char regs[] = "{ .reg .b32 %%a<9>; .reg .b64 %%b<9>; ";
@@ -325,11 +330,11 @@ static void test_fused(void)
     }
 }
 
-enum { WARP_BLOCKS = 5280, WARP_BYTES = 32 * 64 }; /* 40 blocks for an SM; 64 bytes of memory for each lane */
+enum { WARP_BLOCKS = 5280, WARP_BYTES = 32 * 64 }; /* 40 blocks for each SM, and 64 bytes of memory for each lane */
 #define LOAD_AND_USE "ld.global.f32 %%f%d, [%%rd3]; add.f32 %%f1, %%f1, %%f%d;\n"
 
-/* Estimates a launch of `blocks` blocks of one warp, `resident` of them in an SM at a time. Each lane accesses a line that
- * no other lane uses. */
+/* Estimates a launch of `blocks` blocks of one warp. An SM has `resident` blocks at a time. Each lane accesses a line
+ * that no other lane uses. */
 static vm_time_result time_of_warps(const char *line, uint64_t blocks, uint32_t resident)
 {
     vm_time_result result;
@@ -343,8 +348,8 @@ static vm_time_result time_of_warps(const char *line, uint64_t blocks, uint32_t 
 
 static double clocks_of_loads(uint32_t resident) { return time_of_warps(LOAD_AND_USE, WARP_BLOCKS, resident).clocks; }
 
-/* A launch takes no less time than memory needs for its bytes, and little more if enough of them are on their way. A
- * seventh of the blocks is beyond the replayed ones. */
+/* A launch takes at least the time that memory needs for its bytes. If enough bytes are in flight, it takes little
+ * more. The replay of the model leaves out a seventh of the blocks. */
 static void test_stream(void)
 {
     enum { THREADS = 512, BLOCKS = 7 * 132 };
@@ -362,8 +367,8 @@ static void test_stream(void)
     CHECK(got.clocks >= least && got.clocks <= 1.25 * least);
 }
 
-/* A launch in which all blocks take the same time makes whole rounds, also beyond the replayed ones. One block more for
- * each SM takes as long as a round, because the SM starts it when the others end. */
+/* If all blocks take the same time, a launch takes a whole number of rounds, even if it has more rounds than the model
+ * replays. One more block for each SM takes as long as a round, because it starts when the others end. */
 static void test_rounds(void)
 {
     enum { RESIDENT = 2, ROUNDS = 30, SMS = 132 };
@@ -382,8 +387,8 @@ static void test_rounds(void)
     CHECK(one > 0.95 * round - h200.model.block_clocks * SMS && one <= round); /* the device starts fewer blocks */
 }
 
-/* If few bytes are on their way, memory is not busy, and a block takes the latency of its load. The latency lies
- * between the latency of idle memory and the latency of busy memory, by the square of the used share of the rate. */
+/* If few bytes are in flight, memory is not busy, and a block takes the latency of its load. This latency grows from
+ * the latency of idle memory to the latency of busy memory, with the square of the used share of the rate. */
 static void test_loaded(void)
 {
     read_profile();
@@ -393,7 +398,8 @@ static void test_loaded(void)
         const double rounds = WARP_BLOCKS / m->sm_count / resident, latency = clocks_of_loads(resident) / rounds,
                      used = WARP_BYTES * resident / latency / rate,
                      want = m->dram_latency + used * used * (m->dram_loaded - m->dram_latency);
-        const double most = want + 200 + WARP_BYTES * resident / rate; /* 200: the start of a block, and 32 tags */
+        /* 200 clocks for the start of a block and for 32 tags */
+        const double most = want + 200 + WARP_BYTES * resident / rate;
         if (!(latency > want && latency < most))
             fprintf(stderr, "%g clocks with %u blocks, not %g\n", latency, (unsigned)resident, want);
         CHECK(used < 0.9 && latency > want && latency < most);
@@ -407,8 +413,9 @@ static double bytes_of(const vm_time_result *result)
     return result->dram * result->clocks * m->dram_rate * 1e9 * m->dram_share / m->clock / m->sm_count;
 }
 
-/* Memory transfers a sector twice if the launch reads it and writes it and the L2 cannot keep it, and once if the launch writes it twice. The loads
- * of a launch take longer if it writes too, even with the same number of bytes. */
+/* If a launch reads and writes a sector and the L2 cannot keep it, memory transfers it twice. If the launch writes the
+ * sector twice, memory transfers it once. If a launch also writes, its loads take longer, even if the number of bytes
+ * is the same. */
 static void test_writes(void)
 {
     static const char twice[] = LOAD_AND_USE "ld.global.f32 %%f39, [%%rd3+1048576]; add.f32 %%f1, %%f1, %%f39;\n",
@@ -437,7 +444,8 @@ static bool exchanges(const char *line, bool polls, bool sends)
     return right;
 }
 
-/* A near tie goes to the launch with fewer instructions, with more waves, and without data for other blocks. */
+/* If the estimates of two launches are almost equal, the better launch has fewer instructions, more waves, or no data
+ * for other blocks. */
 static void test_ties(void)
 {
     read_profile();
@@ -472,8 +480,8 @@ static void test_ties(void)
 
 enum { SPILL_LOOP = 5 }; /* machine instructions of an iteration */
 
-/* Returns the clocks of an iteration of a loop. `stores` and `loads`: words of spills
- * for each instruction of the code. `bytes`: local memory of a thread. */
+/* Returns the clocks of an iteration of a loop. `stores` and `loads` are the spilled words for each instruction of the
+ * code. `bytes` is the size of a thread's local memory. */
 static double clocks_of_spills(double stores, double loads, double bytes)
 {
     static const char loop[] =
@@ -492,8 +500,9 @@ static double clocks_of_spills(double stores, double loads, double bytes)
     return got.clocks / ITERATIONS;
 }
 
-/* Spills execute as often as the average instruction of the code. A warp waits for the words that it loads: from the L1, or
- * from the L2 if the spills of the resident threads exceed the L1. Stores take their issue slots and go to the L2. */
+/* Spills execute as often as the average instruction of the code. A warp waits for the spilled words that it loads.
+ * They come from the L1, or from the L2 if the spills of the resident threads exceed the L1. Stores take issue slots,
+ * and go to the L2. */
 static void test_spills(void)
 {
     read_profile();
@@ -506,7 +515,7 @@ static void test_spills(void)
     CHECK(missing > 0.9 * m->l2_latency && missing < m->l2_latency + 2 * (words + sent));
 }
 
-/* A trace that is cut short continues as before. A block that ends early leaves the same trace. */
+/* If a trace was cut short, the next block is traced as usual. A block that ends early leaves the same trace. */
 static void test_cut(void)
 {
     vm_time_result whole, cut;
@@ -524,7 +533,7 @@ static void test_cut(void)
  * read. */
 static void test_full(void)
 {
-    enum { MOST = 1 << 24, RECORD = 65 }; /* words: the record has 32 lines, and the passes of each line */
+    enum { MOST = 1 << 24, RECORD = 65 }; /* in words: the record has 32 lines, and the passes of each line */
     static const char loop[] =
         "{ .reg .pred %%p; mov.u32 %%r6, 0; L: red.global.add.u32 [%%rd3], 1; red.global.add.u32 [%%rd3], 1; "
         "add.u32 %%r6, %%r6, 1; setp.lt.u32 %%p, %%r6, 140000; @%%p bra L; }\n";
@@ -538,8 +547,8 @@ static void test_full(void)
 
 /* ---- the model's version ---- */
 
-/* Estimates of one version of the model, with fixed figures. If you change an estimate on purpose, raise
- * SIM_MODEL_VERSION and write the new estimates here. Stored samples are then made again. */
+/* These are the estimates of one version of the model, with fixed figures. If you change an estimate on purpose, raise
+ * SIM_MODEL_VERSION and write the new estimates here. Sweeps then repeat stored samples. */
 static void test_pinned(void)
 {
     static const sim_model figures = {
@@ -621,7 +630,7 @@ static void test_pinned(void)
     h200.model = before;
 }
 
-/* ---- shortage of memory ---- */
+/* ---- failed allocations ---- */
 
 static void test_memory(void)
 {
@@ -642,7 +651,7 @@ static void test_memory(void)
     }
     CHECK(n > 20 && n < 1000);
     end(&s);
-    kiln__free(NULL, profile_text); /* freed by the last test */
+    kiln__free(NULL, profile_text); /* the last test frees the text */
 }
 
 static const check_case cases[] = {

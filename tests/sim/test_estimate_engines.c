@@ -1,5 +1,5 @@
-/* The estimate of tensor cores, asynchronous copies and mbarriers. The time of each kernel follows by hand from the
- * figures of a profile. */
+/* Tests the estimate of tensor cores, asynchronous copies and mbarriers. The expected time of each kernel was derived
+ * by hand from the figures of a profile. */
 #include "profile.h"
 #include "vm_time.h"
 #include "vm_check.h"
@@ -20,8 +20,8 @@ static void read_profile(void)
     kiln__text_free(&log);
     kiln__free(NULL, text);
     h200 = data.model;
-    h200.code_rate = 4096;                /* these kernels have no loops, so they would wait for their code */
-    h200.dram_loaded = h200.dram_latency; /* the times below do not depend on the use of memory */
+    h200.code_rate = 4096; /* fast loads of code: these kernels have no loops, so they would wait for their code */
+    h200.dram_loaded = h200.dram_latency; /* so that the times below do not depend on how busy memory is */
 }
 
 #define F32                                                                                                            \
@@ -52,7 +52,8 @@ typedef struct run {
     vm_time_launch launch;
 } run;
 
-/* Traces the first block of a cluster of `cluster` blocks, and frees the text. The time is for `blocks` blocks. */
+/* Traces the first block of a cluster of `cluster` blocks, estimates the time of `blocks` blocks, and frees the
+ * text. */
 static run trace_blocks(kiln__text *text, uint32_t threads, uint64_t blocks, uint32_t cluster)
 {
     run r = {0};
@@ -113,7 +114,8 @@ static bool within(int line, double got, double least, double most)
 #define WITHIN(got, least, most) CHECK(within(__LINE__, got, least, most))
 #define ABOUT(got, want) WITHIN(got, (want)*0.97, (want)*1.03)
 
-/* Returns the clocks of one more line after many lines. The difference cancels the constant part. */
+/* Returns the clocks that one more line takes. It is computed from the difference of two kernels with many lines, which
+ * cancels the constant part. */
 static double each(const char *line, const char *after, uint32_t threads)
 {
     double clocks[2];
@@ -137,7 +139,8 @@ static void products(void)
     ABOUT(each(WIDE, DRAIN, 128), 64 * 64 * 16 / peak);
     ABOUT(each(WIDE, DRAIN, 256), 2 * 64 * 64 * 16 / peak); /* two warpgroups share the unit */
     ABOUT(each(FROM_REGISTERS, DRAIN, 128), 64 * 64 * 16 / peak);
-    /* 8 columns keep the tensor cores busy for 4 clocks, but 64 rows of 32 bytes and 8 columns have to be read */
+    /* 8 columns keep the tensor cores busy for only 4 clocks, but the operands, 64 rows of 32 bytes and 8 columns, take
+     * longer to read */
     ABOUT(each(NARROW, DRAIN, 128), (64 * 32 + 8 * 32) / h200.shared_bytes);
     /* the wait for each product adds its latency */
     WITHIN(each(WIDE DRAIN, "", 128), 64 * 64 * 16 / peak + h200.tensor_latency,
@@ -161,13 +164,13 @@ static void mma_sync(void)
 
 static void rows(void)
 {
-    read_profile(); /* four matrices of 128 bytes take four passes for each of four warps */
+    read_profile(); /* four matrices of 128 bytes take four passes for each warp, and there are four warps */
     ABOUT(each("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r0,%r1,%r2,%r3}, [%r8];\n", "", 128), 16);
 }
 
 /* ---- stores, clusters ---- */
 
-/* Stores of four lines by a warp on each of the SMs, and then a chain of additions. Whole lines take the time of their
+/* On each SM, a warp stores four lines, and then executes a chain of additions. Whole lines take the time of their
  * bytes. */
 static void stores(void)
 {
@@ -186,7 +189,7 @@ static void stores(void)
            sent + chain);
 }
 
-/* If clusters of four have room for 128 blocks, the last four of 132 blocks come after the others. */
+/* Only 128 blocks in clusters of four fit at a time, so the last four of 132 blocks start after the others. */
 static void rounds_of_clusters(void)
 {
     double clocks[2];
@@ -205,7 +208,8 @@ static void rounds_of_clusters(void)
 
 /* ---- copies ---- */
 
-/* `stages` groups of cp.async are in flight, of 16 bytes for each thread of a warp. */
+/* Returns the clocks of a step of cp.async, with `stages` groups in flight. Each thread of a warp copies 16 bytes in a
+ * group. */
 static double cp_async(unsigned stages)
 {
     char line[300];
@@ -230,7 +234,8 @@ static void put_bars(kiln__text *text, unsigned count, unsigned arrivals, unsign
         kiln__text_printf(text, "@%%p3 mbarrier.init.shared.b64 [%%r6+%u], %u;\n", 8 * (from + k), arrivals);
 }
 
-/* Writes a loop that waits for a phase. The simulated device finds the phase complete at the first test. */
+/* Writes a loop that waits for a phase of an mbarrier. On the simulated device the phase is already complete at the
+ * first test. */
 static void put_wait(kiln__text *text, unsigned bar, unsigned parity, unsigned label)
 {
     kiln__text_printf(text, "W%u: mbarrier.try_wait.parity.shared.b64 %%p0, [%%r6+%u], %u;\n@!%%p0 bra W%u;\n", label,
@@ -246,7 +251,7 @@ static void put_copy(kiln__text *text, unsigned bar, unsigned bytes, unsigned nu
         8 * bar, bytes, bar * bytes, number * bytes, bytes, 8 * bar);
 }
 
-/* Clocks of a copy of 4 KiB by one thread, of which `stages` are in flight. */
+/* Returns the clocks of one bulk copy of 4 KiB. One thread makes the copies, and `stages` copies are in flight. */
 static double bulk(unsigned stages, uint64_t blocks)
 {
     double clocks[2];
@@ -269,15 +274,15 @@ static void bulk_copies(void)
 {
     read_profile();
     double alone = h200.dram_latency + h200.bulk_latency + 4096 / h200.l2_bytes_sm;
-    WITHIN(bulk(1, 1), alone, alone + 100); /* each copy waits for memory */
+    WITHIN(bulk(1, 1), alone, alone + 100); /* each copy waits until the copy before has come from memory */
     WITHIN(bulk(2, 1), alone / 2, alone / 2 + 60);
     WITHIN(bulk(11, 1), alone / 11, alone / 11 + 10);
-    /* if all SMs copy, memory is the limit */
+    /* if all SMs copy, the rate of memory is the limit */
     ABOUT(bulk(11, SMS), 4096 * SMS / (h200.dram_rate * 1e9 * h200.dram_share / h200.clock));
 }
 
-/* The number of tests of a phase before another block completes it depends on the order of turns, so the trace does
- * not have it. */
+/* The number of tests before another block completes a phase depends on the order in which the simulator runs the
+ * warps. So the trace does not have this number. */
 static void spins(void)
 {
     kiln__text text = {0};
@@ -322,7 +327,7 @@ static double pipeline(unsigned stages)
                 kiln__text_puts(&text, "wgmma.wait_group.sync.aligned 0;\n");
             else
                 kiln__text_puts(&text, "wgmma.wait_group.sync.aligned 1;\n");
-            if (stages == 1 || n) /* the stage of the earlier product is free */
+            if (stages == 1 || n) /* the stage of the product before is now free */
                 kiln__text_printf(&text, "@%%p1 mbarrier.arrive.shared.b64 _, [%%r6+%u];\n",
                                   8 * (stages + (stages == 1 ? n : n - 1) % stages));
         }
@@ -349,7 +354,8 @@ static void stages(void)
     WITHIN(pipeline(11), product, product * 1.05);                 /* the limit is the rate of wgmma */
 }
 
-/* Two blocks need the same 8 KiB. Each block reads all of it, or each block reads a half for both. */
+/* Two blocks need the same 8 KiB. Either each block reads all of it, or each block reads a half and sends it to
+ * both. */
 static void multicast(void)
 {
     static const char *const copies[] = {
@@ -374,12 +380,12 @@ static void multicast(void)
         results[k] = end(&r);
     }
     CHECK(results[0].l2_bytes == 8192 && results[1].l2_bytes == 4096);
-    /* the SM gets the same number of bytes at the same rate; memory has half of the work */
+    /* each SM gets the same number of bytes at the same rate, but memory reads half as many */
     WITHIN(results[1].clocks, h200.l2_latency + h200.bulk_latency + 8192 / h200.l2_bytes_sm, results[0].clocks);
 }
 
-/* Two lanes of a warp: the first copies 8192 bytes to both blocks of a cluster, the second 32 bytes to one block. The record has
- * one number of blocks for both, the mean over the bytes. */
+/* One lane of a warp copies 8192 bytes to both blocks of a cluster, and another lane copies 32 bytes to one block. The
+ * record has one number of blocks for both copies, which is the mean over the bytes. */
 static void lanes_differ(void)
 {
     kiln__text text = {0};

@@ -1,5 +1,5 @@
-/* Images: fat binaries that nvcc wrote, fat binaries that the test builds, objects, libraries, and bytes that are
- * damaged in every place. */
+/* Tests images: fat binaries of nvcc, fat binaries that the test builds, objects, libraries, and images with a damaged
+ * byte at every place. */
 #include <gelf.h>
 #include <libelf.h>
 #include <lz4.h>
@@ -33,7 +33,7 @@ static size_t fatbin_begin(bytes *b)
     put(b, 0xba55ed50, 4), put(b, 1, 2), put(b, 16, 2), put(b, 0, 8);
     return at;
 }
-/* Writes an entry. `kind`: 1 is PTX, 2 is a cubin. */
+/* Writes an entry of a fat binary. `kind` is 1 for PTX, and 2 for a cubin. */
 static void entry(bytes *b, size_t fatbin, unsigned kind, unsigned arch, packing how, const char *text)
 {
     char packed[ROOM / 4];
@@ -59,14 +59,14 @@ static sim_image_result take(const void *data, size_t length, int cc, sim_texts 
 {
     *texts = (sim_texts){0};
     kiln__text_free(log);
-    /* The block is exactly as long as the image, so that a sanitizer sees a read past its end. */
+    /* The block is exactly as long as the image, so that a sanitizer finds a read beyond its end. */
     void *copy = malloc(length ? length : 1);
     memcpy(copy, data, length);
     sim_image_result result = sim_image_read(texts, copy, length, "it", cc, log);
     free(copy);
     return result;
 }
-/* Compares the only text that was found. */
+/* Compares the PTX that was found, which must be one text. */
 static void expect(const bytes *b, int cc, const char *want)
 {
     sim_texts texts;
@@ -89,7 +89,8 @@ static void refused(const bytes *b, int cc, sim_image_result want, const char *w
     kiln__text_free(&log);
 }
 
-/* Fat binaries that nvcc wrote, plain and packed: for each device the PTX of the right architecture is taken. */
+/* Reads fat binaries of nvcc, plain and compressed. For each device, the PTX of the right architecture must be
+ * chosen. */
 static void of_nvcc(void)
 {
     static const char *const files[] = {"plain", "lz4", "zstd"};
@@ -138,7 +139,7 @@ static void choice(void)
         expect(&b, 89, "eighty, and a text that is long enough to be packed: eighty eighty eighty");
         expect(&b, 75, "seventy-five");
         expect(&b, 120, "hundred");
-        expect(&b, 70, "seventy-five"); /* the earliest of the later architectures */
+        expect(&b, 70, "seventy-five"); /* all have a later architecture, so the earliest is chosen */
         b.length += 100;                /* bytes that follow the image belong to something else */
         expect(&b, 90, "ninety");
         b.length = 0;
@@ -166,7 +167,7 @@ static void damage(void)
         CU_ASSERT_EQUAL(result, length < 16 ? SIM_IMAGE_OK : SIM_IMAGE_INVALID);
         sim_texts_free(&texts);
     }
-    /* for each byte and each of its bits: the result is an error or a text, and no read outside */
+    /* inverts each bit of the image; the result must be an error or a text, without a read outside */
     for (size_t at = 0; at < whole.length; at++)
         for (unsigned bit = 0; bit < 8; bit++) {
             b = whole;
@@ -180,7 +181,7 @@ static void damage(void)
     set(&b, 8, UINT64_MAX, 8);
     refused(&b, 90, SIM_IMAGE_INVALID, "the fat binary in 'it' is damaged: it has");
     b = whole;
-    set(&b, 16 + 4, 8, 4); /* with an entry's header of 8 bytes the list would never end */
+    set(&b, 16 + 4, 8, 4); /* if the header of an entry could have 8 bytes, the list would never end */
     refused(&b, 90, SIM_IMAGE_INVALID, "damaged at byte 16");
     b = whole;
     set(&b, 16 + 8, UINT64_MAX - 3, 8);
@@ -256,7 +257,7 @@ static void member(bytes *archive, const char *name, const bytes *data)
         archive->data[archive->length++] = '\n';
 }
 
-/* Gives all sections the place and the size of the first section. */
+/* Lets all sections have the place and the size of the first section. */
 static void overlap(bytes *b)
 {
     Elf64_Ehdr header;
@@ -272,7 +273,7 @@ static void overlap(bytes *b)
     }
 }
 
-/* Several sections may share their bytes, but the reader must not read these bytes again without end. */
+/* Several sections may share their bytes, but the work must not grow with the square of the sections. */
 static void shared_sections(void)
 {
     enum { SECTIONS = 16 };
@@ -302,7 +303,7 @@ static void shared_sections(void)
     kiln__text_free(&log);
 }
 
-/* The limit holds for the sum of all packed texts in an image. */
+/* The limit applies to the sum of all compressed texts in an image. */
 static void together(void)
 {
     static bytes two;
@@ -357,8 +358,8 @@ static void objects(void)
     static bytes later;
     object(&later, EM_X86_64, (part[]){{".nv_fatbin", &none}}, 1);
     expect(&later, 90, "later");
-    /* One fat binary has PTX for the device, and another one has PTX only for later devices. For a later device both
-     * are read once. */
+    /* One fat binary has PTX for the device, and another one has PTX only for later devices. For a later device, both
+     * texts are read once. */
     static bytes both;
     object(&both, EM_X86_64, (part[]){{".nv_fatbin", &none}, {"__nv_relfatbin", &one}}, 2);
     CU_ASSERT_EQUAL(take(both.data, both.length, 90, &texts, &log), SIM_IMAGE_OK);
@@ -384,7 +385,7 @@ static void objects(void)
     kiln__text_free(&log);
 }
 
-/* ---- in memory, and linked images ---- */
+/* ---- images in memory, and linked images ---- */
 
 static void wrappers(void)
 {
@@ -410,7 +411,7 @@ static void wrappers(void)
     CU_ASSERT_EQUAL_FATAL(texts.count, 2);
     CU_ASSERT(texts.linked && strcmp(texts.items[1].data, "two") == 0);
     sim_texts_free(&texts);
-    /* A part with machine code alone is left out, unless no part has PTX. */
+    /* A part that has only machine code is left out, unless no part has PTX. */
     a.length = 0;
     f = fatbin_begin(&a);
     entry(&a, f, 2, 80, PLAIN, "machine code");
@@ -418,7 +419,8 @@ static void wrappers(void)
     CU_ASSERT_EQUAL(sim_image_load(&texts, &w, 90, &log), SIM_IMAGE_OK);
     CU_ASSERT(texts.count == 1 && strcmp(texts.items[0].data, "two") == 0);
     sim_texts_free(&texts);
-    /* The same for PTX with a later architecture than the other parts. libcudadevrt.a has such PTX. */
+    /* A part whose PTX has a later architecture than the device is left out in the same way. libcudadevrt.a has such a
+     * part. */
     a.length = b.length = 0;
     f = fatbin_begin(&a);
     entry(&a, f, 1, 120, PLAIN, "far");
@@ -440,7 +442,7 @@ static void wrappers(void)
     kiln__text_free(&log);
 }
 
-/* Tests the image of cuLinkComplete. It must give back the texts that were used, and nothing else. */
+/* Tests the image of cuLinkComplete. It must have the texts that were linked, and nothing else. */
 static void linked(void)
 {
     sim_texts texts = {0}, again;

@@ -1,4 +1,5 @@
-/* Graphs: nodes of every kind, dependencies, copies, launches, updates, memory of their own, user objects, misuse. */
+/* Tests graphs: nodes of every kind, dependencies, copies, launches, updates, nodes that allocate memory, user objects,
+ * and misuse. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -117,7 +118,7 @@ static void test_structure(void)
     OK(call_cuGraphRemoveDependencies(graph, &a, &b, NULL, 1));
     OK(call_cuGraphGetEdges(graph, NULL, NULL, NULL, &count));
     CHECK(count == 3);
-    /* A node may depend on a part of a kernel, but the older query cannot tell this. */
+    /* A node may depend on the trigger of a kernel, but the older query cannot return such a dependency. */
     CUgraphEdgeData part = {.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC,
                             .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC},
                     data[8], wrong = {.reserved = {1}};
@@ -156,14 +157,15 @@ static void test_order(void)
     CUgraphExec exec;
     OK(call_cuGraphCreate(&graph, 0));
     CUgraphNode times = step(graph, times_kernel, 10, NULL, 0), add = step(graph, add_kernel, 3, NULL, 0);
-    OK(call_cuGraphAddDependencies(graph, &add, &times, NULL, 1)); /* the dependency is against the order of creation */
+    /* the node that was made first depends on the second one */
+    OK(call_cuGraphAddDependencies(graph, &add, &times, NULL, 1));
     exec = instantiate(graph);
     set_value(1);
     OK(call_cuGraphLaunch(exec, NULL));
     CHECK(value() == 40);
     OK(call_cuGraphLaunch(exec, CU_STREAM_PER_THREAD));
     CHECK(value() == 430);
-    /* An executable graph is a copy. */
+    /* The executable graph is a copy, so the graph may be destroyed. */
     OK(call_cuGraphDestroy(graph));
     OK(call_cuGraphLaunch(exec, NULL));
     CHECK(value() == 4330);
@@ -173,7 +175,7 @@ static void test_order(void)
     FAILS(INVALID_VALUE, call_cuGraphLaunch(exec, NULL));
     FAILS(INVALID_VALUE, call_cuGraphExecDestroy(exec));
 
-    OK(call_cuGraphCreate(&graph, 0)); /* a graph whose nodes form a circle */
+    OK(call_cuGraphCreate(&graph, 0)); /* a graph whose dependencies form a circle */
     times = step(graph, times_kernel, 10, NULL, 0);
     add = step(graph, add_kernel, 3, &times, 1);
     CUgraphNode third = step(graph, add_kernel, 3, &add, 1), wrong = NULL;
@@ -267,14 +269,14 @@ static void test_kinds(void)
     FAILS(INVALID_VALUE, call_cuGraphMemsetNodeGetParams(copy, &got_set)); /* another kind */
     FAILS(INVALID_VALUE, call_cuGraphHostNodeGetParams(host, NULL));
 
-    /* The handle of a child graph's node changes the node in the executable graph alone. */
+    /* A change by the handle of a child graph's node affects only the executable graph. */
     unsigned seven = 7;
     void *arguments[] = {&cell, &seven};
     got_kernel.kernelParams = arguments;
     OK(call_cuGraphExecKernelNodeSetParams(exec, node, &got_kernel));
     OK(call_cuGraphLaunch(exec, NULL));
     CHECK(out[0] == 700);
-    /* `inside` is a node of the earlier graph */
+    /* `inside` is a node of the graph before this one */
     FAILS(INVALID_VALUE, call_cuGraphExecKernelNodeSetParams(exec, inside, &got_kernel));
     OK(call_cuGraphNodeSetEnabled(exec, node, 0));
     OK(call_cuGraphLaunch(exec, NULL));
@@ -284,7 +286,7 @@ static void test_kinds(void)
     CHECK(enabled == 0);
     FAILS(INVALID_VALUE, call_cuGraphNodeSetEnabled(exec, host, 0));
 
-    /* Parameters that cannot be changed. */
+    /* Parameters of nodes that are refused. */
     FAILS(INVALID_HANDLE, call_cuGraphAddEventRecordNode(&node, graph, NULL, 0, NULL));
     FAILS(INVALID_VALUE, call_cuGraphAddHostNode(&node, graph, NULL, 0, &(CUDA_HOST_NODE_PARAMS){0}));
     FAILS(INVALID_VALUE, call_cuGraphAddChildGraphNode(&node, graph, NULL, 0, NULL));
@@ -296,7 +298,8 @@ static void test_kinds(void)
     FAILS(INVALID_VALUE, call_cuGraphAddKernelNode(&node, graph, NULL, 0, &got_kernel));
     got_kernel.func = NULL;
     FAILS(INVALID_HANDLE, call_cuGraphAddKernelNode(&node, graph, NULL, 0, &got_kernel));
-    CUgraphNodeParams conditional = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL}; /* the node has no handle */
+    /* the parameters have no conditional handle */
+    CUgraphNodeParams conditional = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
     FAILS(INVALID_VALUE, call_cuGraphAddNode(&node, graph, NULL, NULL, 0, &conditional));
     conditional.type = (CUgraphNodeType)77;
     FAILS(INVALID_VALUE, call_cuGraphAddNode(&node, graph, NULL, NULL, 0, &conditional));
@@ -328,7 +331,7 @@ static void test_clone(void)
     int file = mkstemp(path);
     CHECK(file >= 0);
     OK(call_cuGraphDebugDotPrint(clone, path, CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE));
-    close(file); /* the file that it opened was replaced */
+    close(file); /* the program has replaced the file that it opened */
     file = open(path, O_RDONLY);
     CHECK(file >= 0 && read(file, text, sizeof text - 1) > 0);
     CHECK(strstr(text, "digraph") && strstr(text, "\"0\" -> \"1\"") && strstr(text, "times"));
@@ -391,7 +394,7 @@ static void test_change(void)
     close_device();
 }
 
-/* ---- memory of a graph's own ---- */
+/* ---- memory that nodes of a graph allocate ---- */
 
 static CUDA_MEM_ALLOC_NODE_PARAMS memory_of(size_t bytes)
 {
@@ -435,7 +438,7 @@ static void test_memory(void)
     OK(call_cuDeviceGetGraphMemAttribute(device, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used));
     CHECK(used == 16);
     OK(call_cuMemcpyDtoH(out, memory.dptr, 16));          /* the memory outlives the launch */
-    FAILS(INVALID_VALUE, call_cuGraphLaunch(exec, NULL)); /* the memory is in the way of the next launch */
+    FAILS(INVALID_VALUE, call_cuGraphLaunch(exec, NULL)); /* the next launch fails, because the memory was not freed */
     OK(call_cuMemFreeAsync(memory.dptr, NULL));
     OK(call_cuDeviceGetGraphMemAttribute(device, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used));
     OK(call_cuDeviceGetGraphMemAttribute(device, CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, &most));
@@ -499,7 +502,7 @@ static void test_users(void)
     CHECK(gone == 2);
 }
 
-/* ---- faults, functions of the host, depth ---- */
+/* ---- faults, host functions, and depth of child graphs ---- */
 
 static void test_faults(void)
 {
@@ -611,8 +614,8 @@ static void test_depth(void)
     close_device();
 }
 
-/* New parameters of nodes, in the graph and in its executable graph. Each takes effect, and a node that does not
- * exist is refused. */
+/* Sets new parameters of nodes in the graph and in its executable graph. Each must take effect. A node that does not
+ * exist must be refused. */
 static void test_parameters(void)
 {
     begin();
@@ -643,8 +646,8 @@ static void test_parameters(void)
     CUgraphExec after = instantiate(graph);
     static const struct {
         unsigned number, filled;
-    } wanted[] = {{6, 1}, {51, 2}, {51, 2}}; /* 0: instantiated before the change; 1: instantiated from the changed
-                                                graph; 2: instantiated before, then updated */
+        /* 0 is instantiated before the change, 1 from the changed graph, and 2 before the change and then updated */
+    } wanted[] = {{6, 1}, {51, 2}, {51, 2}};
     for (int round = 0; round < 3; round++) {
         unsigned got[2];
         if (round == 2) {

@@ -1,6 +1,6 @@
-/* Compiled regions do what the interpreter does: each kernel runs on two devices, of which one compiles at once, and
- * memory, counters and faults are the same. The suites test_vm_* run with the compiler too, as do the conformance and
- * random suites. */
+/* Tests that compiled regions of code have the same results as the interpreter. Each kernel runs on two devices, one of
+ * which compiles at once. Memory, counters and faults must be the same. The suites test_vm_*, conformance and random
+ * also run with the compiler. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "jit.h"
 #include "vm_check.h"
 
-/* 128 threads a block. x: N words; y, z: N words each. */
+/* A block has 128 threads. x, y and z have N words each. */
 #define HEAD(name)                                                                                                     \
     ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry " name                                             \
     "(.param .u64 X, .param .u64 Y, .param .u32 N, "                                                                   \
@@ -18,7 +18,7 @@
     "mov.u32 %r3, %tid.x;\nmov.u32 %r4, %ctaid.x;\nmad.lo.u32 %r5, %r4, 128, %r3;\n"                                   \
     "mul.wide.u32 %rd3, %r5, 4;\nadd.u64 %rd4, %rd1, %rd3;\nadd.u64 %rd5, %rd2, %rd3;\n"
 
-/* Rows, broadcasts and gathers of shared and global memory, in a loop with barriers. */
+/* Reads rows, single words and random words of shared and global memory, in a loop with barriers. */
 static const char tile[] = HEAD("k") "mov.u32 %r6, 0;\nmov.f32 %f1, 0f00000000;\nshl.b32 %r7, %r3, 2;\n"
                                      "mov.u32 %r8, box;\nadd.u32 %r9, %r8, %r7;\n"
                                      "LOOP:\n"
@@ -31,7 +31,8 @@ static const char tile[] = HEAD("k") "mov.u32 %r6, 0;\nmov.f32 %f1, 0f00000000;\
                                      "bar.sync 0;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 40;\n@%p1 bra LOOP;\n"
                                      "st.global.f32 [%rd5], %f1;\nret;\n}\n";
 
-/* Lanes that leave a loop at different times, guards, atomics of both spaces, bytes and halves. */
+/* Has lanes that leave a loop at different times, predicates, atomics of both state spaces, and accesses to 1 and 2
+ * bytes. */
 static const char mixed[] =
     HEAD("k") "mov.u32 %r6, 0;\nmov.u32 %r7, 0;\nmov.u32 %r8, box;\nand.b32 %r9, %r3, 15;\n"
               "shl.b32 %r9, %r9, 2;\nadd.u32 %r9, %r9, %r8;\nst.shared.u32 [%r9], %r6;\n"
@@ -51,7 +52,7 @@ static const char mixed[] =
               "st.global.u32 [%rd5], %r7;\nret;\n}\n";
 
 /* Uses every arithmetic instruction that regions have, in four parts with a loop around each. The operands are words
- * that are special as numbers and as bits. */
+ * that are special cases as numbers or as bits. */
 static const char begin[] =
     HEAD("k") "mov.u32 %r6, 0;\nmov.u32 %r20, 0;\nmov.u64 %rd6, 0;\nLOOP:\n"
               "add.u32 %r7, %r5, %r6;\nmul.lo.u32 %r7, %r7, %r2;\nrem.u32 %r7, %r7, %r1;\nmul.wide.u32 %rd7, %r7, 4;\n"
@@ -107,13 +108,14 @@ static const char finish[] =
     "cvt.u32.u64 %r21, %rd6;\nxor.b32 %r20, %r20, %r21;\nshr.u64 %rd6, %rd6, 32;\ncvt.u32.u64 %r21, %rd6;\n"
     "add.u32 %r20, %r20, %r21;\nst.global.u32 [%rd5], %r20;\nret;\n}\n";
 
-/* A loop that moves by S words in each iteration, beyond the end of the memory if it runs long enough. */
+/* A loop whose address moves by S words in each iteration. After enough iterations it is beyond the end of the
+ * memory. */
 static const char walk[] = HEAD("k") "mov.u32 %r6, 0;\nmov.u32 %r7, 0;\nmul.wide.u32 %rd6, %r2, 4;\nLOOP:\n"
                                      "ld.global.u32 %r8, [%rd4];\nadd.u32 %r7, %r7, %r8;\nadd.u64 %rd4, %rd4, %rd6;\n"
                                      "st.global.u32 [%rd5], %r7;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, %r1;\n"
                                      "@%p1 bra LOOP;\nret;\n}\n";
 
-/* Shuffles by constants, in segments too, and votes of whole warps. */
+/* Executes shuffles by constants, also in segments, and votes of whole warps. */
 static const char lanes[] = HEAD("k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4];\nmov.u32 %r9, 0;\nLOOP:\n"
 #define SHUFFLE(how) "shfl.sync." how ", -1;\nselp.b32 %r10, %r8, 9, %p2;\nmad.lo.u32 %r9, %r9, 5, %r10;\n"
     SHUFFLE("down.b32 %r8|%p2, %r7, 3, 31") SHUFFLE("up.b32 %r8|%p2, %r7, 5, 0") SHUFFLE(
@@ -125,9 +127,9 @@ static const char lanes[] = HEAD("k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4
                                                "add.u32 %r7, %r7, %r9;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 12;\n@%p1 bra LOOP;\n"
                                                "st.global.u32 [%rd5], %r9;\nret;\n}\n";
 
-/* The same instructions have operands in registers, as compilers write them. The computed mask has all lanes, but only
- * some in the sixth iteration. The distance changes in the ninth iteration. All lanes add to shared memory, and some
- * add zeros. */
+/* Executes the instructions of the kernel above with operands in registers, as compilers write them. The computed mask
+ * has all lanes, except in the sixth iteration. The distance of the shuffles changes in the ninth iteration. All lanes
+ * add to shared memory, and some add zeros. */
 static const char registers[] = HEAD(
     "k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4];\nmov.u32 %r9, 0;\nmov.u32 %r12, 31;\nmov.u32 %r13, 4;\n"
          "mov.u32 %r15, box;\nand.b32 %r16, %r3, 7;\nmad.lo.u32 %r16, %r16, 4, %r15;\nst.shared.u32 [%r16], %r9;\n"
@@ -141,7 +143,8 @@ static const char registers[] = HEAD(
          "ld.shared.u32 %r20, [%r16];\nld.shared.u32 %r21, [%r16+32];\nadd.u32 %r9, %r9, %r20;\nxor.b32 %r9, %r9, %r21;\n"
          "st.global.u32 [%rd5], %r9;\nret;\n}\n";
 
-/* Updates words of shared memory, S bytes further in each round: beyond either end, and to no word. */
+/* Updates words of shared memory, S bytes further in each iteration. The address moves beyond either end, or becomes
+ * misaligned. */
 #define PUSH(address)                                                                                                  \
     HEAD("k")                                                                                                          \
     "mov.u32 %r6, 0;\nmov.u32 %r7, box;\nshl.b32 %r8, %r3, 2;\nadd.u32 %r7, %r7, %r8;\ncvt.u64.u32 %rd7, %r7;\n"       \
@@ -152,7 +155,8 @@ static const char registers[] = HEAD(
     "@%p1 bra LOOP;\nst.global.u32 [%rd5], %r9;\nret;\n}\n"
 static const char push[] = PUSH("%r7"), push_wide[] = PUSH("%rd7");
 
-/* Shared memory through registers of 64 bits: rows, one address, and one that is loaded through itself. */
+/* Accesses shared memory by addresses in 64-bit registers: rows, one word, and a load that overwrites its address
+ * register. */
 static const char halves[] = HEAD(
     "k") "mov.u32 %r6, 0;\nmov.u32 %r9, 0;\nmov.u32 %r7, box;\ncvt.u64.u32 %rd6, %r7;\nmul.wide.u32 %rd7, %r3, 4;\n"
          "add.u64 %rd7, %rd7, %rd6;\nst.shared.u32 [%rd7], %r3;\nst.shared.u32 [%rd7+512], %r5;\n"
@@ -193,7 +197,7 @@ static const char eights[] =
     "mul.lo.u32 %r9, %r9, 3;\nsetp.lt.u32 %p1, %r6, 40;\n@%p1 bra LOOP;\nst.global.u32 [%rd5], %r9;\nret;\n}\n"
 static const char far_apart[] = FAR("-9223372036854775807", "9223372036854775807");
 
-/* The kernel reads one word in each round, and does not end. */
+/* The kernel reads one word in each iteration, and does not end. */
 static const char endless[] = HEAD(
     "k") "mov.u32 %r6, 0;\nLOOP:\nadd.u32 %r6, %r6, 4;\nand.b32 %r7, %r6, 4095;\ncvt.u64.u32 %rd6, %r7;\n"
          "add.u64 %rd7, %rd1, %rd6;\nld.global.u32 %r8, [%rd7];\nadd.u32 %r9, %r9, %r8;\nxor.b32 %r10, %r9, %r6;\n"
@@ -209,8 +213,9 @@ static const char wait[] = HEAD("k") "mov.u32 %r6, 1;\nsetp.ge.u32 %p1, %r3, 32;
                                      "ld.global.u32 %r10, [%rd2+16];\nsetp.eq.u32 %p2, %r10, 0;\n@%p2 bra SECOND;\n"
                                      "ret;\n}\n";
 
-/* Has more registers than are written back at each way out: before an instruction that regions do not have, with a
- * register that the instruction before it wrote. Also has a loop of only such instructions up to a barrier. */
+/* Has more registers than a region writes back at each exit. One exit is before an instruction that regions do not
+ * have, just after another instruction has written a register. There is also a loop that has only such instructions up
+ * to a barrier. */
 static void make_many(kiln__text *text)
 {
     kiln__text_puts(text, HEAD("k") "mov.u32 %r6, 0;\nLOOP:\nbar.sync 0;\n");
@@ -224,7 +229,7 @@ static void make_many(kiln__text *text)
     kiln__text_puts(text, "st.global.u32 [%rd5], %r31;\nret;\n}\n");
 }
 
-/* Writes a loop of `count` gathers, each of four registers. */
+/* Writes a loop of `count` loads from random addresses, each of four registers. */
 static void make_long(kiln__text *text, unsigned count)
 {
     kiln__text_puts(text, HEAD("k") "mov.u32 %r6, 0;\nmul.lo.u32 %r7, %r3, 5;\nand.b32 %r7, %r7, 31;\n"
@@ -238,8 +243,8 @@ static void make_long(kiln__text *text, unsigned count)
     kiln__text_puts(text, "st.global.u32 [%rd5], %r10;\nret;\n}\n");
 }
 
-/* Lanes diverge, and one way has a loop that they leave at different times. Each way has vectors, bytes, guards and
- * atomics. With a large step a lane's address is beyond the end. */
+/* Lanes diverge, and one of their paths has a loop that they leave at different times. Each path has vectors, accesses
+ * to bytes, predicates and atomics. If the step is large, the address of a lane is beyond the end. */
 static const char paths[] =
     HEAD("k") "and.b32 %r6, %r3, 31;\nld.global.u32 %r7, [%rd4];\nmov.u32 %r8, 0;\nmov.u32 %r20, box;\n"
               "shl.b32 %r21, %r3, 3;\nadd.u32 %r20, %r20, %r21;\nsetp.lt.u32 %p1, %r6, 11;\n@%p1 bra ELSE;\n"
@@ -254,9 +259,9 @@ static const char paths[] =
               "ld.global.u32 %r16, [%rd7];\nadd.u32 %r8, %r8, %r16;\n"
               "JOIN:\nst.global.u32 [%rd5], %r8;\nret;\n}\n";
 
-/* Each lane reads four words and pairs of its own part of x, and changes words of y between reads. The parts begin at
- * one place, in a row or elsewhere, as the step tells. Lanes leave the loop at different times, or together if the step
- * is above 1000. */
+/* Each lane reads four words and pairs of its own part of x, and changes words of y between reads. The step chooses
+ * whether the parts begin at one place, in a row, or elsewhere. Lanes leave the loop at different times, or together if
+ * the step is above 1000. */
 static const char own_parts[] =
     HEAD("k") "and.b32 %r6, %r3, 7;\nsetp.gt.u32 %p2, %r2, 1000;\nselp.b32 %r6, 7, %r6, %p2;\nmov.u32 %r9, 0;\n"
               "mov.u32 %r8, 0;\nmul.lo.u32 %r7, %r5, %r2;\nand.b32 %r7, %r7, 511;\nadd.u32 %r7, %r7, %r1;\n"
@@ -272,7 +277,7 @@ static const char own_parts[] =
               "add.u64 %rd6, %rd6, 16;\nadd.u32 %r8, %r8, 1;\nsetp.le.u32 %p1, %r8, %r6;\n@%p1 bra LOOP;\n"
               "st.global.u32 [%rd7+12], %r9;\nret;\n}\n";
 
-/* The same in shared memory: between reads of its part, each lane changes a word of the part. */
+/* Like own_parts in shared memory. Between reads of its part, each lane changes a word of the part. */
 static const char own_shared[] =
     HEAD("k") "mul.lo.u32 %r7, %r3, %r2;\nand.b32 %r7, %r7, 127;\nshl.b32 %r7, %r7, 4;\nmov.u32 %r8, box;\n"
               "add.u32 %r7, %r7, %r8;\nst.shared.v4.u32 [%r7], {%r3, %r5, %r2, %r3};\nmov.u32 %r6, 0;\n"
@@ -283,7 +288,8 @@ static const char own_shared[] =
               "setp.lt.u32 %p1, %r6, %r14;\n@%p1 bra LOOP;\nst.global.u32 [%rd5], %r9;\nret;\n}\n";
 
 /* Between barriers, warps run little code, some of them only in some lanes, and one warp ends before the others. The
- * loop reads one word through a register that the block before may have left in the frame. */
+ * loop reads a word at an address in a register. The previous block may have left a value of this register in the
+ * frame. */
 static const char rounds[] = HEAD(
     "k") "mov.u32 %r7, box;\nshl.b32 %r8, %r3, 2;\nadd.u32 %r7, %r7, %r8;\nmov.u32 %r6, 0;\nld.global.u32 %r9, [%rd4];\n"
          "setp.gt.u32 %p3, %r3, 95;\n@%p3 bra END;\nst.shared.u32 [%r7], %r9;\nbar.sync 0;\n"
@@ -293,8 +299,8 @@ static const char rounds[] = HEAD(
          "setp.gt.u32 %p4, %r3, 15;\n@%p4 bra SECOND;\nld.shared.u32 %r10, [%r7+128];\nadd.u32 %r9, %r9, %r10;\n"
          "SECOND:\nbar.sync 0;\nEND:\nst.global.u32 [%rd5], %r9;\nret;\n}\n";
 
-/* A short kernel without a loop, in which some lanes of a warp end before the others. It reads %r9 before it writes
- * it: the register is zero in each block. */
+/* A short kernel without a loop, in which some lanes of a warp end before the others. It reads %r9 before it writes it,
+ * so %r9 must be zero in each block. */
 static const char brief[] =
     HEAD("k") "setp.ge.u32 %p1, %r5, %r1;\n@%p1 bra END;\nld.global.u32 %r7, [%rd4];\nadd.u32 %r8, %r7, %r5;\n"
               "mad.lo.u32 %r8, %r8, 3, %r7;\nadd.u32 %r8, %r8, %r9;\nadd.u32 %r9, %r8, 1;\nxor.b32 %r8, %r8, %r9;\n"
@@ -321,7 +327,7 @@ typedef struct side {
 } side;
 enum { WORDS = 4096 };
 
-/* Numbers near which results change their kind, and other numbers. */
+/* Numbers near which results become special, and other numbers. */
 static uint32_t word(uint32_t k)
 {
     static const uint32_t special[] = {0,          0x80000000, 1,          0x807fffff, 0x00800000, 0x80800001,
@@ -353,7 +359,7 @@ static vm_fault_kind side_run(side *s, uint32_t blocks, uint32_t n, uint32_t ste
     return vm_bench_try(&s->b, "k", blocks, 128, &params, 0);
 }
 
-/* Runs the kernel on both sides, several times with different steps. Returns the number of regions that were made. */
+/* Runs the kernel on both devices, several times with different steps. Returns the number of regions that were made. */
 static uint64_t same(const char *text, vm_limits limits, uint32_t n, const uint32_t *steps, size_t count)
 {
     side a = side_new(text, false, limits), b = side_new(text, true, limits);
@@ -388,8 +394,7 @@ static void memory(void)
     CU_ASSERT(made >= 3 || !has_fma()); /* one region for the loop's head, and one after each barrier */
 }
 
-/* A region depends on the kind of each address, and not on the last address that went through the same temporary
- * register. */
+/* A region depends on the kind of each address, and not on the last address that was in the same temporary register. */
 static void wide(void)
 {
     CU_ASSERT_EQUAL(SAME(halves, ONE_THREAD, 0, 1, 1, 1, 1, 1, 1, 1, 1),
@@ -398,7 +403,7 @@ static void wide(void)
 
 static void vectors(void) { CU_ASSERT(SAME(eights, ONE_THREAD, 0, 0, 0) >= 1); }
 
-/* Regions do not have such accesses, so that the compiler's sums of offsets do not overflow. */
+/* Regions leave out accesses at such offsets, so that sums of offsets in the compiler do not overflow. */
 static void offsets(void) { (void)SAME(far_apart, ONE_THREAD, 0, 0, 0); }
 
 static void control(void)
@@ -409,16 +414,16 @@ static void control(void)
     CU_ASSERT(SAME(registers, ONE_THREAD, 0, 0, UINT32_MAX, 0x80000000) >= 1);
 }
 
-/* Tests paths with more heads than regions for whole warps may have. */
+/* Tests paths with more starting points than regions for whole warps may have. */
 static void diverged(void)
 {
     CU_ASSERT(SAME(paths, ONE_THREAD, 0, 1, 3, 400, 0, 1, 1) >= 4);
-    CU_ASSERT(SAME(paths, ONE_THREAD, 0, 1, 1 << 20) >= 4); /* the fault is on a path */
+    CU_ASSERT(SAME(paths, ONE_THREAD, 0, 1, 1 << 20) >= 4); /* the fault occurs on a path of only some lanes */
     vm_limits limits = {.threads = 1, .step_budget = 2000};
     CU_ASSERT(SAME(paths, limits, 0, 1, 1) >= 1);
 }
 
-/* Blocks whose warps end in the region of the kernel. */
+/* Tests blocks whose warps end in the region of the whole kernel. */
 static void short_kernels(void)
 {
     CU_ASSERT(SAME(brief, ONE_THREAD, 8 * 128, 1, 1, 1) >= 1);
@@ -475,7 +480,7 @@ static void each_part(void)
     CU_ASSERT(SAME(own_shared, ONE_THREAD, 0, 5, 5, 3, 1) >= 1);
 }
 
-/* Turns that end at a barrier. */
+/* Tests warps whose turn to run ends at a barrier. */
 static void barriers(void)
 {
     CU_ASSERT(SAME(rounds, ONE_THREAD, 0, 0, 0, 0, 0) >= 2);
@@ -503,8 +508,8 @@ static void length(void)
     }
 }
 
-/* The message of a launch that ends in a loop. It names the address that the loop reads, although the loop does not
- * need this address again. */
+/* Tests the message of a launch that is ended in a loop. It names the address that the loop reads, although the loop
+ * does not need this address again. */
 static void messages(void)
 {
     for (uint32_t k = 0; k < 12; k++) { /* the address is read at each place in the loop */
@@ -513,7 +518,7 @@ static void messages(void)
     }
 }
 
-/* Launches that do not end are stopped, and end at their deadline, while they are in regions. */
+/* Launches that do not end can be stopped, and end at their deadline, while they are in regions. */
 typedef struct stopping {
     const vm_device *device;
     volatile int stop; /* a signal handler would set this variable */
@@ -565,19 +570,20 @@ static void arithmetic(void)
     }
 }
 
-/* Rows turn into broadcasts, and lanes go elsewhere: regions are made again, or left. */
+/* The addresses of the lanes change from rows to one word, or to other places. So regions are compiled again, or are
+ * not used any more. */
 static void patterns(void) { CU_ASSERT(SAME(walk, ONE_THREAD, 300, 1, 1, 2, 0, 3, 1) >= 1); }
 
 static void faults(void)
 {
     CU_ASSERT(SAME(walk, ONE_THREAD, 1 << 20, 4, 4) >= 1); /* addresses beyond the end of x */
-    /* The budget ends both launches at the same instruction. */
+    /* The budget of steps must end both launches at the same instruction. */
     vm_limits limits = {.threads = 1, .step_budget = 200000};
     CU_ASSERT(SAME(walk, limits, 1 << 20, 0, 0) >= 1);
 }
 
-/* The blocks of this kernel are in reverse order, so each pass of the analysis of registers reaches one block more. Without
- * a limit on passes the analysis would take many minutes, in which the launch cannot be stopped. */
+/* The basic blocks of this kernel are in reverse order, so each pass of the analysis of registers reaches one more
+ * block. Without a limit on passes the analysis would take many minutes, in which the launch cannot be stopped. */
 static void reverse(void)
 {
     enum { REGISTERS = 6000, BLOCKS = 20000 };
@@ -606,7 +612,7 @@ static void updates(void)
     static const char *const texts[] = {push, push_wide};
     for (size_t k = 0; k < KILN__COUNT(texts); k++) {
         CU_ASSERT(SAME(texts[k], ONE_THREAD, 200, 0, 4) >= 1);
-        CU_ASSERT(SAME(texts[k], ONE_THREAD, 1, 0, 0) >= 1); /* the instructions are the last ones of a block */
+        CU_ASSERT(SAME(texts[k], ONE_THREAD, 1, 0, 0) >= 1); /* the instructions are the last ones of a basic block */
         CU_ASSERT(SAME(texts[k], ONE_THREAD, 200, 0, 64) >= 1);
         CU_ASSERT(SAME(texts[k], ONE_THREAD, 200, 0, (uint32_t)-16) >= 1);
         CU_ASSERT(SAME(texts[k], ONE_THREAD, 200, 0, 2) >= 1);
@@ -630,7 +636,7 @@ static void null(void)
     vm_bench_end(&b.b);
 }
 
-/* Several host threads reach a region while one thread makes it. */
+/* Several host threads reach a region while one thread compiles it. */
 static void threads(void)
 {
     side a = side_new(tile, false, ONE_THREAD), b = side_new(tile, true, (vm_limits){.threads = 4});

@@ -1,5 +1,6 @@
-/* The compiler in a process that is not prepared for it: a small stack, signals, no memory, no executable memory,
- * another LLVM, errors of LLVM, and exits and forks at the same time. Each case runs in a separate process. */
+/* Tests the compiler in processes that are not prepared for it. They have a small stack, signals, no memory, no
+ * executable memory, another LLVM, errors of LLVM, or exits and forks at the same time. Each case runs in a separate
+ * process. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <linux/audit.h>
@@ -26,10 +27,11 @@
 #define SANITIZED false
 #endif
 
-/* Processes exit while a thread compiles, or after LLVM has failed. They leave the memory of the compiler allocated. */
+/* Processes exit while a thread compiles, or after LLVM has failed. They do not free the memory of the compiler, so the
+ * leak checker is off. */
 const char *__asan_default_options(void) __attribute__((visibility("default")));
 const char *__asan_default_options(void) { return "detect_leaks=0"; }
-/* One case exits in a signal's handler, although a program should not do that. */
+/* One case calls exit() in the handler of a signal, although a program should not do this. */
 const char *__tsan_default_options(void) __attribute__((visibility("default")));
 const char *__tsan_default_options(void) { return "report_signal_unsafe=0:report_thread_leaks=0"; }
 
@@ -117,7 +119,7 @@ static int fatal_error(void)
     NEED(refuses(llvm, "declare i64 @llvm.read_register.i64(metadata)\ndefine i64 @f(i64 %x) {\n"
                        "  %y = call i64 @llvm.read_register.i64(metadata !0)\n  ret i64 %y\n}\n"
                        "!0 = !{!\"nosuchregister\\00\"}\n"));
-    NEED(!jit_llvm_alive() && !works(llvm)); /* the compiler must be left alone, and not be used any more */
+    NEED(!jit_llvm_alive() && !works(llvm)); /* after this error the compiler must not be used any more */
     NEED(!jit_llvm_open(NULL, NULL));
     jit_llvm_close(llvm);
     return FINE;
@@ -227,7 +229,7 @@ static void leave(int signal)
     (void)signal;
     exit(FINE);
 }
-/* The program's own exit handler, which calls the compiler too. It runs as the first or as the last handler. */
+/* The exit handler of the program also calls the compiler. It runs as the first or as the last handler. */
 static int exits_in_handler(bool first)
 {
     if (!first && atexit(at_last) != 0)
@@ -242,7 +244,7 @@ static int exits_in_handler(bool first)
 static int handler_first(void) { return exits_in_handler(true); }
 static int handler_last(void) { return exits_in_handler(false); }
 
-/* ---- what the host refuses ---- */
+/* ---- memory and files that the system refuses ---- */
 
 static int no_execution(void)
 {

@@ -1,4 +1,4 @@
-/* Linking: several texts become one module, by ptx_link() and by the driver's cuLink*. */
+/* Tests linking: ptx_link() and the driver's cuLink* make one module of several texts. */
 #include <cuda.h>
 
 #include "vm_check.h"
@@ -97,7 +97,7 @@ static void three_parts(void)
     }
 }
 
-/* Compares the lines of the log after these two texts are linked. */
+/* Links these two texts, and compares the lines of the log. */
 static void complains(const char *first, const char *second, const char *want)
 {
     kiln__text log = {0};
@@ -134,7 +134,7 @@ static void complaints(void)
               E "Undefined reference to 'x' in 'a'\n");
 }
 
-/* A declaration that is not used is no reference. The device's own functions need no definition. */
+/* A declaration that is not used needs no definition. Built-in functions of the device need no definition either. */
 static void nothing_missing(void)
 {
     static const char *const texts[] = {
@@ -226,7 +226,7 @@ static void libraries(void)
     kiln__text_free(&log);
 }
 
-/* A library of very many modules, each of which wants the one before it: searching all of them again for each module
+/* A library has very many modules, and each module needs the one before it. A search of all modules for each of them
  * would take hours. The test writes the modules itself, because parsing 300,000 texts would take minutes. */
 static void long_library(void)
 {
@@ -259,7 +259,7 @@ static void long_library(void)
     free(inputs);
 }
 
-/* Line numbers refer to the file of each part. A body that two names share is changed once. */
+/* Line numbers refer to the file of each part. A body that two names share must be changed only once. */
 static void lines_and_aliases(void)
 {
     static const char *const texts[] = {
@@ -280,7 +280,7 @@ static void lines_and_aliases(void)
     kiln__text_free(&log);
 }
 
-/* A weak function is replaced by another one. Its body, parameters and variables stay for its alias. */
+/* A weak function is replaced by another one. Its body, parameters and variables must stay for its alias. */
 static void alias_of_the_replaced(void)
 {
     static const char *const texts[] = {
@@ -385,7 +385,7 @@ static void through_the_driver(void)
     CUdeviceptr to = 0;
     OK(sim_cuModuleLoadData(&module, image));
     close_link();
-    /* the function ended with its context */
+    /* the end of the context has freed the function */
     CHECK(sim_cuModuleGetFunction(&use, module, "use") == CUDA_ERROR_INVALID_CONTEXT);
     open_link();
     OK(add(CU_JIT_INPUT_PTX, part_a, "a.ptx"));
@@ -425,15 +425,15 @@ static void refused_by_the_driver(void)
     CHECK(sim_cuLinkAddData((CUlinkState)primary, CU_JIT_INPUT_PTX, (void *)(uintptr_t)part_c, sizeof part_c, "x", 0,
                             NULL, NULL) == CUDA_ERROR_INVALID_HANDLE);
     CHECK(sim_cuLinkCreate(0, NULL, NULL, NULL) == CUDA_ERROR_INVALID_VALUE);
-    OK(add(CU_JIT_INPUT_PTX, part_a, "a.ptx")); /* the refused input left nothing behind */
+    OK(add(CU_JIT_INPUT_PTX, part_a, "a.ptx")); /* nothing of the refused input is left */
     CHECK(sim_cuLinkComplete(state, &image, NULL) == CUDA_ERROR_INVALID_PTX);
     CHECK(strstr(error_log, "Undefined reference to 'table' in 'a.ptx'") != NULL);
     CHECK(sim_cuLinkComplete(state, &image, NULL) == CUDA_ERROR_INVALID_VALUE);
     close_link();
 }
 
-/* A module that launches kernels loads without being linked. A module that waits for such kernels does not load on
- * 9.0. */
+/* A module that launches kernels loads without linking. A module that waits for these kernels does not load for compute
+ * capability 9.0. */
 static void device_runtime(void)
 {
     static const char text[] = HEAD ".extern .func (.param .b32 r) cudaDeviceSynchronize();\n"
@@ -476,7 +476,7 @@ static void device_runtime(void)
     close_link();
 }
 
-/* Tells the host that it runs, waits for the host, and asks for the limit of pending launches. */
+/* The kernel tells the host that it runs, waits for the host, and asks for the limit of pending launches. */
 static const char waiter[] = HEAD
     ".extern .func (.param .b32 r) cudaDeviceGetLimit (.param .b64 p, .param .b32 q);\n"
     ".visible .entry k(.param .u64 a) { .reg .b64 %d; .reg .b32 %x; .reg .pred %p;\n"
@@ -496,7 +496,7 @@ static void *set_limit(void *argument)
     return NULL;
 }
 
-/* A kernel keeps the limits that its launch had. */
+/* A running kernel keeps the limits that were set at its launch. */
 static void limits_of_a_launch(void)
 {
     open_link();

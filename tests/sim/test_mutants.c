@@ -1,8 +1,8 @@
-/* Mutants of correct uses of asynchronous copies, mbarriers and wgmma (mutants/idioms.cu), and of tensor memory
- * (mutants/tensor.cu). Each mutant removes or changes one
- * fence, barrier, wait, count or phase. The checks must find every mutant that can give a wrong answer, and must find nothing
- * in the originals. Every mutant counts as harmful, except those in `harmless`. Each entry of `harmless` has its reason by
- * PTX's memory model, and the checks must find nothing in it.
+/* Tests mutants of correct kernels with asynchronous copies, mbarriers and wgmma (mutants/idioms.cu), and with tensor
+ * memory (mutants/tensor.cu). Each mutant removes or changes one fence, barrier, wait, count or phase. The checks must
+ * find every mutant that can give a wrong answer, and must find nothing in the originals. Every mutant counts as
+ * harmful, unless it is in `harmless`. The comment of each entry of `harmless` gives its reason by PTX's memory model.
+ * The checks must find nothing in these mutants.
  *
  * sim_test_mutants -a prints each mutant with its findings. */
 #include <stdalign.h>
@@ -14,7 +14,7 @@ enum { BYTES = 16384, INSN = 400 };
 
 typedef struct idiom {
     const char *name;
-    uint32_t threads, blocks; /* blocks: of a cluster, 0: the kernel has no cluster */
+    uint32_t threads, blocks; /* `blocks` is the size of the cluster, or 0 without a cluster */
 } idiom;
 static const idiom idioms[] = {
     {"copy_double", 64}, {"copy_ring", 64},       {"copy_mbarrier", 64}, {"bulk_ring", 96},       {"bulk_elected", 64},
@@ -37,7 +37,7 @@ typedef struct collection {
 static const collection collections[] = {{"idioms", idioms, KILN__COUNT(idioms), 90},
                                          {"tensor", tensor_idioms, KILN__COUNT(tensor_idioms), 100}};
 
-/* The changes that are made to an instruction. */
+/* The changes of an instruction that make mutants. */
 #define CHANGES(X)                                                                                                     \
     X(REMOVE, "removed")                                                                                               \
     X(PARITY, "for the other parity")                                                                                  \
@@ -73,13 +73,13 @@ typedef struct exception {
 static const exception harmless[] = {
     /* The removed instruction only makes the copy faster. */
     {"bulk_sync", "prefetch", REMOVE},
-    /* The thread that has waited issues the next load. The others touch the buffer only after the mbarrier of that
-     * load. */
+    /* Only the thread that has waited issues the next load. The other threads access the buffer only after the mbarrier
+     * of this load. */
     {"bulk_in_place", "free", REMOVE},
     /* The fence and the barrier for global memory also come after the initialisation, and before the copy. */
     {"bulk_global", "init.fence", REMOVE},
     {"bulk_global", "init.sync", REMOVE},
-    /* Lane 0 goes on to its own wait. The other lanes only need the barrier after that wait. */
+    /* Lane 0 continues with its own wait. The other lanes only need the barrier after this wait. */
     {"bulk_elected", "issue.syncwarp", REMOVE},
     /* A product is complete for its warpgroup as soon as one of the threads has waited. */
     {"written", "read", REMOVE},
@@ -89,14 +89,15 @@ static const exception harmless[] = {
     /* The proxy fence also comes after the initialisation. */
     {"pushed", "init.fence", REMOVE},
     {"acknowledged", "init.fence", REMOVE},
-    /* A warp reaches the next arrival through another barrier of its lanes. */
+    /* Before the next arrival, the warp executes another barrier of its lanes. */
     {"uneven", "read1.syncwarp", REMOVE},
     /* The thread that frees stage 1 has freed stage 0 before. */
     {"uneven", "empty0.wait", OTHER},
     /* A block waits for all bytes that other blocks send to it. */
     {"exchange", "end.sync", REMOVE},
     {"handed", "end.sync", REMOVE},
-    /* Tensor memory. relinquish_alloc_permit only lets other blocks allocate earlier. */
+    /* The following entries are about tensor memory. relinquish_alloc_permit only lets other blocks allocate
+     * earlier. */
     {"t_once", "relinquish", REMOVE},
     {"t_roles", "relinquish", REMOVE},
     /* The thread that issues the product executes the proxy fence after the barrier. */
@@ -105,8 +106,10 @@ static const exception harmless[] = {
     {"t_chain", "written.proxy", LATER},
     {"t_relay", "written.proxy", LATER},
     {"t_named", "written.proxy", LATER},
-    {"t_copy", "written.proxy", LATER}, /* the next instruction is a fence */
-    /* Nothing writes the columns after the load. A thread that uses a loaded register gets the value without wait::ld. */
+    /* the next instruction is a fence, and this order of two fences does not matter */
+    {"t_copy", "written.proxy", LATER},
+    /* Nothing writes the columns after the load. A thread that uses a loaded register gets the right value even if
+     * wait::ld is missing. */
     {"t_once", "ld", LATER},
     {"t_once", "ld.wait", REMOVE},
     {"t_once", "ld.wait", LATER},
@@ -126,7 +129,7 @@ static const exception harmless[] = {
     {"t_handed", "back.ld", LATER},
     {"t_handed", "back.wait", REMOVE},
     {"t_handed", "ld.wait", LATER}, /* the warp waits before its own store to these lanes */
-    /* dealloc is synchronous, and needs only the barrier. */
+    /* dealloc is synchronous, so it needs only the barrier. */
     {"t_once", "read.before", REMOVE},
     {"t_once", "read.before", LATER},
     {"t_again", "read.before", REMOVE},
@@ -139,9 +142,9 @@ static const exception harmless[] = {
     {"t_shared", "read.before", LATER},
     {"t_pair", "read.before", REMOVE},
     {"t_pair", "read.before", LATER},
-    /* The next fence comes after the barrier too. */
+    /* Another fence comes after the barrier. */
     {"t_roles", "free.after", REMOVE},
-    /* The products after this barrier wait for copies, and for no operation on tensor memory. */
+    /* The products after this barrier depend on copies, and not on operations of tensor memory. */
     {"t_roles", "full.after", REMOVE},
     {"t_roles", "full.after", LATER},
     /* The bytes of the copy may come before they are announced. */
@@ -152,18 +155,22 @@ static const exception harmless[] = {
     {"t_roles", "free1.init", LATER},
     {"t_shared", "sums.init", LATER},
     {"t_pair", "sums.init", LATER},
-    /* The sums of the tile after it are complete later. */
+    /* The wait for the sums of the next tile ends later. */
     {"t_roles", "sums.wait", OTHER},
     /* The later commit of the first product tracks the second product of the round before. */
     {"t_chain", "reused.after", REMOVE},
-    /* Two barriers follow each other, or a load comes after one barrier more. */
+    /* This later commit also arrives later, so whoever waits for it knows the phase of the second product. */
+    {"t_chain", "reused.wait", REMOVE},
+    {"t_chain", "reused.wait", OTHER},
+    /* The change exchanges two barriers, or moves a load behind another barrier. */
     {"t_handed", "handed", LATER},
     {"t_handed", "read", LATER},
-    /* The last barrier takes its place. */
+    /* The last barrier gives the same order. */
     {"t_handed", "back2", REMOVE},
-    /* A block that knows its sums knows that no product uses its memory. */
+    /* When a block has its sums, no product uses its memory any more. */
     {"t_pair", "end", REMOVE},
-    /* The warp that waits accesses no tensor memory between the wait and the barrier. The readers have fences. */
+    /* The warp that waits does not access tensor memory between the wait and the barrier. The warps that read have
+     * fences. */
     {"t_named", "done.after", REMOVE},
     {"t_named", "done.after", LATER},
     {"t_named", "done.before", REMOVE},
@@ -172,14 +179,14 @@ static const exception harmless[] = {
 
 /* ---- the text of a mutant ---- */
 
-/* One marked instruction of the PTX. */
+/* One marked instruction of the PTX, which mutants change. */
 typedef struct site {
-    size_t begin, end; /* the begin and the end of its line */
+    size_t begin, end; /* the begin and the end of the instruction's line */
     char insn[INSN], mark[64];
 } site;
 
-/* Returns the module of one kernel, which the caller frees: the head of `text`, that kernel, and the end of `text`. A mutant
- * is read in a tenth of the time that all kernels would take. */
+/* Returns a module with only one kernel, which the caller frees. It has the head of `text`, this kernel, and the end of
+ * `text`. It is read in a tenth of the time of the whole text. */
 static char *module_of(const char *text, const idiom *of)
 {
     char entry[100];
@@ -197,7 +204,7 @@ static char *module_of(const char *text, const idiom *of)
 
 static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 
-/* "head tail": the last operand of an instruction is changed by an instruction before it. */
+/* Writes an instruction before `insn` that changes the last operand of `insn`. */
 static void with_operand(char *out, const char *insn, const char *before)
 {
     const char *last = strrchr(insn, ',');
@@ -207,8 +214,8 @@ static void with_operand(char *out, const char *insn, const char *before)
     sprintf(out, "{ .reg .u32 q; mov.u32 q, %s; %s %.*s, q; }", operand, before, head, insn);
 }
 
-/* Writes the instruction with `by` added to the immediate at its end. Returns false if the result would be below
- * `least`. */
+/* Adds `by` to the constant at the end of the instruction, and writes the instruction. Returns false if the result
+ * would be below `least`. */
 static bool with_immediate(char *out, const char *insn, int by, int least)
 {
     size_t at = strlen(insn);
@@ -310,7 +317,7 @@ static bool changed(char *out, const char *insn, change what, unsigned cc)
     }
 }
 
-/* Finds the next marked line from *at on. */
+/* Finds the next marked line after *at. */
 static bool next_site(const char *text, size_t *at, site *s)
 {
     const char *mark;
@@ -332,8 +339,9 @@ static bool next_site(const char *text, size_t *at, site *s)
     return false;
 }
 
-/* Writes the mutant in which the instruction of a site of tensor memory comes after the next marked instruction. Returns
- * false unless both are in straight code. A wait for an mbarrier is a loop, and a product needs the predicate before it. */
+/* Writes the mutant in which a marked instruction of tensor memory comes after the next marked instruction. Returns
+ * false if a branch or a label is between them. A wait for an mbarrier is a loop, and a product needs the predicate
+ * before it. */
 static bool moved(char *out, const char *text, size_t after, const site *s)
 {
     site next;
@@ -429,7 +437,7 @@ static outcome run(const char *text, size_t length, const idiom *of, unsigned cc
     return o;
 }
 
-/* ---- all of them ---- */
+/* ---- all kernels and mutants ---- */
 
 static bool print_all;
 
@@ -478,7 +486,7 @@ static void remove_fences(char *text)
         memset(at, ' ', strcspn(at, ";") + 1);
 }
 
-/* A kernel of a module without fences has no error. */
+/* The checks must find no error in a kernel without fences. */
 static void test_fences(void)
 {
     const collection *c = &collections[1];
@@ -499,7 +507,8 @@ typedef struct tally {
     unsigned harmful, found, others, accused;
 } tally;
 
-/* Makes each mutant of a correct kernel. A mutant must have findings exactly if it is harmful. */
+/* Makes each mutant of a correct kernel. A harmful mutant must have findings, and a harmless mutant must have no
+ * findings. */
 static void test_mutants_of(const char *text, const idiom *of, unsigned cc, tally *all)
 {
     size_t at = 0;

@@ -1,4 +1,4 @@
-/* The printf of kernels: formats from a grammar, compared with the host's snprintf(), and attacks by a hostile
+/* Tests printf of kernels: formats from a grammar, compared with the host's snprintf(), and attacks by a hostile
  * kernel. */
 #include <locale.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 #define ENDLESS ((uint64_t)1 << 40)
 
-/* The memory of a printing thread: a format, its arguments and a string. */
+/* The memory of a thread that prints: a format, its arguments and a string. */
 typedef struct memory {
     const char *format;
     uint64_t words[40]; /* the arguments */
@@ -62,7 +62,7 @@ static void formats_of_the_grammar(void)
         kiln__text_free(&g.want);
     }
     CU_ASSERT_EQUAL(failed, 0);
-    /* the grammar makes enough faults, and the largest number of arguments */
+    /* the random formats must include enough faults, and the largest number of arguments */
     CU_ASSERT(faults > 100 && most == VM_PRINT_ARGUMENTS_MOST);
 }
 
@@ -118,14 +118,15 @@ static void texts(void)
     CU_ASSERT_FALSE(vm_print_format(read_memory, &m, GRAMMAR_FORMAT, GRAMMAR_ARGUMENTS, &out, &answer));
     CHECK_TEXT(kiln__text_get(&out), "so far");
     kiln__text_free(&out);
-    m.format = "%c"; /* the conversion prints a NUL character too */
+    m.format = "%c"; /* the conversion also prints a NUL character */
     m.words[0] = 0;
     CU_ASSERT_EQUAL(print(&m, &out), 1);
     CU_ASSERT_EQUAL(out.length, 1);
     kiln__text_free(&out);
 }
 
-/* Huge widths and precisions, and strings and formats without end, print a bounded text. A note follows where it is cut. */
+/* Huge widths and precisions, and strings and formats without end, print a limited text. A note follows the place where
+ * the text was cut. */
 static void outputs_are_bounded(void)
 {
     static const char *const wide[] = {
@@ -161,7 +162,7 @@ static void outputs_are_bounded(void)
     free(string);
 }
 
-/* The decimal point is a point, whatever locale the process has. */
+/* The decimal separator is a point, whatever locale the process has. */
 static void locale_has_no_say(void)
 {
     char folder[] = "/tmp/kiln-locale-XXXXXX", command[200], text[16];
@@ -173,7 +174,7 @@ static void locale_has_no_say(void)
         printf("SKIP tool: there is no localedef, or no de_DE for it, to make a locale with a comma\n");
     } else {
         snprintf(text, sizeof text, "%.1f", 0.5);
-        CHECK_TEXT(text, "0,5"); /* the locale is in force */
+        CHECK_TEXT(text, "0,5"); /* the host uses the locale with a comma */
         memory m = {.format = "%.2f %g %.1e %a %#.0f",
                     .words = {0x3fe0000000000000, 0x3fe0000000000000, 0x3fe0000000000000, 0x3ff8000000000000,
                               0x3ff0000000000000}};
@@ -188,7 +189,7 @@ static void locale_has_no_say(void)
     CU_ASSERT_EQUAL(system(command), 0);
 }
 
-/* An allocation that fails cuts the text and harms nothing. */
+/* If an allocation fails, the text is cut, and nothing else happens. */
 static void memory_runs_out(void)
 {
     for (long n = 0; n < 4; n++) {
@@ -207,8 +208,8 @@ static void memory_runs_out(void)
 
 static void keep(void *user, const char *text, size_t length) { kiln__text_add(user, text, length); }
 
-/* Formats with very many flags and stars: a copy of them would overrun a buffer of the host. The arguments are strings
- * of "%n", which would do harm as a format. */
+/* Tests formats with very many flags and stars. A copy of these would overrun a buffer of the host. The arguments are
+ * strings of "%n", which would do harm as a format. */
 static void kernels(void)
 {
     static const char ptx[] =

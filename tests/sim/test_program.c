@@ -14,7 +14,8 @@ static json_t *row_at(const char *path, size_t index)
 
 static double real_at(const json_t *row, const char *key) { return json_number_value(json_object_get(row, key)); }
 
-/* Returns the estimate of one launch in the way of kiln tune: from traced blocks alone, or from all blocks. */
+/* Returns the estimate that `kiln tune` makes of one launch: from a few traced blocks if `sampled` is set, or from all
+ * blocks. */
 static double estimate_of(CUfunction function, unsigned blocks, void **arguments, bool sampled)
 {
     uint64_t launches = 0;
@@ -25,7 +26,7 @@ static double estimate_of(CUfunction function, unsigned blocks, void **arguments
     return seconds;
 }
 
-/* Gives the simulator a profile of specs/devices, and chooses it. */
+/* Loads a device profile of specs/devices, and chooses it for the simulated device. */
 static void use_profile(const char *name)
 {
     kiln__text log = {0};
@@ -56,15 +57,16 @@ static void test_equal(void)
     void *arguments[] = {&x, &y, &a, &n};
     const double whole = estimate_of(function, N / 256, arguments, false),
                  sampled = estimate_of(function, N / 256, arguments, true);
-    json_t *row = row_at(file, 2); /* the head, the fills, the kernel */
+    json_t *row = row_at(file, 2); /* row 0 is the head, row 1 the fills, and row 2 the kernel */
     CHECK(row != NULL);
     CHECK_TEXT(json_string_value(json_object_get(row, "symbol")), "saxpy");
     CHECK(real_at(row, "least_seconds") <= sampled && real_at(row, "most_seconds") >= whole);
     CHECK(real_at(row, "seconds") > (whole + sampled) * (1 - 1e-12) &&
           real_at(row, "seconds") < (whole + sampled) * (1 + 1e-12));
     CHECK(whole > sampled * (1 - 1e-12) && whole < sampled * (1 + 1e-12));
-    /* The launch, and eight megabytes read at 0.9 of 4800 GB/s (what is written stays in the L2). Less than 1.75
-     * microseconds are added: the latency, which grows with the load of the memory, and the last round, which is not full. */
+    /* The time is the launch, and eight megabytes that are read at 0.9 of 4800 GB/s. Written data stays in the L2. Less
+     * than 1.75 microseconds are added for the latency, which grows with the load of the memory, and for the last
+     * round, which is not full. */
     const double least = 3.2e-6 + 8.0 * N / 4.32e12;
     CHECK(whole > least && whole < least + 1.75e-6);
     CHECK_TEXT(json_string_value(json_object_get(row, "bound")),
@@ -75,15 +77,15 @@ static void test_equal(void)
     const double fill = 3.2e-6 + 4.0 * N / (4800e9 * 0.9);
     CHECK(real_at(row, "seconds") > 2 * fill * (1 - 1e-12) && real_at(row, "seconds") < 2 * fill * (1 + 1e-12));
     json_decref(row);
-    row = row_at(trace, 2); /* the process, the track, the first fill */
+    row = row_at(trace, 2); /* event 0 is the process, event 1 the track, and event 2 the first fill */
     CHECK_TEXT(json_string_value(json_object_get(row, "cat")), "copy");
     json_decref(row);
     close_device();
 }
 
 /* Four kernels that differ only in the columns of tensor memory that they allocate. Their blocks wait for results of
- * divisions, so an SM hides this latency only by other blocks. An SM has 512 columns, so it holds 8, 4 and 1 blocks of the
- * first three kernels. The text of the fourth does not tell its columns, so the estimate knows no limit. */
+ * divisions, and only other blocks of the SM hide this latency. An SM has 512 columns, so it holds 8, 4 and 1 blocks of
+ * the first three kernels. The PTX of the fourth kernel does not show its columns, so the estimate knows no limit. */
 static void test_columns(void)
 {
     static const struct {
@@ -122,7 +124,8 @@ static void test_columns(void)
     }
     CHECK(seconds[0] > 0 && seconds[1] > 1.5 * seconds[0] && seconds[2] > 3 * seconds[1] && seconds[3] < seconds[0]);
     CHECK(kiln__sim_tensor_columns("nonsense", 8, "k") == -1);
-    for (unsigned allocations = 64; allocations <= 65; allocations++) { /* each allocation costs a scan of the kernel */
+    /* the kernel is scanned once for each allocation */
+    for (unsigned allocations = 64; allocations <= 65; allocations++) {
         kiln__text text = {0};
         kiln__text_puts(&text, ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{\n"
                                ".reg .b32 %r<3>; .shared .align 4 .b32 base; mov.u32 %r1, base; mov.u32 %r2, 0;\n");
@@ -149,7 +152,7 @@ static void test_begin(void)
     setenv("KILN_SIM_TRACE", trace, 1);
 }
 
-/* Loads a module with a kernel of that name, launches it, and returns the name in its row of the profile, which the
+/* Loads a module with a kernel named `symbol`, and launches it. Returns the name in its row of the profile, which the
  * caller frees. */
 static char *shown_name(const char *symbol)
 {
@@ -170,7 +173,8 @@ static char *shown_name(const char *symbol)
     return name ? name : kiln__strdup(NULL, "no row");
 }
 
-/* A name of 278 characters whose demangled form has 436 million: each part refers to the part before it twice. */
+/* The demangled form of this name of 278 characters has 436 million characters, because each part refers twice to the
+ * part before it. */
 static void test_names(void)
 {
     enum { LEVELS = 24 };
@@ -181,7 +185,7 @@ static void test_names(void)
         kiln__text_printf(&endless, "S0_IS%c_S%c_E", digits[k], digits[k]);
     open_device();
     char *name = shown_name(plain);
-    /* without a demangler, or with one */
+    /* the name may be shown as it is, or demangled if there is a demangler */
     CHECK(strcmp(name, plain) == 0 || strcmp(name, "void add<one, one>(one, one*)") == 0);
     kiln__free(NULL, name);
     name = shown_name(kiln__text_get(&endless));
@@ -191,7 +195,7 @@ static void test_names(void)
     close_device();
 }
 
-/* The file cannot be written any more. The program goes on. */
+/* If the file cannot be written any more, the program continues. */
 static void test_gone(void)
 {
     CHECK(unlink(file) == 0);
@@ -211,7 +215,7 @@ static void test_clusters(void)
 {
     static const struct {
         unsigned size;
-        int fit; /* one block per SM, as an H200's driver says */
+        int fit; /* one block for each SM, as an H200's driver says */
     } known[] = {{2, 66}, {4, 30}, {8, 15}, {16, 7}};
     CHECK(kiln__sim_profile("h200"));
     open_device();

@@ -1,8 +1,8 @@
-/* The results of ptx_parse() for texts that it accepts. */
+/* Tests the results of ptx_parse() for texts that it accepts. */
 #include "notation.h"
 #include "ptx_check.h"
 
-/* The compiled form of the table equals the text of ops.def. */
+/* Tests that the compiled form of the table equals the text of ops.def. */
 static bool is_compiled(const ptx_form *form, const char *text)
 {
     ptx_form fresh;
@@ -48,7 +48,8 @@ static void test_table(void)
     CHECK(!ptx_form_compile("u32 d0", &form, slots));
 }
 
-/* Each suffix is found by its whole name. A shorter or longer name finds nothing, unless it is another suffix. */
+/* Tests that each suffix is found by its whole name. A shorter or longer name must find nothing, unless it is another
+ * suffix. */
 static void test_suffixes(void)
 {
     for (size_t k = 0; k < ptx_suffix_count; k++) {
@@ -71,7 +72,7 @@ static void test_suffixes(void)
     CHECK(ptx_suffix_find("rn\0", 3).kind == PTX_SUFFIX_UNKNOWN);
 }
 
-/* An instruction with an [address] says what it does there. */
+/* Each instruction with an address operand must declare whether it reads or writes there. */
 static void test_effects(void)
 {
     for (unsigned op = 0; op < PTX_OP_COUNT; op++) {
@@ -177,7 +178,7 @@ static void test_registers(void)
     CHECK(k->regs[k->insns[4].operands[0].index].type == PTX_PRED);
     CHECK_TEXT(k->regs[k->insns[2].operands[0].index].name, "%r115");
     ptx_free(NULL, module);
-    /* a huge declaration costs no time */
+    /* a declaration of very many registers must take no time */
     module = ptx_good(PTX_HEAD ".entry k() { .reg .b64 %r<16000000>; mov.b64 %r15999999, 1; }\n");
     CHECK(ptx_find(module, "k")->reg_count == 1);
     ptx_free(NULL, module);
@@ -265,7 +266,8 @@ static void test_operands(void)
     ptx_free(NULL, module);
 }
 
-/* Calls in PTX: the callee, its arguments and results, and the offsets in vectors of .param variables. */
+/* Tests calls in PTX: the called function, its arguments and results, and the offsets in vectors of .param
+ * variables. */
 static void test_calls(void)
 {
     ptx_module *module = ptx_good(

@@ -1,4 +1,4 @@
-/* The texts that ptx_parse() refuses, and its messages. */
+/* Tests texts that ptx_parse() refuses, and its messages. */
 #include "ptx_check.h"
 
 #define LINE "ptxas application ptx input, line "
@@ -176,7 +176,7 @@ static void test_modules(void)
     }
 }
 
-/* All errors of a text, in their order. An unsupported part does not hide an invalid one. */
+/* Compares all errors of a text, in their order. An unsupported part must not hide an invalid one. */
 static void test_many(void)
 {
     CHECK(
@@ -190,7 +190,7 @@ static void test_many(void)
                              "19; error   : Unknown instruction 'foo'; did you mean 'fma'? (kernel 'l')\n" LINE
                              "21; error   : Parsing error near '.bogus': unknown directive\n"
                              "ptxas fatal   : Ptx assembly aborted due to errors\n");
-    /* the text is refused, and reading it ends */
+    /* the text has too many errors, so the parser stops */
     char *text = malloc(200000);
     size_t length = (size_t)sprintf(text, "%s.entry k() {\n", PTX_HEAD);
     for (int i = 0; i < 10000; i++)
@@ -203,7 +203,7 @@ static void test_many(void)
     free(text);
 }
 
-/* The depth of nesting is bounded for everything that nests. */
+/* Tests that the depth of every nested construct is limited. */
 static void test_depth(void)
 {
     static const struct {
@@ -228,7 +228,7 @@ static void test_depth(void)
     }
 }
 
-/* Every prefix of a text, and the text with any one byte changed, is answered. */
+/* Parses every prefix of a text, and the text with any one byte changed. Each call must return. */
 static void test_damage(void)
 {
     static const char text[] = PTX_KERNEL(
@@ -254,7 +254,7 @@ static void test_damage(void)
     }
 }
 
-/* Instructions of later devices are refused by name and line, with any operands. */
+/* Instructions of later devices must be refused with their name and line, whatever operands they have. */
 static void test_later(void)
 {
     static const char *const lines[] = {
@@ -293,7 +293,7 @@ static void test_huge_array(void)
     kiln__text_free(&text);
 }
 
-/* ---- texts that name the same thing many times ---- */
+/* ---- texts that refer to the same thing many times ---- */
 
 static void add_many(kiln__text *text, unsigned count, const char *format)
 {
@@ -309,7 +309,8 @@ static bool refuses(kiln__text *text, const char *message)
     return refused;
 }
 
-/* Each branch to a list has a copy of it, and each alias has the instructions of its function. */
+/* Each branch to a list of targets takes a copy of the list, and each alias takes a copy of its function's
+ * instructions. Texts with too many of these copies must be refused. */
 static void test_repeats(void)
 {
     enum { COUNT = 2000 };
@@ -353,7 +354,8 @@ static void *resize_small(void *user, void *pointer, size_t size)
     return base + HEAD_BYTES;
 }
 
-/* All lists of targets for calls of one function share the sizes of its parameters: 10,000 of 10,000 would take 800 MB. */
+/* All lists of targets for calls of one function share the sizes of its parameters. 10,000 copies of 10,000 sizes would
+ * take 800 MB. */
 static void test_call_targets(void)
 {
     enum { COUNT = 10000, MOST = 100 << 20 };
@@ -376,8 +378,8 @@ static void test_call_targets(void)
     kiln__text_free(&log);
 }
 
-/* The text after the last error that is shown is not read. Here it has errors of another kind: 50,000 calls that the
- * parser would each compare with 50,000 parameters. */
+/* The parser must not read the text after the last shown error. Here this text has 50,000 calls, and the parser would
+ * compare each of them with 50,000 parameters. */
 static void test_after_errors(void)
 {
     enum { SHOWN = 50, COUNT = 50000 };
@@ -407,9 +409,9 @@ static uint32_t add_block(uint32_t hash, uint32_t number, char *block)
     return hash;
 }
 
-/* 2^LEVELS names have one hash by FNV-1a: each name consists of LEVELS blocks, and each block is one of two that lead
- * from the hash so far to the same next hash. All positions in the source have the same exclusive or of three products,
- * too. Tables that such hashes fill would compare each name with all others. */
+/* 2^LEVELS names have the same FNV-1a hash. Each name has LEVELS blocks, and for each block there are two choices that
+ * lead to the same hash. The positions in the source also have the same hash, an exclusive-or of three products. A
+ * table with these hashes would compare each name with all other names. */
 static void test_one_hash(void)
 {
     enum { LEVELS = 16, TABLE = 1 << 19, PLACES = 60000 };

@@ -1,9 +1,10 @@
-/* Reconvergence points, against their definition. */
+/* Compares reconvergence points with their definition. */
 #include "ptx_check.h"
 
 enum { MOST = 40 };
 
-/* Can the exit (node count) be reached from `from` without passing `without`? */
+/* Returns true if the exit can be reached from `from` without passing `without`. The exit is the node with the number
+ * `insn_count`. */
 static bool reaches(const ptx_function *function, uint32_t from, uint32_t without)
 {
     bool seen[MOST + 1] = {false};
@@ -31,8 +32,8 @@ static bool reaches(const ptx_function *function, uint32_t from, uint32_t withou
     return false;
 }
 
-/* Returns the immediate post-dominator by its definition: the first of the points that every way from the branch to the
- * exit passes. A run of instructions without a branch in or out counts as its first instruction. */
+/* Returns the immediate post-dominator by its definition: the first point that every path from the branch to the exit
+ * passes. Instructions in a row without a branch or label count as one point, which is their first instruction. */
 static uint32_t slow_reconverge(const ptx_function *function, uint32_t branch)
 {
     uint32_t best = function->insn_count;
@@ -41,7 +42,7 @@ static uint32_t slow_reconverge(const ptx_function *function, uint32_t branch)
     for (uint32_t d = 0; d < function->insn_count; d++) {
         if (d == branch || reaches(function, branch, d))
             continue;
-        /* d post-dominates; it is immediate if every other one post-dominates it */
+        /* d is a post-dominator; it is the immediate one if all other post-dominators post-dominate d */
         if (!reaches(function, d, best) || best == function->insn_count)
             best = best == function->insn_count || !reaches(function, d, best) ? d : best;
     }
@@ -74,8 +75,8 @@ static void test_shapes(void)
     CHECK(insns[0].reconverge == 4 && insns[2].reconverge == 4 && insns[6].reconverge == 7);
     CHECK(insns[9].reconverge == 11);
     ptx_free(NULL, module);
-    /* Two ways that end separately meet at the exit. A branch that never leaves a loop has no point where its ways
-     * meet. */
+    /* Two paths that end separately meet at the exit. If a branch never leaves its loop, its paths have no point where
+     * they meet. */
     module = ptx_good(PTX_KERNEL("@%p1 bra B; ret; B: exit; L: @%p1 bra L; bra L;"));
     const ptx_function *k = ptx_find(module, "k");
     CHECK(k->insns[0].reconverge == k->insn_count && k->insns[3].reconverge == k->insn_count);
@@ -87,7 +88,7 @@ static void test_shapes(void)
     CHECK(k->elements[k->insns[0].operands[1].index + 2].index == 4);
     CHECK(k->insns[0].reconverge == 5);
     ptx_free(NULL, module);
-    /* Two lists of targets follow each other. A list is no instruction, so the lanes meet at the instruction after
+    /* Two lists of targets follow each other. A list is not an instruction, so the lanes meet at the instruction after
      * both lists. */
     module = ptx_good(PTX_KERNEL("t: .branchtargets A, B; u: .branchtargets C, D; mov.b32 %r1, 0; brx.idx %r1, t;\n"
                                  "A: brx.idx %r1, u; B: brx.idx %r1, u; C: mov.b32 %r1, 1; bra D;\n"
@@ -131,7 +132,8 @@ static void test_random(void)
     }
 }
 
-/* A chain of lists of targets. The post-dominator of each list is the next list, so that all lanes meet at the end. */
+/* A text has several lists of targets. The post-dominator of each list is the next list, so all lanes meet at the
+ * end. */
 static void test_chain(void)
 {
     enum { COUNT = 60000 };

@@ -1,4 +1,5 @@
-/* The instructions of each device (targets.txt). targets.py compares this file with ptxas, if ptxas is installed. */
+/* Tests which instructions each device has (targets.txt). targets.py compares this file with ptxas, if ptxas is
+ * installed. */
 #include "ptx_check.h"
 
 /* The compute capabilities that a line of targets.txt may name. */
@@ -30,7 +31,7 @@ static ptx_result parse_in(const char *instruction, int device, const char *targ
     return result;
 }
 
-/* Does the same for the device's own target, with the features of its architecture. */
+/* Parses the instruction in a kernel for the device's own target, with the features of its architecture. */
 static ptx_result parse(const char *instruction, int device, kiln__text *log)
 {
     char target[16];
@@ -42,12 +43,13 @@ static ptx_result parse(const char *instruction, int device, kiln__text *log)
 #define FACTORS " [%r1], %rd1, %rd2, %r3, [%r4], [%r5], %p1;"
 #define SPARSE "tcgen05.mma.sp.cta_group::1.kind::"
 
-/* Features of a family or an architecture also need the letter in the module's .target, as ptxas says. Other
- * instructions do not depend on .target. */
+/* Instructions of a family or an architecture also need the letter of the family or architecture in the module's
+ * .target, as in ptxas. Other instructions do not depend on .target. */
 static void test_module_target(void)
 {
     static const struct {
-        const char *instruction, *target, *says; /* says: a part of the message; NULL: the instruction is accepted */
+        /* `says` is a part of the message, or NULL if the instruction is accepted */
+        const char *instruction, *target, *says;
         int device;
     } table[] = {
         {"wgmma.fence.sync.aligned;", "sm_90a", NULL, 90},

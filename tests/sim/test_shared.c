@@ -1,4 +1,4 @@
-/* Memory by the host's pointer, managed memory, virtual memory, pools, settings of the environment. */
+/* Tests host memory that kernels access, managed memory, virtual memory, pools, and variables of the environment. */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -83,7 +83,7 @@ static void test_pinned(void)
     OK(launch(kernel(module, "look"), 1, 1, 0, arguments));
     OK(call_cuMemcpyDtoH(&got, cell, 4));
     CHECK(got == 0);
-    /* The host does not write the memory either. */
+    /* Calls of the host must not write the memory either. */
     FAILS(INVALID_VALUE, call_cuMemsetD8(from, 1, 4));
     FAILS(INVALID_VALUE, call_cuMemcpyDtoD(from, cell, 4));
     FAILS(INVALID_VALUE, call_cuMemcpyHtoD(from, &got, 4));
@@ -181,7 +181,7 @@ static void test_virtual(void)
     FAILS(INVALID_VALUE, call_cuMemSetAccess(range, 3 * UNIT, &access, 1));
     FAILS(INVALID_VALUE, call_cuMemsetD8(range + 4 * UNIT, 1, 16)); /* the range is mapped, but has no access */
     OK(call_cuMemSetAccess(range + 4 * UNIT, UNIT, &access, 1));
-    CUdeviceptr seam = range + UNIT - 64; /* a row of a warp lies across both parts */
+    CUdeviceptr seam = range + UNIT - 64; /* the words of a warp lie in both parts */
     void *arguments[] = {&seam};
     OK(launch(kernel(module, "rows"), 1, 32, 0, arguments));
     OK(call_cuMemcpyDtoH(bytes, seam + 48, 32));
@@ -278,7 +278,8 @@ static void test_pools(void)
     close_device();
 }
 
-/* A pool and its import in one process: two addresses of the same memory. Between two: ipc_program.c. */
+/* Exports a pool and imports it in the same process, so the same memory has two addresses. ipc_program.c tests pools of
+ * other processes. */
 static void test_shared_pools(void)
 {
     begin();
@@ -302,7 +303,7 @@ static void test_shared_pools(void)
     FAILS(OUT_OF_MEMORY, call_cuMemAllocFromPoolAsync(&a, (1 << 20) + 1, pool, NULL));
     OK(call_cuMemAllocFromPoolAsync(&a, 4096, pool, NULL));
     OK(call_cuMemGetInfo(&after, &total));
-    CHECK(before - after == 4096); /* an import does not count as used memory again */
+    CHECK(before - after == 4096); /* imported memory does not count a second time as used memory */
     OK(call_cuMemPoolExportToShareableHandle(&file, pool, type, 0));
     OK(call_cuMemPoolImportFromShareableHandle(&other, (void *)(intptr_t)file, type, 0));
     CHECK(close(file) == 0);
@@ -317,7 +318,7 @@ static void test_shared_pools(void)
     OK(call_cuMemcpyDtoH(&value, a, 4));
     CHECK(value == 42);
     OK(call_cuMemFree(b));
-    OK(call_cuMemcpyDtoH(&value, c, 4)); /* the other allocation is still there */
+    OK(call_cuMemcpyDtoH(&value, c, 4)); /* the other allocation still exists */
     CHECK(value == 42);
     OK(call_cuMemFreeAsync(c, NULL));
     OK(call_cuMemFreeAsync(a, NULL));
@@ -354,7 +355,7 @@ static void test_environment(void)
     close_device();
 }
 
-/* Hot code is compiled unless the environment switches this off. */
+/* The simulator compiles hot code, unless the environment switches this off. */
 static void test_compiles(void)
 {
     static const struct {
@@ -393,7 +394,8 @@ static void test_no_context(void)
     OK(call_cuMemSetAccess(range, UNIT, &access, 1));
     OK(call_cuMemcpyHtoD(range + 4, &value, 4));
     close_device();
-    FAILS(INVALID_CONTEXT, call_cuMemAddressReserve(&other, UNIT, 0, 0, 0)); /* addresses belong to a device */
+    /* reserved addresses belong to a device, so no context is needed */
+    FAILS(INVALID_CONTEXT, call_cuMemAddressReserve(&other, UNIT, 0, 0, 0));
     OK(call_cuMemCreate(&made, UNIT, &prop, 0));
     OK(call_cuMemGetAllocationPropertiesFromHandle(&prop, made));
     OK(call_cuMemRelease(made));
@@ -401,7 +403,8 @@ static void test_no_context(void)
 
     begin();
     for (int k = 0; k < 2; k++) {
-        OK(call_cuMemAlloc(&other, UNIT)); /* the first allocation of a context would begin where the range begins */
+        /* without the range, the first allocation of a context would begin at its address */
+        OK(call_cuMemAlloc(&other, UNIT));
         CHECK(other + UNIT <= range || other >= range + UNIT);
         OK(call_cuMemFree(other));
     }

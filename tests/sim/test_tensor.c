@@ -1,11 +1,11 @@
-/* Tensor maps: the maps that the driver accepts, and copies by them, compared with loops over coordinates. A kernel
- * loads one box and copies shared memory to `out`, or does the reverse. */
+/* Tests the tensor maps that the driver accepts, and compares copies by these maps with loops over coordinates. A
+ * kernel loads one box and copies shared memory to `out`, or copies `out` to shared memory and stores the box. */
 #include "cu_check.h"
 
 enum { SHARED = 32768, GLOBAL = 1 << 16, MOST = 5 };
 
 typedef struct box {
-    unsigned rank, bytes, swizzle; /* swizzle: 0, or the code of a swizzle of 16 << swizzle bytes */
+    unsigned rank, bytes, swizzle; /* `swizzle` is 0, or selects a swizzle of 16 << swizzle bytes */
     CUtensorMapDataType type;
     cuuint64_t size[MOST], stride[MOST - 1];
     cuuint32_t box[MOST], step[MOST];
@@ -29,8 +29,8 @@ static void noise(unsigned char *to, size_t bytes)
         to[k] = (unsigned char)draw(256);
 }
 
-/* Returns the place in shared memory of byte `at` of a row. The swizzle exchanges the pieces of a line of 128 bytes
- * by the line's number. */
+/* Returns the place in shared memory of byte `at` of a row. The swizzle exchanges pieces of 16 bytes in a line of 128
+ * bytes, by the number of the line. */
 static unsigned place(const box *b, unsigned row, unsigned at, unsigned row_bytes)
 {
     switch (b->swizzle) {
@@ -63,7 +63,7 @@ static unsigned rows_of(const box *b, row_function *f, void *user)
         long c[MOST] = {0};
         for (unsigned k = 0; k < b->rank; k++)
             c[k] = b->at[k];
-        while (row < b->pixels) { /* w first, then h, d, and images without end */
+        while (row < b->pixels) { /* w changes first, then h and d, and then the image, whose number has no limit */
             long at[MOST] = {c[0], c[1], c[2], c[3], c[4]};
             for (unsigned k = 1; k + 1 < b->rank; k++)
                 at[k] += b->offset[k - 1];
@@ -155,7 +155,7 @@ static CUresult encode(CUtensorMap *map, const box *b, CUdeviceptr at)
     ".reg .b64 %%d<16>; .reg .pred %%p<4>;\n"                                                                             \
     "mov.b64 %%d0, map; cvta.param.u64 %%d1, %%d0; ld.param.u64 %%d2, [data]; mov.u32 %%r0, %%tid.x; mov.u32 %%r1, sh;\n" \
     "mov.u32 %%r2, bar; setp.ne.u32 %%p0, %%r0, 0; mov.b16 %%h7, 1;\n"
-/* Copies all of shared memory by 128 threads. first and second: the source and the target. */
+/* 128 threads copy all of shared memory. `first` loads a word, and `second` stores it. */
 #define ALL(name, first, second)                                                                                       \
     "shl.b32 %%r3, %%r0, 2;\n" name                                                                                    \
     ": cvt.u64.u32 %%d3, %%r3; add.u64 %%d3, %%d3, %%d2; add.u32 %%r4, %%r1, %%r3;\n" first " " second                 \
@@ -210,7 +210,7 @@ static void store_text(kiln__text *text, const box *b, const char *operation)
     kiln__text_printf(text, ", [%%r1];\ncp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\nret;\n}\n");
 }
 
-/* Runs the text on a tensor and `data`, and brings both back. */
+/* Runs the kernel of the text on a tensor and `data`, and copies both back. */
 static CUresult run(const kiln__text *text, const box *b, unsigned char *data)
 {
     CUtensorMap map;
@@ -303,7 +303,7 @@ static void test_loads(void)
                 b.nan = bytes == 2 && swizzle & 1;
                 load_box(&b, rank == 2);
             }
-    /* Whole rows of a line, as products need them: 64 rows of 128 bytes. */
+    /* Loads 64 rows of 128 bytes, as matrix products need them. */
     load_box(&(box){.rank = 2,
                     .bytes = 2,
                     .swizzle = 3,
@@ -404,7 +404,7 @@ static void test_stores(void)
     close_device();
 }
 
-/* Copies by im2col maps with random boxes equal a plain loop, for each rank. */
+/* Compares copies by im2col maps with a plain loop, for random boxes of each rank. */
 static void test_im2col(void)
 {
     open_device();
@@ -435,7 +435,7 @@ static void test_im2col(void)
     close_device();
 }
 
-/* Some maps that the manual forbids, and some that do not exist. */
+/* Tests maps that the manual forbids, and maps that do not exist. */
 static void test_maps(void)
 {
     const box good = {.rank = 2,
@@ -461,7 +461,7 @@ static void test_maps(void)
     BAD(INVALID_VALUE, b.stride[0] = (cuuint64_t)1 << 40);
     BAD(INVALID_VALUE, b.box[1] = 257);
     BAD(INVALID_VALUE, b.box[1] = 0);
-    BAD(INVALID_VALUE, b.box[0] = 65); /* the box is not a multiple of 16 bytes */
+    BAD(INVALID_VALUE, b.box[0] = 65); /* the size of the box is not a multiple of 16 bytes */
     BAD(INVALID_VALUE, b.box[0] = 72); /* the box has more than 128 bytes */
     BAD(INVALID_VALUE, b.step[1] = 9);
     BAD(INVALID_VALUE, b.step[1] = 0);
@@ -478,7 +478,7 @@ static void test_maps(void)
     close_device();
 }
 
-/* Copies that are faults. Each fault destroys its context. */
+/* Tests copies that fault. Each fault destroys its context. */
 static void fails(const box *b, const char *from, const char *to, CUresult error)
 {
     open_device();
@@ -518,7 +518,7 @@ static void test_faults(void)
     fails(&far, "%h7, 1", "%h7, 1", CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-/* ---- a kernel as people write them ---- */
+/* ---- a typical kernel for a matrix product ---- */
 
 static uint16_t half_of(int x) /* x is from -8 to 8 */
 {
@@ -526,7 +526,8 @@ static uint16_t half_of(int x) /* x is from -8 to 8 */
     return (uint16_t)(x == 0 ? 0 : (x < 0 ? 0x8000u : 0) | (15 + top) << 10 | (size << (10 - top) & 1023));
 }
 
-/* Takes 5 steps through a ring of 3 stages. One thread of each warpgroup that multiplies releases a stage. */
+/* Multiplies matrices in 5 steps, through a ring of 3 stages. One thread of each multiplying warpgroup releases a
+ * stage. */
 static void test_product(void)
 {
     enum { M = 256, N = 128, K = 320, ROOM = 3 * (128 + 64) * 64 * 2 + 1024 };
@@ -586,9 +587,9 @@ static void test_product(void)
     close_device();
 }
 
-/* Launches `blocks` blocks, of which block 1 copies a box to the blocks of `mask`. `to` is the instruction's suffix. The
- * even blocks wait, each at its own mbarrier. `bar` is code that changes %r2, the address of the sender's mbarrier. Then
- * `out` has each block's shared memory. */
+/* Launches `blocks` blocks, of which block 1 copies a box to the blocks of `mask`. `to` is a suffix of the copy
+ * instruction. Each even block waits at its own mbarrier. `bar` is code that changes %r2, the address of the sender's
+ * mbarrier. At the end, `out` has the shared memory of each block. */
 enum { MULTICAST_LINE = 128, MULTICAST_BYTES = 32 * MULTICAST_LINE, MULTICAST_FIRST = 5 };
 
 static void multicast(const char *target, unsigned blocks, unsigned mask, const char *suffix, const char *bar)
@@ -641,12 +642,12 @@ static void multicast(const char *target, unsigned blocks, unsigned mask, const 
                      MULTICAST_BYTES) == 0);
 }
 
-/* The second of three blocks copies a box to the first and the third, and each of these waits at its own mbarrier. */
+/* The second of three blocks copies a box to the first and the third block. Each of these two waits at its own
+ * mbarrier. */
 static void test_multicast(void) { multicast("sm_90a", 3, 5, "", ""); }
 
-/* Two pairs of blocks. The box goes to the odd blocks, but the mbarriers of the even blocks are signalled, because the
- * sender names the mbarrier of block 0. With cta_group::1 the copy
- * is as without the suffix. */
+/* A cluster has two pairs of blocks. The box goes to the odd blocks, but the mbarriers of the even blocks are
+ * signalled, because the sender names the mbarrier of block 0. The suffix cta_group::1 has no effect. */
 static void test_pairs(void)
 {
     char path[1024], *profile;

@@ -1,9 +1,9 @@
-/* Tensor maps of the simulated driver: the bytes that it writes, and each rule of cuda.h broken once. */
+/* Tests the bytes of tensor maps that the simulated driver writes, and one violation of each rule of cuda.h. */
 #include "cu_check.h"
 #include "sim.h"
 #include "vm.h"
 
-/* Returns a map of floats that keeps all rules. */
+/* Returns a map of floats that violates no rule. */
 static kiln__tensor_map good(unsigned rank)
 {
     kiln__tensor_map map = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32, .rank = rank, .address = 0x1000};
@@ -71,9 +71,9 @@ typedef struct broken {
     kiln__tensor_field field;
     unsigned rank;
     bool im2col;
-    size_t offset, width; /* the place of the member that breaks the rule */
+    size_t offset, width; /* the place of the member that is changed to violate the rule */
     uint64_t value;
-    int type, interleave, swizzle; /* 0: the value of good() */
+    int type, interleave, swizzle; /* 0 means the value of good() */
 } broken;
 #define AT(member) offsetof(kiln__tensor_map, member), sizeof((kiln__tensor_map *)0)->member
 
@@ -124,7 +124,7 @@ static void rules(void)
         map.type = b->type ? b->type : F32;
         map.interleave = b->interleave;
         map.swizzle = b->swizzle;
-        CHECK(kiln__tensor_map_check(&map, &fault)); /* each change below breaks one rule of this map */
+        CHECK(kiln__tensor_map_check(&map, &fault)); /* this map violates no rule; each change below violates one */
         memcpy((char *)&map + b->offset, &b->value, b->width);
         CHECK(!kiln__tensor_map_check(&map, &fault) && fault.field == b->field && *fault.text);
         if (fault.field != b->field)
@@ -169,7 +169,7 @@ static CUresult encode_wide(CUtensorMap *to, const kiln__tensor_map *map, int mo
         (CUtensorMapL2promotion)map->promotion, (CUtensorMapFloatOOBfill)map->fill);
 }
 
-/* Maps of im2col along W, which devices have from compute capability 10.0 on. */
+/* Tests maps of im2col along W, which devices support from compute capability 10.0 on. */
 static void along_w(void)
 {
     static const char *const names[] = {"generic", "b200"};
@@ -217,7 +217,8 @@ static void along_w(void)
     CHECK(kiln__sim_profile(NULL));
 }
 
-/* The device attribute says whether the interpreter runs such copies. Maps can be made in any case. */
+/* The device attribute tells whether the interpreter runs copies by these maps. The maps themselves can always be
+ * made. */
 static void attribute(void)
 {
     int has = -1;

@@ -1,5 +1,5 @@
-/* Textures and surfaces through the driver's table: reads and writes of kernels, compared with numbers computed by
- * hand. */
+/* Tests textures and surfaces through the driver's table. Reads and writes of kernels are compared with numbers that
+ * were computed by hand. */
 #include "textures.h"
 
 /* ---- addresses and filters ---- */
@@ -27,7 +27,7 @@ static void test_point(void)
         {-0.5f, BORDER, 0, 0.25f},
         {2.5f, BORDER, 0, 30},
         {5.5f, WRAP, 0, 40},
-        {-2, MIRROR, 0, 10}, /* coordinates that are not normalised are clamped */
+        {-2, MIRROR, 0, 10}, /* MIRROR only works for normalised coordinates, so this coordinate is clamped */
         {0.125f, CLAMP, NORMAL, 10},
         {0.625f, CLAMP, NORMAL, 30},
         {1.5f, CLAMP, NORMAL, 40},
@@ -71,7 +71,8 @@ static void test_linear(void)
         {1.75f, CLAMP, 0, 22.5f},
         {2.5f + 3 / 256.0f, CLAMP, 0, 30 + 30 / 256.0f},
         {2.5f + 3.25f / 256, CLAMP, 0, 30 + 30 / 256.0f}, /* weights have eight fractional bits */
-        /* one dimension is the upper edge of two: half of it is the border (1/4) */
+        /* a texture of one dimension is filtered like the upper edge of two dimensions, so half of the weight is the
+         * border (1/4) */
         {0, BORDER, 0, (5.125f + 0.25f) / 2},
         {4.25f, BORDER, 0, (40 * 0.25f + 0.25f * 0.75f + 0.25f) / 2},
         {-0.5f, BORDER, 0, 0.25f},
@@ -162,7 +163,7 @@ static void test_formats(void)
         OK(call_cuTexObjectDestroy(t));
         OK(call_cuArrayDestroy(array));
     }
-    /* 51 / 255 is 0.2: as half 0x3266; pairs of halves in one register */
+    /* 51 / 255 is 0.2, which is 0x3266 as a half; a register has a pair of halves */
     CUarray array = array_of(1, 1, 0, CU_AD_FORMAT_UNSIGNED_INT8, 4, 0, u8);
     CUtexObject t = texture_of(array, POINT, CLAMP, 0);
     quad got = one("tex.2d.v2.f16x2.f32 {%r5, %r6}, [%t, {%f1, %f2}];", t, 0, 0, 0, 0);
@@ -183,7 +184,7 @@ static void test_gather(void)
     open_device();
     CUarray array = array_of(2, 2, 0, FLOATS, 4, CUDA_ARRAY3D_TEXTURE_GATHER, texels);
     CUtexObject t = texture_of(array, LINEAR, CLAMP, 0);
-    /* lower left, lower right, upper right, upper left */
+    /* the four results are the texels lower left, lower right, upper right, upper left */
     quad got = one("tld4.r.2d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [%t, {%f1, %f2}];", t, 1, 1, 0, 0);
     CHECK(got.f[0] == 9 && got.f[1] == 13 && got.f[2] == 5 && got.f[3] == 1);
     got = one("tld4.a.2d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [%t, {%f1, %f2}], {-1, 0};", t, 1, 1, 0, 0);
@@ -227,12 +228,12 @@ static void test_cube(void)
     for (int f = 0; f < 12; f++)
         for (int k = 0; k < 4; k++)
             texels[f][k / 2][k % 2] = (float)(f / 6 * 100 + f % 6 * 10 + k);
-    /* As the guide's table says, the major axis selects the face. s and t are divided by the magnitude of its
-     * coordinate; x = (s + 1) * 2 / 2. */
+    /* As in the table of the CUDA guide, the axis with the largest coordinate selects the face. s and t are divided by
+     * the magnitude of this coordinate. x = (s + 1) * 2 / 2. */
     static const struct {
         float d[3], want;
     } rows[] = {
-        {{1, 0.5f, 0.5f}, 0 + 0}, /* s = -z, t = -y: left, upper */
+        {{1, 0.5f, 0.5f}, 0 + 0}, /* s = -z and t = -y, so this is the left upper texel */
         {{1, -0.5f, -0.5f}, 0 + 3}, {{-1, 0.5f, 0.5f}, 10 + 1}, {{-2, 1, -1}, 10 + 0},
         {{0.5f, 1, 0.5f}, 20 + 3},  {{0.5f, -1, 0.5f}, 30 + 1}, {{-0.5f, -1, -0.5f}, 30 + 2},
         {{0.5f, 0.5f, 1}, 40 + 1},  {{0.5f, 0.5f, -1}, 50 + 0}, {{-0.5f, -0.5f, -4}, 50 + 3},
@@ -245,9 +246,10 @@ static void test_cube(void)
     OK(call_cuTexObjectDestroy(t));
     t = texture_of(array, LINEAR, CLAMP, NORMAL);
     WANT(one(CUBEMAP, t, 1, 0, 0, 0), 1.5);
-    WANT(one(CUBEMAP, t, 1, 0, 0.999f, 0), 1); /* at the edge, without the neighbouring face: (0 + 2) / 2 */
+    /* at the edge, but without the neighbouring face, the mean is (0 + 2) / 2 */
+    WANT(one(CUBEMAP, t, 1, 0, 0.999f, 0), 1);
     OK(call_cuTexObjectDestroy(t));
-    /* Beyond the left edge of +x lies the right edge of +z: 41 and 43. */
+    /* Beyond the left edge of face +x is the right edge of face +z, with the texels 41 and 43. */
     t = texture_of(array, LINEAR, CLAMP, NORMAL | CU_TRSF_SEAMLESS_CUBEMAP);
     WANT(one(CUBEMAP, t, 1, 0, 0.9999999f, 0), (1 + 42) / 2.0);
     OK(call_cuTexObjectDestroy(t));
@@ -262,13 +264,13 @@ static void test_cube(void)
     close_device();
 }
 
-/* Levels of 8, 4, 2, 1 texels that all hold 10 times their number. */
+/* Makes levels of 8, 4, 2 and 1 texels. The value of each texel is 10 times the number of its level. */
 static CUmipmappedArray pyramid(void)
 {
     const CUDA_ARRAY3D_DESCRIPTOR d = {8, 0, 0, FLOATS, 1, 0};
     CUmipmappedArray mip = NULL;
     CUarray level = NULL, again = NULL;
-    OK(call_cuMipmappedArrayCreate(&mip, &d, 9)); /* more levels than this size can have: 4 */
+    OK(call_cuMipmappedArrayCreate(&mip, &d, 9)); /* more levels than the 4 that this size can have */
     FAILS(INVALID_VALUE, call_cuMipmappedArrayGetLevel(&level, mip, 4));
     for (unsigned k = 0; k < 4; k++) {
         float texels[8];
@@ -306,7 +308,7 @@ static void test_mipmap(void)
     WANT(one(level, t, 0.5f, 0, 0, 1.25f), 12.5);
     WANT(one(level, t, 0.5f, 0, 0, -3), 0);
     WANT(one(level, t, 0.5f, 0, 0, 99), 30);
-    WANT(one(grad, t, 0.5f, 0, 0.25f, 0.125f), 10); /* two texels of level 0 per pixel: one level up */
+    WANT(one(grad, t, 0.5f, 0, 0.25f, 0.125f), 10); /* a pixel covers two texels of level 0, so level 1 is read */
     WANT(one(grad, t, 0.5f, 0, 0, 0.5f), 20);
     WANT(one(grad, t, 0.5f, 0, 0, 0), 0);
     quad got = one("txq.num_mipmap_levels.b32 %r5, [%t]; txq.width.b32 %r6, [%t]; txq.level.width.b32 %r7, [%t], 2; "
@@ -326,7 +328,7 @@ static void test_mipmap(void)
     WANT(one(level, t, 0.5f, 0, 0, 0.25f), 20); /* 1.25, raised to 1.75 */
     WANT(one(level, t, 0.5f, 0, 0, 3), 20);     /* 4, lowered to 2 */
     OK(call_cuTexObjectDestroy(t));
-    /* A view of the levels 1 to 2. */
+    /* Makes a view of the levels 1 to 2. */
     sampling.mipmapLevelBias = sampling.minMipmapLevelClamp = 0;
     CUDA_RESOURCE_VIEW_DESC view = {
         .format = CU_RES_VIEW_FORMAT_FLOAT_1X32, .width = 8, .firstMipmapLevel = 1, .lastMipmapLevel = 2};
@@ -351,7 +353,7 @@ static void test_mipmap(void)
     view.format = CU_RES_VIEW_FORMAT_NONE;
     view.lastMipmapLevel = 4;
     FAILS(INVALID_VALUE, call_cuTexObjectCreate(&t, &resource, &sampling, &view));
-    sampling.flags = 0; /* mipmaps take normalised coordinates alone */
+    sampling.flags = 0; /* mipmaps need normalised coordinates */
     FAILS(INVALID_VALUE, call_cuTexObjectCreate(&t, &resource, &sampling, NULL));
     OK(call_cuMipmappedArrayDestroy(mip));
     FAILS(INVALID_HANDLE, call_cuMipmappedArrayDestroy(mip));
@@ -389,10 +391,10 @@ static void test_memory(void)
                              .res.pitch2D = {memory, CU_AD_FORMAT_UNSIGNED_INT16, 1, 10, 4, 32}};
     sampling = (CUDA_TEXTURE_DESC){.addressMode = {CLAMP, CLAMP}, .filterMode = LINEAR};
     OK(call_cuTexObjectCreate(&t, &r, &sampling, NULL));
-    /* rows of 16 numbers: 2 * 16 + 3 is 3500, its neighbour 3600 */
+    /* a row has 16 numbers; number 2 * 16 + 3 is 3500, and its neighbour is 3600 */
     WANT(one(TEX2D, t, 4, 2.5f, 0, 0), (float)((3500 / 65535.0f + 3600 / 65535.0f) / 2.0));
     OK(call_cuTexObjectDestroy(t));
-    r.res.pitch2D.pitchInBytes = 24; /* not a multiple of the device's alignment */
+    r.res.pitch2D.pitchInBytes = 24; /* the pitch is not a multiple of the device's alignment */
     FAILS(INVALID_VALUE, call_cuTexObjectCreate(&t, &r, &sampling, NULL));
     r.res.pitch2D.pitchInBytes = 32, r.res.pitch2D.width = 17;
     FAILS(INVALID_VALUE, call_cuTexObjectCreate(&t, &r, &sampling, NULL));
@@ -402,7 +404,7 @@ static void test_memory(void)
     r.res.linear.numChannels = 3;
     FAILS(INVALID_VALUE, call_cuTexObjectCreate(&t, &r, &sampling, NULL));
     FAILS(INVALID_VALUE, call_cuSurfObjectCreate(&t, &r));
-    /* The memory is freed while a texture shows it. A kernel that reads the texture has a fault. */
+    /* Frees memory while a texture uses it. A kernel that reads the texture must fault. */
     r.res.linear.numChannels = 1;
     OK(call_cuTexObjectCreate(&t, &r, &sampling, NULL));
     OK(call_cuMemFree(memory));
@@ -430,7 +432,7 @@ static void test_surface(void)
     got = one_int("suld.b.2d.b32.clamp {%r5}, [%t, {%r1, %r2}]; suld.b.2d.b32.zero %r6, [%t, {%r1, %r2}];", s, 400, -3,
                   0, 0);
     CHECK(got.u[0] == 4 && got.u[1] == 0);
-    /* Stores by byte coordinates: clamped, dropped, and read again. */
+    /* Stores by byte coordinates. One coordinate is clamped, one store is dropped, and the values are read again. */
     one_int(
         "sust.b.2d.b32.trap [%t, {4, 1}], 60; sust.b.2d.b32.clamp [%t, {-4, 9}], 50; sust.b.2d.b32.zero [%t, {16, 0}], 99;",
         s, 0, 0, 0, 0);
@@ -462,14 +464,14 @@ static void test_surface(void)
     CHECK(got.u[0] == 1 && got.u[1] == 0);
     OK(call_cuSurfObjectDestroy(s));
     OK(call_cuArrayDestroy(array));
-    /* Formatted stores: by texel coordinates, with the values cut to the format. */
+    /* Makes formatted stores, which have texel coordinates, and cut the values to the format. */
     array = array_of(2, 0, 3, CU_AD_FORMAT_SIGNED_INT8, 4, CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_LAYERED, NULL);
     s = surface_of(array);
     one_int("sust.p.a1d.v4.b32.trap [%t, {2, 1}], {300, -300, 5, -6};", s, 0, 0, 0, 0);
     CHECK(one_int("suld.b.a1d.b32.trap %r5, [%t, {2, 4}];", s, 0, 0, 0, 0).u[0] == 0xfa05807f);
     OK(call_cuSurfObjectDestroy(s));
     OK(call_cuArrayDestroy(array));
-    /* The faces of a cubemap by number, 8 bytes at a time, in halves. */
+    /* Stores to the faces of a cubemap by their numbers. Each store writes 8 bytes, which are four halves. */
     array = array_of(4, 4, 6, CU_AD_FORMAT_HALF, 4, CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_CUBEMAP, NULL);
     s = surface_of(array);
     one_int("sust.p.a2d.v4.b32.trap [%t, {5, 1, 2, 0}], {0x3f800000, 0xc0400000, 0x7f800000, 0};", s, 0, 0, 0, 0);
@@ -497,7 +499,7 @@ static void fault_of(const char *instruction, uint64_t object, int x, int y, CUr
     open_device();
 }
 
-/* Accesses to textures and surfaces that are faults, each with its message: wrong handles, formats and coordinates. */
+/* Tests accesses to textures and surfaces that fault, each with its message: wrong handles, formats and coordinates. */
 static void test_faults(void)
 {
     static const char read[] = "suld.b.2d.b32.trap {%r5}, [%t, {%r1, %r2}];";

@@ -1,4 +1,4 @@
-/* When the work of a program would run: expected times are worked out by hand. */
+/* Tests when the work of a program would run. The expected times were derived by hand. */
 #include <string.h>
 
 #include "check.h"
@@ -18,14 +18,15 @@ static void test_streams(void)
 {
     sim_timeline t = {0};
     sim_timeline_device d = {0};
-    double a = 0, b = 0, free = 0; /* `a` and `b` wait for the legacy stream, `free` does not */
+    double a = 0, b = 0, free = 0; /* streams `a` and `b` wait for the legacy stream, but `free` does not */
     CHECK(is(sim_timeline_put(&t, &d, &a, true, SIM_LANE_TO_DEVICE, 2, 0), 0, 2));
     CHECK(is(sim_timeline_put(&t, &d, &a, true, SIM_LANE_KERNEL, 1, 0.5), 2, 3));
-    /* the copy engine to the device is busy until 2 */
+    /* the engine for copies to the device is busy until time 2 */
     CHECK(is(sim_timeline_put(&t, &d, &b, true, SIM_LANE_TO_DEVICE, 2, 0), 2, 4));
     CHECK(is(sim_timeline_put(&t, &d, &b, true, SIM_LANE_FROM_DEVICE, 1, 0), 4, 5));
     CHECK(is(sim_timeline_put(&t, &d, &free, false, SIM_LANE_KERNEL, 1, 0.5), 0, 1));
-    CHECK(is(sim_timeline_put(&t, &d, NULL, true, SIM_LANE_ON_DEVICE, 1, 0), 5, 6)); /* begins after a and b */
+    /* begins after the work of a and b */
+    CHECK(is(sim_timeline_put(&t, &d, NULL, true, SIM_LANE_ON_DEVICE, 1, 0), 5, 6));
     CHECK(is(sim_timeline_put(&t, &d, &a, true, SIM_LANE_KERNEL, 1, 0.5), 6, 7));
     CHECK(is(sim_timeline_put(&t, &d, &free, false, SIM_LANE_KERNEL, 1, 0.5), 1, 2));
     CHECK(d.end == 7 && t.host == 0);
@@ -42,9 +43,10 @@ static void test_waiting(void)
     sim_timeline_after(&d, &b, event);
     CHECK(is(sim_timeline_put(&t, &d, &b, false, SIM_LANE_KERNEL, 1, 0.1), 3, 4));
     double later = 0;
-    CHECK(is(sim_timeline_put(&t, &d, &later, false, SIM_LANE_KERNEL, 1, 0.1), 0, 1)); /* the host did not wait */
+    /* begins at time 0, because the host did not wait */
+    CHECK(is(sim_timeline_put(&t, &d, &later, false, SIM_LANE_KERNEL, 1, 0.1), 0, 1));
     sim_timeline_host_waits(&t, event);
-    sim_timeline_host_waits(&t, 1); /* the work is over by then */
+    sim_timeline_host_waits(&t, 1); /* no effect: this work has ended before */
     double last = 0;
     CHECK(is(sim_timeline_put(&t, &d, &last, false, SIM_LANE_KERNEL, 1, 0.1), 3, 4));
     CHECK(sim_timeline_mark(&t, &d, NULL) == 3);
@@ -57,7 +59,7 @@ static void test_room(void)
     double streams[4] = {0};
     CHECK(is(sim_timeline_put(&t, &d, &streams[0], false, SIM_LANE_KERNEL, 4, 0.6), 0, 4));
     CHECK(is(sim_timeline_put(&t, &d, &streams[1], false, SIM_LANE_KERNEL, 2, 0.4), 0, 2));
-    /* begins when the second stream's work has ended */
+    /* begins when the work of the second stream has ended */
     CHECK(is(sim_timeline_put(&t, &d, &streams[2], false, SIM_LANE_KERNEL, 1, 0.3), 2, 3));
     CHECK(is(sim_timeline_put(&t, &d, &streams[3], false, SIM_LANE_KERNEL, 1, 1), 4, 5)); /* all SMs */
     double many = 0;
@@ -65,7 +67,7 @@ static void test_room(void)
         CHECK(is(sim_timeline_put(&t, &d, &many, false, SIM_LANE_KERNEL, 1, 1), 5 + k, 6 + k));
 }
 
-/* Two devices share the host, and nothing else. */
+/* Tests that two devices share only the host. */
 static void test_devices(void)
 {
     sim_timeline t = {0};

@@ -1,4 +1,4 @@
-/* Device memory, loading, a launch from end to end, and all of it under failing allocations. */
+/* Tests device memory, loading, a whole launch, and all of these when allocations fail. */
 #include <math.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@ static void allocations(void)
     vm_device *d = vm_device_new(NULL, &limits);
     uint64_t a = vm_alloc(d, 1000), b = vm_alloc(d, 1), base, bytes;
     CU_ASSERT(a >= VM_GLOBAL_BASE && a % 512 == 0 && b % 512 == 0);
-    CU_ASSERT(b >= a + 1000 + 512); /* a red zone between them */
+    CU_ASSERT(b >= a + 1000 + 512); /* an unused gap separates the two allocations */
     const unsigned char *p = vm_pointer(d, a, 1000);
     CU_ASSERT(p && p[0] == 0xa5 && p[999] == 0xa5);
     CU_ASSERT_PTR_NULL(vm_pointer(d, a, 1001));
@@ -77,7 +77,7 @@ static void tiles(void)
     CU_ASSERT_EQUAL(vm_run(b.device, &again, &b.counters, &b.fault), VM_OK);
     CU_ASSERT_EQUAL(b.counters.warp_instructions, first); /* counts repeat */
 
-    size_t count = count_tallies(b.module); /* the counts of a watched launch add up to the same */
+    size_t count = count_tallies(b.module); /* the counts of a watched launch add up to the same numbers */
     vm_tally *tally = calloc(count, sizeof *tally), sum = {0};
     struct vm_watch watch = {.tally = tally};
     again.hooks = &count_watch_hooks, again.watch = &watch;
@@ -93,7 +93,7 @@ static void tiles(void)
 
 #define HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
 
-/* Modules that parse but cannot be loaded: the log has the reason. */
+/* Tests modules that the parser accepts, but that cannot be loaded. The log must have the reason. */
 static void refusals(void)
 {
     static const struct {
@@ -124,7 +124,8 @@ static void refusals(void)
     }
 }
 
-/* Shared memory begins at the address that a GPU of that compute capability has: static memory, then dynamic memory. */
+/* Shared memory begins at the same address as on a GPU of this compute capability. Static memory comes first, and then
+ * dynamic memory. */
 static void shared_low(void)
 {
     static const char text[] = HEAD
@@ -234,7 +235,7 @@ static ptx_result load_text(kiln__text *text, kiln__text *log, vm_bench *b)
     return decode_module_load(b->device, ptx, &b->module, log);
 }
 
-/* The time of loading grows with the text, and not with its square. */
+/* Tests that the time of loading grows in proportion to the text, and not to its square. */
 static void many(void)
 {
     enum { COUNT = 60000 };
@@ -254,7 +255,7 @@ static void many(void)
     vm_kernel_resources(b.module, vm_module_kernel(b.module, "last"), &r);
     CHECK(r.static_shared == 8);
     vm_bench_end(&b);
-    /* Each kernel calls a function that calls all others. */
+    /* Each kernel calls a function that calls all other functions. */
     enum { DEEP = 16000 };
     kiln__text_puts(&text, ".version 8.0\n.target sm_80\n.address_size 64\n");
     add_many(&text, DEEP + 1, ".func f%u();\n");
@@ -276,7 +277,7 @@ static size_t resident(void)
     return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* A variable without an initialiser takes no memory of the host before it is used. */
+/* Tests that a variable without an initialiser takes no memory of the host before it is used. */
 static void large_variable(void)
 {
     static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .global .b8 a[1073741824];\n";

@@ -1,5 +1,5 @@
-/* Compares arithmetic with the host's arithmetic: arith.cu through NVRTC. Each expression has a row, and the operands
- * are all pairs of edge values. */
+/* Compares the arithmetic of the kernels in arith.cu with the host's arithmetic. Each expression has a row, and the
+ * operands are all pairs of edge values. */
 #include <fenv.h>
 #include <math.h>
 
@@ -72,7 +72,7 @@ static void same_int(int row, int i, long long want)
 static float min_(float a, float b) { return a != a ? b : b != b ? a : a == b ? (signbit(a) ? a : b) : a < b ? a : b; }
 static float max_(float a, float b) { return a != a ? b : b != b ? a : a == b ? (signbit(a) ? b : a) : a > b ? a : b; }
 
-/* Rounding to a narrower format, by scaling so that rint() does it. */
+/* Rounds to a narrower format. It scales the number so that rint() rounds at the right bit. */
 static float narrow(double v, int bits, int least, double infinite)
 {
     int power;
@@ -219,8 +219,8 @@ static void against_the_host(void)
     vm_bench_end(&b);
 }
 
-/* Reciprocal square roots equal the results in double precision, rounded once. The operands are those whose results
- * lie nearest to the middle between two numbers, and every 4099th of all words. A warp with only normal numbers runs
+/* Reciprocal square roots must equal the results in double precision, rounded once. The operands are the words whose
+ * results lie nearest to the middle between two numbers, and every 4099th word. A warp with only normal numbers runs
  * other code than a warp with special numbers. */
 static void reciprocal_roots(void)
 {
@@ -256,8 +256,8 @@ static void reciprocal_roots(void)
     vm_bench_end(&b);
 }
 
-/* A program may have its own rounding mode, traps and treatment of subnormals (-ffast-math sets the last). Kernels
- * must not see these, and the program must keep them. */
+/* A program may set a rounding mode, traps, and a treatment of subnormals (which -ffast-math sets). These must not
+ * affect kernels, and the program must keep them. */
 static void environment(void)
 {
     static const char text[] =
@@ -288,7 +288,7 @@ static void environment(void)
     CU_ASSERT_EQUAL(__builtin_ia32_stmxcsr() & 0x8040, 0x8040);
 #endif
     fesetenv(&before);
-    CU_ASSERT_EQUAL(plain[1], 2); /* the sum of one subnormal and itself */
+    CU_ASSERT_EQUAL(plain[1], 2); /* the sum of a subnormal number and itself */
     vm_bench_end(&b);
 }
 

@@ -1,4 +1,4 @@
-/* mbarriers, bulk copies and a cluster of one block: behaviour on which a program may rely, and uses that must be a
+/* Tests mbarriers, bulk copies and a cluster of one block: behaviour on which a program may rely, and uses that must
  * fault. */
 #include "vm_check.h"
 
@@ -24,8 +24,8 @@ static vm_fault_kind try(const char *text, uint32_t threads)
 
 static void counts(void)
 {
-    /* Two arrivals expected: 2 are pending before the first, 1 before the second, 2 again in the next phase. The phase
-     * that a state names is complete once the parity has changed. */
+    /* The mbarrier expects two arrivals. 2 are pending before the first arrival, 1 before the second, and 2 again in
+     * the next phase. The phase of a state is complete when the parity has changed. */
     memset(rows, 0, sizeof rows);
     CU_ASSERT_EQUAL(
         try(KERNEL(
@@ -39,13 +39,13 @@ static void counts(void)
                 "st.global.v4.b32 [%d0], {%r2, %r3, %r4, %r5}; st.global.v4.b32 [%d0+16], {%r6, %r7, %r8, %r9}; st.global.b32 [%d0+32], %r10;"),
             1),
         VM_OK);
-    const uint32_t want[] = {2, 1, 2, 1, 1, 0, 1, 1, 0}; /* one arrival is expected after the drop */
+    const uint32_t want[] = {2, 1, 2, 1, 1, 0, 1, 1, 0}; /* after arrive_drop, the mbarrier expects one arrival */
     CU_ASSERT_EQUAL(memcmp(rows[0], want, sizeof want), 0);
 }
 
 static void wait_for_others(void)
 {
-    /* The second warp waits for bytes that the first one's copy brings. */
+    /* The second warp waits for bytes that the first warp copies. */
     for (uint32_t k = 0; k < 64; k++)
         rows[k][0] = 1000 + k;
     CU_ASSERT_EQUAL(
@@ -87,19 +87,20 @@ static void faults(void)
                     VM_FAULT_ADDRESS);
     CU_ASSERT_EQUAL(try(KERNEL("cp.async.bulk.global.shared::cta.bulk_group [%d0+8], [%r1], 16;"), 1),
                     VM_FAULT_MISALIGNED);
-    /* No thread arrives, and no thread is left that could arrive. */
+    /* No thread arrives, and all threads that could arrive have ended. */
     CU_ASSERT_EQUAL(
         try(KERNEL(
                 "mbarrier.init.shared.b64 [%r1], 1; W: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 0; @!%p2 bra W;"),
             1),
         VM_FAULT_DEADLOCK);
-    /* One of two threads arrives at the cluster's barrier. It waits for the other thread, which waits elsewhere. */
+    /* One of two threads waits at the cluster's barrier for the other thread, which waits elsewhere. */
     CU_ASSERT_EQUAL(
         try(KERNEL("@%p0 bar.sync 1; @%p0 ret; barrier.cluster.arrive; barrier.cluster.wait; bar.sync 1;"), 2),
         VM_FAULT_DEADLOCK);
 }
 
-/* A kernel makes a tensor map of another one, in shared memory, and copies by it: x 2 to 5, y 1 and 2 of 8 x 4 words. */
+/* A kernel copies a tensor map to shared memory, changes it, and loads a box by it: x from 2 to 5 and y from 1 to 2,
+ * out of 8 x 4 words. */
 #define REPLACE(field, type, ...)                                                                                      \
     "@%p0 tensormap.replace.tile." field ".shared::cta.b1024." type " [%r1], " __VA_ARGS__ ";\n"
 #define CHANGED(more)                                                                                                         \
@@ -133,7 +134,7 @@ static void changed_maps(void)
     CU_ASSERT_EQUAL(try(CHANGED(REPLACE("interleave_layout", "b32", "1")), 32), VM_FAULT_INSTRUCTION);
     CU_ASSERT_EQUAL(try(CHANGED(REPLACE("rank", "b32", "5")), 32), VM_FAULT_INSTRUCTION);
     memset(rows, 0, sizeof map);
-    CU_ASSERT_EQUAL(try(CHANGED(""), 32), VM_FAULT_INSTRUCTION); /* there is no tensor map */
+    CU_ASSERT_EQUAL(try(CHANGED(""), 32), VM_FAULT_INSTRUCTION); /* the memory has no tensor map */
 }
 
 static void zeros_and_remote(void)
@@ -154,14 +155,14 @@ static void zeros_and_remote(void)
     CU_ASSERT_EQUAL(memcmp(rows[0], want, sizeof want), 0);
 }
 
-/* Compares each word that a kernel writes with a value that was worked out by hand. */
+/* Compares each word that a kernel writes with a value that was derived by hand. */
 static void words(void)
 {
     static const struct {
         const char *text;
         uint32_t a, b, c, want;
     } table[] = {
-        /* Video instructions: 0x80 as a signed byte is -128. 127 + 1 stays at 127 if it goes into a byte. */
+        /* These are video instructions. 0x80 as a signed byte is -128. With saturation to a byte, 127 + 1 is 127. */
         {"vadd.s32.s32.u32 %r9, %r2.b0, %r3.h1;", 0x12345680, 0x00050000, 0, (uint32_t)-123},
         {"vabsdiff.u32.u32.u32.add %r9, %r2, %r3, %r4;", 3, 10, 100, 107},
         {"vmad.s32.s32.s32.shr7 %r9, %r2, %r3, %r4;", (uint32_t)-3, 100, 44, (uint32_t)-2},
@@ -170,13 +171,14 @@ static void words(void)
         {"vavrg4.u32.u32.u32 %r9, %r2, %r3, %r4;", 0x00ff0102, 0x00ff0203, 0, 0x00ff0203},
         {"vabsdiff4.u32.u32.u32.add %r9, %r2, %r3, %r4;", 0x01020304, 0x04030201, 10, 18},
         {"vmin2.s32.s32.s32 %r9, %r2.h01, %r3, %r4;", 0x0005fffe, 0x00000000, 0, 0xfffe0000},
-        /* fp8: 448 is the most of e4m3, 1.0625 lies between 1 and 1.125 and goes to the even one; -0 stays */
+        /* In fp8, 448 is the largest number of e4m3. 1.0625 is rounded to 1, because 1 is the even one of 1 and 1.125.
+         * -0 stays -0. */
         {"mov.b32 %f1, %r2; mov.b32 %f2, %r3; cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r9, %h1;",
          0x7f7fffff, 0x3f880000, 0, 0x7e38},
         {"mov.b32 %f1, %r2; mov.b32 %f2, %r3; cvt.rn.satfinite.e5m2x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r9, %h1;",
          0x7fc00000, 0x80000000, 0, 0x7f80},
         {"cvt.u16.u32 %h1, %r2; cvt.rn.f16x2.e4m3x2 %r9, %h1;", 0x387f, 0, 0, 0x3c007fff},
-        /* e2m1 holds 0 .5 1 1.5 2 3 4 6: 2.5 is between 2 and 3 and goes to 2, 7 is held at 6 */
+        /* the numbers of e2m1 are 0, 0.5, 1, 1.5, 2, 3, 4 and 6; so 2.5 becomes 2, and 7 becomes 6 */
         {"mov.b32 %f1, %r2; mov.b32 %f2, %r3; cvt.rn.satfinite.e2m1x2.f32 %b1, %f1, %f2; mov.b16 %h1, {%b1, 0}; cvt.u32.u16 %r9, %h1;",
          0x40e00000, 0x40200000, 0, 0x74},
         {"cvt.u16.u32 %h1, %r2; mov.b16 {%b1, %b2}, %h1; cvt.rn.f16x2.e2m1x2 %r9, %b1;", 0x9d, 0, 0, 0xb800c200},
@@ -185,7 +187,7 @@ static void words(void)
         {"mov.b32 %f1, %r2; mov.b32 %f2, %r3; cvt.rp.satfinite.ue8m0x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r9, %h1;",
          0x3f800001, 0x3f800000, 0, 0x807f},
         {"cvt.u16.u32 %h1, %r2; cvt.rn.bf16x2.ue8m0x2 %r9, %h1;", 0x7fff, 0, 0, 0x3f807fff},
-        /* random bits carry into f16 only if the 13 bits that are cut and they reach 2^13 */
+        /* f16 is rounded up only if the sum of the 13 dropped bits and the random bits is at least 2^13 */
         {"mov.b32 %f1, %r2; mov.b32 %f2, %r3; cvt.rs.f16x2.f32 %r9, %f1, %f2, %r4;", 0x3f801000, 0x3f801000, 0x10000fff,
          0x3c013c00},
         /* Mixed precision, and pairs. */

@@ -1,5 +1,6 @@
-/* clusterlaunchcontrol: a running block takes over clusters that have not started. Each tile must be computed once, by the
- * block that was launched for it or by a block that cancelled its cluster. Nothing here was compared with hardware. */
+/* Tests clusterlaunchcontrol, by which a running block takes over clusters that have not started. Each tile must be
+ * computed once, by the block that was launched for it, or by a block that cancelled its cluster. The results were not
+ * compared with hardware. */
 #include "check_bench.h"
 
 enum { WARP = 32, TILES = 64 };
@@ -17,7 +18,7 @@ enum { WARP = 32, TILES = 64 };
 #define EXPECT "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 16;\n"
 #define TRY "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes"
 #define ALONE "@%p0 " TRY ".b128 [response], [bar];\n"
-/* the first block of a cluster asks for all of its blocks */
+/* the first block of a cluster makes the request for all blocks of the cluster */
 #define TOGETHER "setp.eq.and.u32 %p1, %r20, 0, %p0; @%p1 " TRY ".multicast::cluster::all.b128 [response], [bar];\n"
 /* adds 1 to the element of the tile in row %r3 and plane %r4, and counts the tile for this block */
 #define WORK                                                                                                           \
@@ -31,7 +32,7 @@ enum { WARP = 32, TILES = 64 };
     "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r2, %r3, %r4, _}, %q0; add.u32 %r2, %r2, %r20;\n" \
     "fence.proxy.async.shared::cta; barrier.cluster.arrive; barrier.cluster.wait; bra loop;\ndone: ret;\n}\n"
 
-/* the same by generic addresses */
+/* like TOGETHER, by generic addresses */
 #define TOGETHER_GENERIC                                                                                               \
     "mov.u32 %r9, response; cvt.u64.u32 %d3, %r9; cvta.shared.u64 %d3, %d3;\n"                                         \
     "mov.u32 %r9, bar; cvt.u64.u32 %d4, %r9; cvta.shared.u64 %d4, %d4; setp.eq.and.u32 %p1, %r20, 0, %p0;\n"           \
@@ -87,7 +88,8 @@ static outcome run(const char *text, const shape *how)
     return o;
 }
 
-/* Every tile is computed once. With one host thread the first cluster takes all others, unless the order is shuffled. */
+/* Tests that every tile is computed once. With one host thread the first cluster takes all others, unless the order is
+ * shuffled. */
 static void test_tiles(void)
 {
     static const struct {
@@ -204,7 +206,7 @@ static void test_checks(void)
           "@!%p3 bra done;\n"
           "clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r2, %q0; bra loop; done: ret;\n}\n",
           KILN_CHECK_RACE, "");
-    /* nobody expects the bytes of the response */
+    /* no thread has announced the bytes of the response at the mbarrier */
     check(HEAD KERNEL ALONE WORK WAIT QUERY NEXT, KILN_CHECK_BARRIER, "");
 }
 

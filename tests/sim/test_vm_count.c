@@ -1,4 +1,4 @@
-/* Counters against the textbook: each kernel of vm/count.cu, with the numbers that one works out by hand for it. */
+/* Compares the counters of each kernel in vm/count.cu with numbers that were derived by hand. */
 #include "vm_count.h"
 #include "vm_check.h"
 
@@ -28,7 +28,7 @@ static void end(counted *k)
     vm_bench_end(&k->b);
 }
 
-/* Runs a kernel of (in, out, three words) and leaves its counters in k->c. */
+/* Runs a kernel with the parameters in, out and three words. Sets k->c to its counters. */
 static const kiln_counters *count(counted *k, const char *kernel, uint32_t blocks, uint32_t x, uint32_t y, uint32_t one,
                                   uint32_t two, uint32_t three)
 {
@@ -66,7 +66,7 @@ static void is(int line, const char *field, uint64_t got, uint64_t want)
 }
 #define IS(field, want) is(__LINE__, #field, k.c.field, want)
 
-/* Compares the requests, requested bytes, different bytes, sectors and lines of the loads of one launch. */
+/* Compares five counters of the loads of one launch: requests, requested bytes, different bytes, sectors and lines. */
 static void loads(counted *kept, int line, uint64_t requests, uint64_t bytes, uint64_t used, uint64_t sectors,
                   uint64_t lines)
 {
@@ -84,20 +84,20 @@ static void loads(counted *kept, int line, uint64_t requests, uint64_t bytes, ui
 static void patterns(void)
 {
     counted k = begin(1);
-    /* 4 warps read 32 floats each: 128 bytes, 4 sectors of one line. */
+    /* Each of 4 warps reads 32 floats, which are 128 bytes, or 4 sectors of one line. */
     count(&k, "pattern", 1, 128, 1, 1, 0, 0);
     loads(&k, __LINE__, 4, 512, 512, 16, 4);
     IS(global_store_requests, 4), IS(global_store_sectors, 16), IS(global_store_lines, 4), IS(global_store_used, 512);
-    /* Shifted by one float, a warp reads 124 bytes of one line and 4 of the next. */
+    /* Shifted by one float, a warp reads 124 bytes of one line and 4 bytes of the next line. */
     count(&k, "pattern", 1, 128, 1, 1, 1, 0);
     loads(&k, __LINE__, 4, 512, 512, 20, 8);
     /* Shifted by 8 floats, which are one sector, a warp still reads 4 sectors, of two lines. */
     count(&k, "pattern", 1, 128, 1, 1, 8, 0);
     loads(&k, __LINE__, 4, 512, 512, 16, 8);
-    /* Lanes of a warp change places, but access the same memory. */
+    /* The lanes of a warp exchange their addresses, but access the same memory. */
     count(&k, "pattern", 1, 128, 1, 1, 0, 21);
     loads(&k, __LINE__, 4, 512, 512, 16, 4);
-    /* Every 2nd, 4th, 32nd float: 256, 512, 4096 bytes. */
+    /* A warp reads every 2nd, 4th or 32nd float, so its loads cover 256, 512 or 4096 bytes. */
     count(&k, "pattern", 1, 128, 1, 2, 0, 0);
     loads(&k, __LINE__, 4, 512, 512, 32, 8);
     count(&k, "pattern", 1, 128, 1, 4, 0, 0);
@@ -107,11 +107,11 @@ static void patterns(void)
     /* All lanes read the same float. */
     count(&k, "pattern", 1, 128, 1, 0, 77, 0);
     loads(&k, __LINE__, 4, 512, 16, 4, 4);
-    /* 40 threads: a warp of 32 and a warp of 8, which accesses one sector. */
+    /* The 40 threads are a warp of 32 threads and a warp of 8 threads, which accesses one sector. */
     count(&k, "pattern", 1, 40, 1, 1, 0, 0);
     loads(&k, __LINE__, 2, 160, 160, 5, 2);
     IS(global_load_lanes, 40);
-    /* Half of each warp reads. */
+    /* Only half of each warp reads. */
     count(&k, "halves", 1, 128, 1, 0, 0, 0);
     loads(&k, __LINE__, 4, 256, 256, 8, 4);
     IS(divergent, 4), IS(branches, 4);
@@ -127,10 +127,11 @@ static void widths(void)
     loads(&k, __LINE__, 2, 512, 512, 16, 4);
     count(&k, "wide4", 1, 64, 1, 0, 0, 0);
     loads(&k, __LINE__, 2, 1024, 1024, 32, 8);
-    /* Blocks of 16 x 2 over rows of 1000 floats: two pieces of 64 bytes; the second starts at 4000, inside a line. */
+    /* A block of 16 x 2 threads reads two pieces of 64 bytes, from rows of 1000 floats. The second piece starts at byte
+     * 4000, inside a line. */
     count(&k, "corner", 1, 16, 2, 1000, 0, 0);
     loads(&k, __LINE__, 1, 128, 128, 4, 2);
-    count(&k, "corner", 1, 16, 2, 1003, 0, 0); /* from byte 4012 to 4076: three sectors */
+    count(&k, "corner", 1, 16, 2, 1003, 0, 0); /* the second piece is from byte 4012 to 4076, in three sectors */
     loads(&k, __LINE__, 1, 128, 128, 5, 2);
     end(&k);
 }
@@ -158,7 +159,8 @@ static void scatter(void)
     loads(&k, __LINE__, 8, 1024, 1024, 16 + 128, 4 + 128); /* the indices, which are aligned, and the elements at
                                                               these indices */
     for (uint32_t n = 0; n < N; n++)
-        index[n] = n % 32 / 4 * 8; /* four lanes each share a float, and eight floats lie a sector apart */
+        /* four lanes read the same float, and the eight floats of a warp are in different sectors */
+        index[n] = n % 32 / 4 * 8;
     count_profile_clear(k.profile);
     k.c = (kiln_counters){0};
     CU_ASSERT_EQUAL_FATAL(vm_run(k.b.device, &launch, NULL, NULL), VM_OK);
@@ -177,10 +179,11 @@ static void layouts(void)
     loads(&k, __LINE__, 2 * N, 2 * N * 128, 2 * N * 128, 2 * N * 32, 2 * N * 32);
     count(&k, "thread_a_column", 1, 64, 1, N, 0, 0);
     loads(&k, __LINE__, 2 * N, 2 * N * 128, 2 * N * 128, 2 * N * 4, 2 * N);
-    /* Structures of 12 bytes: 384 bytes are moved for 128. With three arrays it is the aligned pattern. */
+    /* A load from structures of 12 bytes moves 384 bytes, but needs 128. A load from three arrays has the aligned
+     * pattern. */
     count(&k, "aos", 1, 32, 1, 0, 0, 0);
     loads(&k, __LINE__, 1, 128, 128, 12, 3);
-    /* All lanes read the same element, whose three fields are in one sector, or in three. */
+    /* All lanes read the same element. Its three fields are in one sector, or in three sectors. */
     count(&k, "aos_same", 1, 32, 1, 0, 0, 0);
     loads(&k, __LINE__, 3, 384, 12, 3, 3);
     count(&k, "soa_same", 1, 32, 1, 1024, 0, 0);
@@ -190,8 +193,8 @@ static void layouts(void)
 
 static void local_memory(void)
 {
-    /* mine[] is indexed at run time and lies in local memory: eight stores and one load, all lanes at one offset, whose
-     * words are interleaved: a line each. */
+    /* mine[] is indexed at run time, so it is in local memory. The kernel makes eight stores and one load. Each access
+     * uses one offset in all lanes, and their interleaved words are one line. */
     counted k = begin(1);
     count(&k, "spilled", 1, 64, 1, 0, 0, 0);
     IS(local_store_requests, 16), IS(local_store_sectors, 64), IS(local_store_lines, 16), IS(local_store_bytes, 2048);
@@ -217,7 +220,7 @@ static void constants(void)
     static const struct {
         uint32_t times, addresses;
     } table[] = {{0, 2}, {1, 64}, {8, 64}, {16, 32}, {256, 2}};
-    for (size_t n = 0; n < KILN__COUNT(table); n++) { /* table[t * times % 256] of two warps */
+    for (size_t n = 0; n < KILN__COUNT(table); n++) { /* two warps read table[t * times % 256] */
         p.times = table[n].times;
         count_profile_clear(k.profile);
         k.c = (kiln_counters){0};
@@ -266,7 +269,7 @@ static void banks(void)
         {"banks", 33, 1, 1},
         {"banks1", 1, 1, 1},
         {"banks1", 4, 1, 1},
-        {"banks1", 8, 2, 1}, /* the bytes of one word are read in one pass */
+        {"banks1", 8, 2, 1}, /* the lanes that read bytes of one word share a pass */
         /* half warps are served one after the other */
         {"banks8", 1, 2, 2},
         {"banks8", 2, 4, 2},
@@ -293,19 +296,22 @@ static void banks(void)
 static void reductions(void)
 {
     counted k = begin(1);
-    /* Steps 1 to 16 part all 8 warps, 32 part four, 64 two, 128 one; the last `if` parts the first warp. */
+    /* All 8 warps diverge at the steps 1 to 16, four warps at step 32, two at 64, and one at 128. The first warp
+     * diverges at the last `if`. */
     count(&k, "reduce_divergent", 1, 256, 1, 0, 0, 0);
     IS(branches, 72), IS(divergent, 48), IS(barriers, 64);
-    /* A warp's lanes that work: 16 at step 1, 8, 4, 2, 1 (8 warps each), then 1 in 4, 2 and 1 warps; each loads twice. */
+    /* In each of 8 warps, 16 lanes work at step 1, and then 8, 4, 2 and 1. After that, 1 lane works in 4, 2 and 1
+     * warps. Each lane loads twice. */
     IS(shared_load_lanes, 2 * (128 + 64 + 32 + 16 + 8 + 4 + 2 + 1) + 1);
     IS(shared_load_requests, 2 * (5 * 8 + 4 + 2 + 1) + 1);
-    /* Compact: whole warps until 16 threads are left. But step s strides 2 s words: 2, 4, 8, 8, 8, 4, 2, 1 lanes meet in
-     * a bank, in 4, 2, 1, 1, 1, 1, 1, 1 warps. */
+    /* Here whole warps work until 16 threads are left. But at step s the words are 2 s apart, so 2, 4, 8, 8, 8, 4, 2
+     * and 1 lanes use the same bank, in 4, 2, 1, 1, 1, 1, 1 and 1 warps. */
     count(&k, "reduce_strided", 1, 256, 1, 0, 0, 0);
     IS(branches, 72), IS(divergent, 6);
     IS(shared_load_requests, 2 * 12 + 1), IS(shared_load_wavefronts, 2 * 47 + 1), IS(shared_load_worst, 8);
     IS(shared_store_requests, 8 + 12), IS(shared_store_wavefronts, 8 + 47);
-    /* Sequential: as compact, and neighbours read neighbours. The last step and the last `if` are one branch. */
+    /* Here whole warps work too, and neighbouring lanes read neighbouring words. The last step and the last `if` are
+     * one branch. */
     count(&k, "reduce_sequential", 1, 256, 1, 0, 0, 0);
     IS(branches, 64), IS(divergent, 5);
     IS(shared_load_requests, 2 * 12 + 1), IS(shared_load_wavefronts, 2 * 12 + 1), IS(shared_load_worst, 1);
@@ -322,7 +328,7 @@ static void atomics(void)
     uint32_t *keys = (uint32_t *)(void *)k.host_in;
     for (uint32_t n = 0; n < 256; n++)
         keys[n] = n;
-    count(&k, "histogram", 1, 256, 1, 0, 0, 0); /* uniform: every lane has its own bin */
+    count(&k, "histogram", 1, 256, 1, 0, 0, 0); /* every lane has its own bin */
     IS(global_atomic_requests, 8), IS(global_atomic_addresses, 256), IS(global_atomic_serial, 8),
         IS(global_atomic_most, 1);
     IS(global_atomic_sectors, 32);
@@ -330,22 +336,23 @@ static void atomics(void)
     IS(shared_atomic_requests, 8), IS(shared_atomic_wavefronts, 8), IS(shared_atomic_serial, 8);
     for (uint32_t n = 0; n < 256; n++)
         keys[n] = 3;
-    count(&k, "histogram", 1, 256, 1, 0, 0, 0); /* skewed: all lanes have one bin */
+    count(&k, "histogram", 1, 256, 1, 0, 0, 0); /* all lanes use the same bin */
     IS(global_atomic_addresses, 8), IS(global_atomic_serial, 256), IS(global_atomic_most, 32),
         IS(global_atomic_sectors, 256);
     count(&k, "histogram_shared", 1, 256, 1, 0, 0, 0);
     IS(shared_atomic_addresses, 8), IS(shared_atomic_serial, 256), IS(shared_atomic_most, 32);
-    /* counting is done for all lanes of an address at once */
+    /* additions to one address of shared memory are made for all lanes at once */
     IS(shared_atomic_wavefronts, 8), IS(shared_atomic_ideal, 8);
     IS(global_atomic_requests, 8), IS(global_atomic_serial, 8);
     for (uint32_t n = 0; n < 256; n++)
-        keys[n] = n % 4 ? n % 32 : 7; /* eight lanes and lane 7 meet in bin 7 */
+        keys[n] = n % 4 ? n % 32 : 7; /* every fourth lane uses bin 7, and so does lane 7 */
     count(&k, "histogram", 1, 256, 1, 0, 0, 0);
     IS(global_atomic_addresses, 8 * 24), IS(global_atomic_serial, 8 * 9), IS(global_atomic_most, 9);
     end(&k);
 }
 
-/* The same numbers for any number of host threads, and from the sum over instructions and over classes. */
+/* Tests that the numbers are the same for any number of host threads, and that they equal the sums over instructions
+ * and over classes. */
 static void repeats(void)
 {
     counted one = begin(1), four = begin(4);
@@ -372,7 +379,7 @@ static void repeats(void)
     end(&four);
 }
 
-/* Compares the counters with rules that are computed in a slow way, for accesses that nobody would write. */
+/* Compares the counters with a slow computation of their rules, for random accesses. */
 static void rules(void)
 {
     uint64_t seed = 1;
@@ -393,7 +400,8 @@ static void rules(void)
             together = group;
             for (unsigned apart = 1; apart <= 2 && a.bytes >= 8 && a.kind == VM_READS && from % (2 * group) == 0;
                  apart++) {
-                bool pairs = true, first = false, second = false; /* two groups share a pass if all their pairs agree */
+                /* two groups of lanes share a pass if all their pairs of lanes agree */
+                bool pairs = true, first = false, second = false;
                 for (unsigned x = from; x < from + 2 * group; x++) {
                     bool here = a.lanes >> x & 1, there = a.lanes >> (x ^ apart) & 1;
                     pairs = pairs && (!here || !there || a.address[x] == a.address[x ^ apart]);
@@ -405,7 +413,8 @@ static void rules(void)
             }
             for (unsigned bank = 0; bank < 32; bank++) {
                 unsigned here = 0;
-                for (unsigned x = from * 4; x < (from + together) * 4; x++) { /* word x % 4 of lane x / 4 */
+                /* x stands for word x % 4 of lane x / 4 */
+                for (unsigned x = from * 4; x < (from + together) * 4; x++) {
                     uint64_t word = a.address[x / 4] / 4 + x % 4;
                     bool takes = a.lanes >> x / 4 & 1 && x % 4 < (a.bytes < 4 ? 1 : a.bytes / 4) && word % 32 == bank;
                     for (unsigned y = from * 4; takes && y < x && !(a.kind & VM_ATOMIC); y++)
@@ -495,7 +504,7 @@ static void onlookers(void)
     end(&k);
 }
 
-/* Fails each allocation of a counted launch in turn. The result must be a fault or the complete count. */
+/* Lets each allocation of a counted launch fail in turn. The result must be a fault or the complete count. */
 static void out_of_memory(void)
 {
     static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n.global .u32 g;\n"
@@ -504,7 +513,7 @@ static void out_of_memory(void)
     for (long n = 0; !done && n < 2000; n++) {
         check_oom oom = {.countdown = n};
         kiln_allocator mem = {check_oom_resize, &oom};
-        /* the allocator counts without a lock */
+        /* one thread, because the allocator counts without a lock */
         vm_limits limits = {.memory = 1 << 20, .shared_per_block = 1024, .threads = 1};
         vm_device *d = vm_device_new(&mem, &limits);
         kiln__text log = {.mem = &mem};
@@ -538,7 +547,7 @@ static void out_of_memory(void)
     CU_ASSERT_TRUE(done);
 }
 
-/* ldmatrix reads rows of 16 bytes, eight at once; wmma.load a word a lane for each register. */
+/* ldmatrix reads eight rows of 16 bytes at a time. wmma.load reads a word for each lane and register. */
 static void matrices(void)
 {
     static const char text[] =
@@ -548,8 +557,9 @@ static void matrices(void)
         "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r5, %r6, %r7, %r8}, [%r3];\n"
         "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r5}, [%r3];\n"
         "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%r5,%r6,%r7,%r8,%r9,%r10,%r11,%r12}, [%r2], %r4; ret; }";
-    /* Rows side by side: four wavefronts for x4, one for x1. Rows of 128 bytes: eight in the same banks each time.
-     * The fragment has four registers; eight rows of 32 bytes, of which each register has 16: rows 0 and 4 meet. */
+    /* If the rows are next to each other, x4 takes four wavefronts, and x1 takes one. If they are 128 bytes apart,
+     * eight rows use the same banks each time. The fragment has four registers. A register has 16 bytes of each of
+     * eight rows of 32 bytes, so rows 0 and 4 use the same banks. */
     static const struct {
         uint32_t stride, wavefronts;
     } table[] = {{16, 4 + 1 + 4 * 2}, {128, 32 + 8 + 4 * 2}, {144, 4 + 1 + 4 * 2}};
@@ -575,8 +585,8 @@ static void matrices(void)
     }
 }
 
-/* Lanes that store to four blocks of a cluster: each block has its own banks. By stride, the words of one block are in
- * eight banks or in one. */
+/* Lanes store to four blocks of a cluster, and each block has its own banks. The stride decides whether the words of
+ * one block are in eight banks or in one. */
 static void clusters(void)
 {
     static const char text[] =
@@ -610,8 +620,8 @@ static void clusters(void)
     }
 }
 
-/* Kernels that a kernel launches are counted with it: 8 blocks that launch 1 + 2 + 3 + 4 each, of one warp and one atomic
- * operation; on four host threads as on one. */
+/* Kernels that a kernel launches are counted with it. Each of 8 blocks launches 1 + 2 + 3 + 4 blocks of one warp, each
+ * with one atomic operation. The counts must be the same on one and on four host threads. */
 static void children(void)
 {
     vm_tally *first = NULL;

@@ -1,4 +1,5 @@
-/* Counters of tensor cores, asynchronous copies and mbarriers: one instruction each, with the numbers that its shape gives. */
+/* Tests the counters of tensor cores, asynchronous copies and mbarriers. Each test runs one instruction, and its shape
+ * gives the expected numbers. */
 #include "vm_check.h"
 #include "vm_count.h"
 
@@ -17,7 +18,7 @@ typedef struct one {
     vm_fault_kind kind;
 } one;
 
-/* With several blocks, the blocks are one cluster. */
+/* Counts a kernel. If it has several blocks, they are one cluster. */
 static one count_blocks(const char *lines, uint32_t threads, uint32_t blocks)
 {
     one result = {0};
@@ -34,7 +35,7 @@ static one count_blocks(const char *lines, uint32_t threads, uint32_t blocks)
     } params = {0};
     unsigned char *host;
     params.memory = vm_bench_zeros(&b, ROOM, &host);
-    /* 16 rows of 16 floats; boxes of 4 rows of 8 */
+    /* the tensor has 16 rows of 16 floats, and a box has 4 rows of 8 floats */
     params.map = (vm_tensor_map){.mark = VM_TENSOR_MAP,
                                  .rank = 2,
                                  .type = 7,
@@ -87,7 +88,7 @@ static uint64_t tensor_sum(const kiln_counters *c)
 #define F8 "{%f0,%f1,%f2,%f3,%f4,%f5,%f6,%f7}"
 #define W "wgmma.mma_async.sync.aligned.m64n8"
 
-/* Four warps: a warpgroup of one product of 64 rows, or four products. */
+/* Four warps compute one product of 64 rows as a warpgroup, or four separate products. */
 static void products(void)
 {
     static const struct {
@@ -195,10 +196,11 @@ static void tensor(void)
     CU_ASSERT_EQUAL(k.kind, VM_OK);
     IS(bulk_loads, 1), IS(bulk_by_map, 1), IS(bulk_load_bytes, 128), IS(bulk_load_read, 128), IS(bulk_load_sectors, 4);
     IS(mbarrier_waits, 1), IS(bulk_multicasts, 0), IS(bulk_stores, 0);
-    /* At a corner, 2 rows of 4 floats are inside. The rest are zeros, which are not read. */
+    /* At a corner, 2 rows of 4 floats of the box are inside the tensor. The rest of the box is zeros, which are not
+     * read. */
     k = count(INIT "128;\n mov.b32 %r0, 12; mov.b32 %r1, 14;" LOAD " [%r6], [%d1, {%r0, %r1}], [%r7];\n", 1);
     IS(bulk_load_bytes, 128), IS(bulk_load_read, 32), IS(bulk_load_sectors, 2);
-    /* two rows, of 8 floats from the fifth on, end and begin in sectors of their own */
+    /* two rows of 8 floats begin at the fifth float of a row, so each row is in two sectors */
     k = count(INIT "128;\n mov.b32 %r0, 4; mov.b32 %r1, 14;" LOAD " [%r6], [%d1, {%r0, %r1}], [%r7];\n", 1);
     IS(bulk_load_read, 64), IS(bulk_load_sectors, 4);
     k = count(INIT "128;\n mov.b32 %r3, 1; cvt.u16.u32 %h0, %r3;" LOAD
@@ -211,7 +213,7 @@ static void tensor(void)
     IS(bulk_stores, 1), IS(bulk_reductions, 1), IS(bulk_store_bytes, 128);
 }
 
-/* One of two blocks reads for both, and both wait. */
+/* One of two blocks reads the data for both blocks, and both blocks wait. */
 static void multicast(void)
 {
 #define BOTH(copy)                                                                                                     \

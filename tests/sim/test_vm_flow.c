@@ -1,4 +1,4 @@
-/* Kernels with control flow, memory and calls: flow.cu through NVRTC. Each kernel is compared with the same
+/* Tests the kernels of flow.cu, which have control flow, memory and calls. Each kernel is compared with the same
  * computation on the host. */
 #include <math.h>
 
@@ -42,7 +42,7 @@ static void divergence(void)
 
 static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
 
-/* Calls of device functions: recursion, function pointers, structures by value, and a stack that overflows. */
+/* Tests calls of device functions: recursion, function pointers, structures by value, and a stack overflow. */
 static void calls(void)
 {
     typedef struct S {
@@ -102,7 +102,7 @@ static void atomics(void)
     vm_bench_end(&b);
 }
 
-/* Lanes and blocks that spin on each other. */
+/* Tests lanes and blocks that wait for each other in loops. */
 static void progress(void)
 {
     for (unsigned threads = 1; threads <= 2; threads++) {
@@ -167,7 +167,7 @@ static void barriers(void)
     vm_bench_end(&b);
 }
 
-/* Variables in every state space, and faults beyond their ends. */
+/* Tests variables in every state space, and faults beyond their ends. */
 static void memory(void)
 {
     vm_bench b = begin(1);
@@ -237,7 +237,7 @@ static void faults(void)
                         .params = &room,
                         .stop = &stop};
     CU_ASSERT_EQUAL(vm_run(b.device, &launch, NULL, &b.fault), VM_FAULT_STOPPED);
-    /* A deadline that has passed. */
+    /* The deadline of this launch has passed. */
     vm_launch late = {.module = b.module,
                       .kernel = vm_module_kernel(b.module, "forever"),
                       .grid = {2, 1, 1},
@@ -302,8 +302,8 @@ static void odds_and_ends(void)
     vm_bench_end(&b);
 }
 
-/* The kernel loads 60 words before it stores the first one. It gets fewer registers only if the requested number of
- * blocks does not fit otherwise. */
+/* The kernel loads 60 words before it stores the first one. The estimate limits its registers only if the requested
+ * number of blocks would not fit otherwise. */
 static unsigned registers_of(const char *directives)
 {
     char text[8192];

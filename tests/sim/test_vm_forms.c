@@ -1,8 +1,8 @@
-/* Instruction forms that compilers seldom write, over edge values. Each row is an instruction and its result according to the
- * PTX ISA, written here in the plainest way: bit by bit, or in wider arithmetic. A kernel per row reads a, b, c, each a 64-bit
- * word, runs the instruction and writes d.
+/* Tests forms of instructions that compilers seldom use, with edge values. Each row has an instruction and a function
+ * that computes its result according to the PTX ISA, bit by bit or in wider arithmetic. The kernel of a row reads three
+ * 64-bit words a, b and c, runs the instruction, and writes d.
  *
- * The file is long: it has a table of instructions, and beside each row the computation of its result. */
+ * The file is long, because it has a computation for each row of the table of instructions. */
 #include <fenv.h>
 #include <math.h>
 
@@ -10,8 +10,8 @@
 
 typedef uint64_t u64;
 typedef struct row {
-    const char *text;  /* $d $a $b $c stand for registers of the sizes in `sizes` */
-    const char *sizes; /* the sizes of d, a, b, c: 2, 4 or 8 */
+    const char *text;  /* $d, $a, $b and $c stand for registers of the sizes in `sizes` */
+    const char *sizes; /* the sizes of d, a, b and c in bytes: 2, 4 or 8 */
     const u64 *values;
     size_t value_count;
     u64 (*want)(u64 a, u64 b, u64 c);
@@ -66,7 +66,7 @@ static const u64 doubles[] = {0,
 // clang-format on
 static const u64 halves[] = {0,      0x8000, 1,      0x83ff, 0x0400, 0x3c00, 0xbc00, 0x7bff, 0xfbff,
                              0x7c00, 0xfc00, 0x7e01, 0x3555, 0x0401, 0x8401, 0x3bff, 0x1400, 0x7b80};
-/* Pairs of halves: every half above beside another one. */
+/* Pairs of halves, each with one of the halves above and another one. */
 static u64 pairs[KILN__COUNT(halves)];
 
 /* ---- integers and bits ---- */
@@ -96,7 +96,7 @@ static u64 bfi_b32(u64 a, u64 b, u64 c) { return bfi((uint32_t)a, (uint32_t)b, c
 static u64 bfi_b64(u64 a, u64 b, u64 c) { return bfi(a, b, c & 0xff, c >> 8 & 0xff, 63); }
 static u64 bmsk(u64 a, u64 b, bool clamp)
 {
-    /* ones from bit a on, b of them; .wrap: both modulo 32, .clamp: up to 32 */
+    /* sets b bits from bit a on; .wrap takes both operands modulo 32, and .clamp limits them to 32 */
     u64 d = 0, from = clamp ? (uint32_t)a : a & 31, count = clamp ? (uint32_t)b : b & 31;
     for (u64 i = 0; i < 32; i++)
         d |= (u64)(i >= from && i - from < count) << i;
@@ -114,8 +114,8 @@ static u64 bmsk_wrap(u64 a, u64 b, u64 c)
 }
 static u64 szext(u64 a, u64 b, bool clamp, bool sign)
 {
-    /* The low b bits of a, extended to 32 bits. With .clamp, b above 31 returns a unchanged; without it, b is taken
-     * modulo 32. */
+    /* The result is the low b bits of a, extended to 32 bits. With .clamp, the result is a if b is above 31. Without
+     * it, b is taken modulo 32. */
     uint32_t n = (uint32_t)b, d = 0;
     if (clamp && n > 31)
         return (uint32_t)a;
@@ -146,8 +146,8 @@ static u64 szext_ws(u64 a, u64 b, u64 c)
 }
 static u64 fns(u64 a, u64 b, u64 c)
 {
-    /* If the offset is 0, the result is `base` if its bit is set. Otherwise it is the |offset|-th set bit, upwards
-     * or downwards, and the bit of `base` counts. */
+    /* If the offset is 0, the result is `base` if its bit is set. If it is not 0, the result is the |offset|-th set bit
+     * above or below `base`. The bit of `base` counts as one. */
     int base = (int)(b & 31), offset = (int32_t)(uint32_t)c;
     if (offset == 0)
         return a >> base & 1 ? (u64)base : UINT32_MAX;
@@ -170,7 +170,7 @@ static u64 sad_u16(u64 a, u64 b, u64 c)
 static u64 vector_register(u64 a, u64 b, u64 c) { return (uint32_t)((a + b) ^ (a - c)); }
 static u64 sad_u64(u64 a, u64 b, u64 c) { return c + (a > b ? a - b : b - a); }
 static int64_t low24(u64 a) { return (int64_t)(a << 40) >> 40; }
-/* 24-bit factors; lo: the low 32 bits of the 48-bit product, hi: the high 32 */
+/* the factors have 24 bits; lo is the low 32 bits of the 48-bit product, and hi the high 32 bits */
 static u64 mul24_lo_s(u64 a, u64 b, u64 c)
 {
     (void)c;
@@ -205,7 +205,7 @@ static u64 dp4a_ss(u64 a, u64 b, u64 c) { return dp4a(a, b, c, true, true); }
 static u64 dp4a_us(u64 a, u64 b, u64 c) { return dp4a(a, b, c, false, true); }
 static u64 dp2a(u64 a, u64 b, u64 c, bool sa, bool sb, bool high)
 {
-    int64_t sum = 0; /* the halves of a times the low or the high two bytes of b */
+    int64_t sum = 0; /* multiplies the halves of a by the low or the high two bytes of b */
     for (int k = 0; k < 2; k++) {
         uint8_t y = (uint8_t)(b >> 8 * (k + (high ? 2 : 0)));
         sum += (int64_t)(sa ? (int16_t)(uint16_t)(a >> 16 * k) : (uint16_t)(a >> 16 * k)) * (sb ? (int8_t)y : y);
@@ -228,7 +228,7 @@ static u64 prmt(u64 a, u64 b, u64 c)
     }
     return d;
 }
-#define PRMT(name, k0, k1, k2, k3) /* byte k of the result, by the selector s */                                       \
+#define PRMT(name, k0, k1, k2, k3) /* byte k of the result, which the selector s chooses */                            \
     static u64 name(u64 a, u64 b, u64 c)                                                                               \
     {                                                                                                                  \
         unsigned s = c & 3;                                                                                            \
@@ -243,7 +243,7 @@ PRMT(prmt_ecr, 0, s < 1 ? s : 1, s < 2 ? s : 2, s)
 PRMT(prmt_rc16, s & 1 ? 2 : 0, s & 1 ? 3 : 1, s & 1 ? 2 : 0, s & 1 ? 3 : 1)
 static u64 shf(u64 a, u64 b, unsigned n, bool left)
 {
-    /* l: the high word of {b, a} shifted left, r: the low word of it shifted right */
+    /* a left shift returns the high word of the shifted {b, a}, and a right shift the low word */
     for (; n; n--) {
         if (left)
             b = (uint32_t)(b << 1 | (uint32_t)a >> 31), a = (uint32_t)(a << 1);
@@ -256,7 +256,7 @@ static u64 shf_lw(u64 a, u64 b, u64 c) { return shf(a, b, c & 31, true); }
 static u64 shf_rw(u64 a, u64 b, u64 c) { return shf(a, b, c & 31, false); }
 static u64 shf_lc(u64 a, u64 b, u64 c) { return shf(a, b, (uint32_t)c > 32 ? 32 : (unsigned)c, true); }
 static u64 shf_rc(u64 a, u64 b, u64 c) { return shf(a, b, (uint32_t)c > 32 ? 32 : (unsigned)c, false); }
-/* shifts by the width and more: nothing is left, or the sign */
+/* after a shift by the width or more, the result is 0, or has only copies of the sign */
 static u64 shl_b16(u64 a, u64 b, u64 c)
 {
     (void)c;
@@ -279,7 +279,7 @@ static u64 shr_s64(u64 a, u64 b, u64 c)
 }
 static u64 lop3(u64 a, u64 b, u64 c)
 {
-    u64 d = 0; /* bit a * 4 + b * 2 + c of the table */
+    u64 d = 0; /* each bit of the result is bit a * 4 + b * 2 + c of the table */
     for (int i = 0; i < 32; i++)
         d |= (u64)(0x2d >> ((a >> i & 1) * 4 + (b >> i & 1) * 2 + (c >> i & 1)) & 1) << i;
     return d;
@@ -310,7 +310,7 @@ static u64 cnot_b16(u64 a, u64 b, u64 c)
 static u64 slct_s32(u64 a, u64 b, u64 c) { return (int32_t)(uint32_t)c >= 0 ? a : b; }
 static u64 div_s32(u64 a, u64 b, u64 c)
 {
-    /* by zero: unspecified, all ones as the device's code gives; INT_MIN / -1: cut to 32 bits */
+    /* a division by zero is unspecified, and gives all ones as on the device; INT_MIN / -1 is cut to 32 bits */
     (void)c;
     int64_t x = (int32_t)(uint32_t)a, y = (int32_t)(uint32_t)b;
     return y ? (uint32_t)(u64)(x / y) : UINT32_MAX;
@@ -321,7 +321,7 @@ static u64 rem_s64(u64 a, u64 b, u64 c)
     return b == 0 ? UINT64_MAX : b == UINT64_MAX ? 0 : (u64)((int64_t)a % (int64_t)b);
 }
 __extension__ typedef unsigned __int128 u128;
-/* add, then a second add that takes the carry: 128 bits in all; the same for sub and mad */
+/* an addition and a second addition with the carry, which are 128 bits in all; likewise for sub and mad */
 static u64 add_chain(u64 a, u64 b, u64 c) { return (u64)((((u128)c << 64 | a) + ((u128)a << 64 | b)) >> 64); }
 static u64 sub_chain(u64 a, u64 b, u64 c) { return (u64)((((u128)c << 64 | a) - ((u128)a << 64 | b)) >> 64); }
 static u64 mad_chain(u64 a, u64 b, u64 c)
@@ -346,7 +346,7 @@ static u64 max_s16x2_relu(u64 a, u64 b, u64 c)
 }
 static u64 bfind_shift(u64 a, u64 b, u64 c)
 {
-    (void)b, (void)c; /* the highest bit that is not the sign's; .shiftamt: how far it is from the top */
+    (void)b, (void)c; /* the highest bit that differs from the sign; .shiftamt gives its distance from the top */
     for (int i = 31; i >= 0; i--)
         if ((a >> i & 1) != (a >> 31 & 1))
             return (u64)(31 - i);
@@ -394,7 +394,7 @@ static u64 pack_s16(u64 a, u64 b, u64 c)
 }
 static u64 pack_u8(u64 a, u64 b, u64 c)
 {
-    /* a and b go into the low half, and the low half of c above them */
+    /* a and b go into the low half of the result, and the low half of c goes into the high half */
     return sat((int32_t)(uint32_t)b, 0, 255) | sat((int32_t)(uint32_t)a, 0, 255) << 8 | (c & 0xffff) << 16;
 }
 
@@ -420,7 +420,8 @@ static u64 bits32(float f)
     return b;
 }
 
-/* A number in a narrow format: `bits` of significand with the leading one, least exponent `least`. */
+/* A narrow format of numbers. `bits` is the size of the significand with the leading one, and `least` is the least
+ * exponent. */
 typedef struct format {
     int bits, least, exponent_bits;
 } format;
@@ -434,14 +435,14 @@ static long double wide(u64 v, format f)
         return sign * (m != 0 ? NAN : INFINITY);
     return sign * (e ? ldexpl(m + ldexpl(1, fraction), e - 1 + f.least - fraction) : ldexpl(m, f.least - fraction));
 }
-/* Rounds v to the format in one step, by `mode` (-1: halves away from zero). rintl() rounds the number of units of the
- * last place. */
+/* Rounds v to the format in one step, by `mode`, where -1 rounds halves away from zero. rintl() rounds the number of
+ * units of the last place. */
 static u64 narrow(long double v, format f, int mode)
 {
     int fraction = f.bits - 1, power = 0, top = (1 << f.exponent_bits) - 1;
     u64 sign = (u64)(signbit(v) != 0) << (fraction + f.exponent_bits);
     if (v != v)
-        return ((u64)1 << (fraction + f.exponent_bits)) - 1; /* the only form of NaN */
+        return ((u64)1 << (fraction + f.exponent_bits)) - 1; /* NaN has only this form */
     if (isinf(v))
         return sign | (u64)top << fraction;
     frexpl(v, &power);
@@ -458,7 +459,8 @@ static u64 narrow(long double v, format f, int mode)
     }
     return sign | code;
 }
-/* a * b + c to 64 bits, the last one made odd if anything was lost, so that rounding again is rounding once. */
+/* Returns a * b + c with 64 bits. If the result is not exact, the last bit is made odd, so that a second rounding has
+ * the effect of a single rounding. */
 static long double fused(long double a, long double b, long double c)
 {
     volatile long double x = a, y = b, z = c, s;
@@ -467,7 +469,7 @@ static long double fused(long double a, long double b, long double c)
     s = x * y + z; /* the product of two narrow numbers is exact */
     bool lost = fetestexcept(FE_INEXACT);
     fesetround(FE_TONEAREST);
-    if (s == 0 && !lost) /* an exact zero has the sign that rounding to nearest gives it */
+    if (s == 0 && !lost) /* an exact zero has the sign that rounding to nearest gives */
         s = x * y + z;
     int power;
     if (lost && isfinite(s)) {
@@ -477,16 +479,16 @@ static long double fused(long double a, long double b, long double c)
     }
     return s;
 }
-static u64 flush(u64 v, format f) /* subnormals become zero of their sign */
+static u64 flush(u64 v, format f) /* a subnormal number becomes a zero of its sign */
 {
     u64 sign = (u64)1 << (f.bits - 1 + f.exponent_bits), e = (((u64)1 << f.exponent_bits) - 1) << (f.bits - 1);
     return v & e ? v : v & sign;
 }
-/* Does the same for a result with .ftz: it is subnormal if it is below the least normal number when rounded with all
- * its bits. */
+/* Rounds a result with .ftz. It becomes zero if it is below the least normal number after it was rounded with all
+ * bits. */
 static u64 narrow_ftz(long double v, format f)
 {
-    /* the result is 2^8 times as large */
+    /* here the result is 2^8 times as large, so that it is not subnormal */
     u64 sign = (u64)1 << (f.bits - 1 + f.exponent_bits), least = (u64)9 << (f.bits - 1);
     u64 larger = narrow(ldexpl(v, 8), f, FE_TONEAREST);
     return (larger & (sign - 1)) < least ? larger & sign : narrow(v, f, FE_TONEAREST);
@@ -507,7 +509,7 @@ static u64 by_halves(u64 a, u64 b, u64 c, half_op *op)
 #define FLUSHED(v) wide(flush(v, F16), F16)
 static long double least(long double a, long double b, bool max)
 {
-    /* a number wins over no number, +0 > -0 */
+    /* if one operand is NaN, the result is the other one; +0 is above -0 */
     if (a != a || b != b)
         return a != a ? b : a;
     if (a == b)
@@ -517,11 +519,11 @@ static long double least(long double a, long double b, bool max)
 HALF(add_ftz, return flush(narrow(fused(FLUSHED(a), 1, FLUSHED(b)), F16, FE_TONEAREST), F16);)
 HALF(sub_f16, return narrow(fused(wide(a, F16), 1, -wide(b, F16)), F16, FE_TONEAREST);)
 HALF(mul_ftz_sat, long double r = FLUSHED(a) * FLUSHED(b);
-     /* .sat: the result lies in [0.0, 1.0], and NaN gives +0.0 */
+     /* with .sat, the result is limited to [0.0, 1.0], and NaN becomes +0.0 */
      return narrow_ftz(r > 0 ? r < 1 ? r : 1 : 0, F16);)
 HALF(fma_ftz, return narrow_ftz(fused(FLUSHED(a), FLUSHED(b), FLUSHED(c)), F16);)
 HALF(fma_relu, long double r = fused(wide(a, F16), wide(b, F16), wide(c, F16));
-     return narrow(r <= 0 ? 0 : r, F16, FE_TONEAREST);) /* .relu: negative results, and -0, become +0 */
+     return narrow(r <= 0 ? 0 : r, F16, FE_TONEAREST);) /* with .relu, negative results and -0 become +0 */
 HALF(fma_bf16, return narrow(fused(wide(a, BF16), wide(b, BF16), wide(c, BF16)), BF16, FE_TONEAREST);)
 HALF(mul_bf16, return narrow(wide(a, BF16) * wide(b, BF16), BF16, FE_TONEAREST);)
 HALF(neg_ftz, return flush(a, F16) ^ 0x8000;)
@@ -534,7 +536,7 @@ HALF(min_xorsign, long double x = wide(a, F16), y = wide(b, F16), r = least(fabs
      return r != r ? 0x7fff : narrow((a ^ b) & 0x8000 ? -r : r, F16, FE_TONEAREST);)
 static u64 set_lt_f16x2(u64 a, u64 b, u64 c)
 {
-    (void)c; /* 1.0 in each half for which a < b; false for NaN */
+    (void)c; /* 1.0 in each half for which a < b, and 0 otherwise, also for NaN */
     u64 d = 0;
     for (int k = 0; k < 32; k += 16)
         d |= (u64)(wide(a >> k & 0xffff, F16) < wide(b >> k & 0xffff, F16) ? 0x3c00 : 0) << k;
@@ -550,7 +552,8 @@ CVT(rz_f16, return narrow(f32(a), F16, FE_TOWARDZERO);)
 CVT(rm_f16, return narrow(f32(a), F16, FE_DOWNWARD);)
 CVT(rp_bf16, return narrow(f32(a), BF16, FE_UPWARD);)
 CVT(rn_f16_f64, return narrow(f64(a), F16, FE_TONEAREST);)
-/* A GPU rounds the payload of no number like a fraction: where it lies in the bits that go alone, infinity is left. */
+/* A GPU rounds the payload of a NaN like a fraction. If only dropped bits of the payload are set, the result is
+ * infinity. */
 static u64 rna_bits(u64 a) { return isnan(f32(a)) && !(a & 0x7fe000) ? (a + 0x1000) >> 13 : narrow(f32(a), TF32, -1); }
 CVT(tf32_rna, return rna_bits(a) << 13;)
 /* With .relu, negative numbers and -0 become +0. With .satfinite, a result that would be infinite becomes the
@@ -567,7 +570,7 @@ static u64 f16x2_relu(u64 a, u64 b, u64 c)
 CVT(f32_rm_f64, volatile double x = f64(a); fesetround(FE_DOWNWARD); volatile float r = (float)x;
     fesetround(FE_TONEAREST); return x != x ? 0x7fffffff : bits32(r);)
 CVT(f32_rni_sat, float x = rintf(f32(a)); return bits32(x > 0 ? x < 1 ? x : 1 : 0);)
-/* to integers: rounded, then clamped to the range; no number gives 0 (of f64: the top bit) */
+/* converts to integers: rounds, and clamps to the range; NaN gives 0, or the top bit for f64 */
 static u64 to_int(double x, double low, double high, u64 none)
 {
     return x != x      ? none
@@ -591,9 +594,9 @@ CVT(finite32, return isfinite(f32(a)) ? 1u : 0u;)
 CVT(subnormal, return fpclassify(f32(a)) == FP_SUBNORMAL ? 1u : 0u;)
 CVT(normal64, return fpclassify(f64(a)) == FP_NORMAL || f64(a) == 0 ? 1u : 0u;) /* zero counts as normal, as on a GPU */
 CVT(notanumber64, return isnan(f64(a)) ? 1u : 0u;)
-CVT(number, return isnan(f32(a)) ? 0u : 1u;) /* infinities are numbers, NaN is not */
+CVT(number, return isnan(f32(a)) ? 0u : 1u;) /* infinities count as numbers, but NaN does not */
 CVT(infinite64, return isinf(f64(a)) ? 1u : 0u;)
-/* Comparisons: ordered ones are false, the others (..u) true where an operand is NaN. */
+/* If an operand is NaN, ordered comparisons are false, and unordered comparisons (..u) are true. */
 #define CMP(name, get, ...)                                                                                            \
     static u64 name(u64 a, u64 b, u64 c)                                                                               \
     {                                                                                                                  \
@@ -622,7 +625,7 @@ static u64 copysign_f32(u64 a, u64 b, u64 c)
 }
 static u64 slct_f32(u64 a, u64 b, u64 c)
 {
-    float x = f32(c); /* .ftz: a subnormal counts as zero, and -0 >= 0 */
+    float x = f32(c); /* with .ftz, a subnormal number counts as zero, and -0 >= 0 */
     return (uint32_t)(fabsf(x) < 0x1p-126f || x >= 0 ? a : b);
 }
 static u64 max3_abs(u64 a, u64 b, u64 c)
@@ -691,7 +694,7 @@ static const row rows[] = {
     {"setp.eq.u32 %p1, $a, $b; lop3.or.b32 _|%p0, $a, $b, $c, 0x2d, %p1; selp.b32 $d, 1, 0, %p0;", "4444", V(ints),
      lop3_or},
     {"setp.eq.u32 %p1, $a, $b; lop3.or.b32 $d|_, $a, $b, $c, 0x2d, %p1;", "4444", V(ints), lop3},
-    /* constants as predicates, as in C: 0 or not */
+    /* a constant as a predicate is false if it is 0, as in C */
     {"set.gt.and.u32.s32 $d, $a, $b, 1;", "4444", V(ints), set_gt},
     {"set.gt.and.u32.s32 $d, $a, $b, 4294967296;", "4444", V(ints), set_gt},
     {"set.gt.and.u32.s32 $d, $a, $b, !0;", "4444", V(ints), set_gt},
@@ -870,9 +873,9 @@ static void all_rows(void)
     vm_bench_end(&b);
 }
 
-/* cvt between integers: all pairs of types, with and without .sat, all registers that are wide enough. The low bits
- * of the source are read in its type, clamped or cut to the destination's type, and extended by its sign to the
- * register. */
+/* Tests cvt between integers: all pairs of types, with and without .sat, in all registers that are wide enough. The low
+ * bits of the source are read in its type, and clamped or cut to the destination's type. Then they are extended by its
+ * sign to the register. */
 static void integer_conversions(void)
 {
     static const char *const types[] = {"u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"};
@@ -890,7 +893,8 @@ static void integer_conversions(void)
     for (int to = 0; to < 8; to++)
         for (int from = 0; from < 8; from++)
             for (int more = 0; more < 18; more++) {
-                int reg = more % 3 + 1, source = more / 3 % 3 + 1, saturate = more / 9; /* 1 2 3: 16 32 64 bits */
+                /* 1, 2 and 3 stand for 16, 32 and 64 bits */
+                int reg = more % 3 + 1, source = more / 3 % 3 + 1, saturate = more / 9;
                 if (reg < to / 2 || source < from / 2)
                     continue;
                 kiln__text_printf(&text, "cvt%s.%s.%s %%%c0, %%%c1; st.global.u%d [%%d5+%zu], %%%c0;\n",

@@ -1,17 +1,17 @@
-/* Warp operations whose lanes belong to several groups, each with a separate member mask. A group runs when all of
- * its live members have arrived, whatever the other lanes do. Members may arrive one by one, at other instructions
+/* Tests warp operations whose lanes belong to several groups, each with a separate member mask. A group runs when all
+ * of its live members have arrived, whatever the other lanes do. Members may arrive one by one, at other instructions
  * of the same operation, or in other calls. Groups change from round to round, and lanes leave. */
 #include "vm_check.h"
 
 #define HEAD ".version 9.0\n.target sm_100\n.address_size 64\n"
 
-/* ---- many groups at random, compared with the result of each group alone ---- */
+/* ---- many random groups, compared with the definition of each operation ---- */
 
 enum { ROUNDS = 24, SEEDS = 6, PLACES = 3 };
 
 typedef struct row {
-    uint32_t mask, delay, value, arg; /* mask 0: the lane skips the round; arg: a lane of the group */
-    uint32_t place, life, unused[2];  /* life: rounds after which the lane leaves */
+    uint32_t mask, delay, value, arg; /* if `mask` is 0, the lane skips the round; `arg` is a lane of the group */
+    uint32_t place, life, unused[2];  /* `life` is the number of rounds after which the lane exits */
 } row;
 
 typedef struct operation {
@@ -32,7 +32,8 @@ static uint32_t from_arg(const row *rows, uint32_t group, uint32_t lane, uint32_
     *p = 1;
     return rows[rows[lane].arg].value;
 }
-/* Shuffles from a lane before or behind. If the source lane would be on the other side, the lane gets its own value. */
+/* Shuffles from a lane with a lower or a higher number. If the source lane is on the wrong side, the lane gets its own
+ * value. */
 static uint32_t from_before(const row *rows, uint32_t group, uint32_t lane, uint32_t *p)
 {
     (void)group;
@@ -181,7 +182,7 @@ static void make_rows(row rows[ROUNDS][32], uint64_t seed)
                                .delay = random_below(&state, 3) ? 0 : random_below(&state, 60),
                                .place = random_below(&state, PLACES),
                                .life = life[k]};
-            /* the number of its group; 0: the lane skips the round */
+            /* the number of the lane's group, or 0 if the lane skips the round */
             rows[r][k].unused[0] = random_below(&state, groups + 1);
             if (r < life[k])
                 mask[rows[r][k].unused[0]] |= 1u << k;
@@ -235,7 +236,8 @@ static uint64_t run_rows(const operation *op, row rows[ROUNDS][32], const char *
     return lanes;
 }
 
-/* With compiled code there is one seed: LLVM compiles the kernel in each run, which takes nearly all of the time. */
+/* With compiled code the test uses only one seed, because LLVM compiles the kernel in each run, which takes nearly all
+ * of the time. */
 static void at_random(void)
 {
     static row rows[ROUNDS][32];
@@ -244,7 +246,7 @@ static void at_random(void)
         for (uint64_t seed = 1; seed <= seeds; seed++) {
             make_rows(rows, seed * 1000 + k);
             const uint64_t lanes = run_rows(&operations[k], rows, "lanes come as they like");
-            /* Another order gives the same results, and counts the instructions of each lane once. */
+            /* In another order the results must be the same, and the instructions of each lane must be counted once. */
             for (uint32_t r = 0; r < ROUNDS; r++)
                 for (uint32_t a = 0; a + 1 < 32; a += 2) {
                     row *x = &rows[r][a], *y = x + 1;
@@ -258,7 +260,7 @@ static void at_random(void)
         }
 }
 
-/* ---- one case each ---- */
+/* ---- single cases ---- */
 
 #define KERNEL(body)                                                                                                   \
     HEAD ".shared .align 4 .b8 s[128];\n.visible .entry k (.param .u64 a, .param .u64 b) {\n" REGS                     \
@@ -279,8 +281,8 @@ static vm_bench run_one(const char *text, vm_fault_kind want)
     return b;
 }
 
-/* Half of the lower group and half of the upper group wait. The upper group becomes complete, and only its lanes go
- * on. */
+/* Half of the lower group and half of the upper group wait. The upper group becomes complete, and only its lanes
+ * continue. */
 static void incomplete(void)
 {
     vm_bench b = run_one(
@@ -326,7 +328,7 @@ static void in_both_branches(void)
     vm_bench_end(&b);
 }
 
-/* A barrier of a few lanes is not a barrier of all lanes: lanes that wait for the others continue to wait. */
+/* A barrier of a few lanes must not release lanes that wait for all lanes. */
 static void smaller_barrier(void)
 {
     vm_bench b = run_one(
@@ -358,7 +360,8 @@ static void a_round_ahead(void)
     vm_bench_end(&b);
 }
 
-/* A lane whose guard is false does not wait with the lanes whose guard is true. These lanes may wait for it. */
+/* If a lane's predicate is false, it does not wait with the lanes whose predicate is true. These other lanes may wait
+ * for it. */
 static void guarded(void)
 {
     vm_bench b = run_one(KERNEL("setp.lt.u32 %p3, %r1, 8; mov.b32 %r4, 0; setp.ge.u32 %p4, %r1, 8;\n"
@@ -397,7 +400,7 @@ static void never_complete(void)
     }
 }
 
-/* Masks that no group can have, because they lack the lane itself. The operations run, and the checks report the masks
+/* Tests masks that are wrong, because they lack the lane itself. The operations run, and the checks report the masks
  * (test_check.c). */
 static void contradictory(void)
 {

@@ -1,5 +1,5 @@
-/* Guard pages: an access before or after the memory of kernels ends the process, and never reaches other memory of
- * the host. */
+/* Tests guard pages: an access before or after the memory of kernels ends the process, and never reaches other memory
+ * of the host. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@
 #endif
 
 /* Returns true if a read at `at` ends a process: by a signal or, under the address sanitizer, with a status other than
- * 0. The thread sanitizer handles the signals of faults itself, and would end the process by a status too. */
+ * 0. The thread sanitizer would also end the process with a status, because it handles the signals of faults itself. */
 static bool ends(const volatile unsigned char *at)
 {
     const pid_t child = fork();
@@ -66,7 +66,7 @@ static void regions(void)
         CU_ASSERT_FALSE(ends(at));
         CU_ASSERT_FALSE(ends(at + bytes - 1));
         CU_ASSERT_TRUE(ends(at + end));
-        CU_ASSERT_TRUE(ends(at + end + (1 << 18))); /* as far as a descriptor of wgmma can name */
+        CU_ASSERT_TRUE(ends(at + end + (1 << 18))); /* the largest distance that a descriptor of wgmma can have */
         memset(at, 7, bytes);
         vm_guard_give(&g, at, bytes, VM_GUARD_OWN);
         const unsigned char *begin = begin_of(&g, at + end);
@@ -76,7 +76,7 @@ static void regions(void)
         CU_ASSERT_TRUE(ends(begin - 1));
         CU_ASSERT_TRUE(ends(begin - (1 << 16))); /* the whole guard */
         unsigned char *again = vm_guard_take(&g, bytes, VM_GUARD_OWN, true);
-        CU_ASSERT_PTR_EQUAL(again, at); /* the memory is reused and not mapped again */
+        CU_ASSERT_PTR_EQUAL(again, at); /* the same memory is used again, without a new mapping */
         CU_ASSERT_EQUAL(again[0] | again[bytes - 1], 0);
         vm_guard_give(&g, again, bytes, VM_GUARD_OWN);
     }
@@ -85,7 +85,7 @@ static void regions(void)
     vm_guards_close(&g);
 }
 
-/* Small pieces of memory lie in slots of an arena between guards. */
+/* Tests small pieces of memory, which are in slots of an arena, between guard pages. */
 static void arenas(void)
 {
     enum { SLOTS = 4096, SIZE = 512 };
@@ -126,7 +126,7 @@ static uintptr_t pages_of(const vm_block *block)
     return (uintptr_t)block->shared / 4096 + (uintptr_t)block->local / 4096;
 }
 
-/* The memory of a block, and memory that a device allocates. */
+/* Tests the memory of a block, and memory that a device allocates. */
 static void memory_of_kernels(void)
 {
     static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n.const .b8 fixed[100];\n"

@@ -1,5 +1,6 @@
-/* Instructions on matrices. The test builds and reads fragments by the formulas of the PTX manual, each written for
- * its shape. Products use small integers, so that they are exact in any order. Tests of the known rounding follow. */
+/* Tests instructions on matrices. The test builds and reads fragments by the formulas of the PTX manual, which exist
+ * for each shape. Products use small integers, so that they are exact in any order. Tests of the known rounding
+ * follow. */
 #include <math.h>
 
 #include "vm_check.h"
@@ -18,7 +19,7 @@
 #define STORE_4 "st.global.v4.b32 [%d1+64], {%r20, %r21, %r22, %r23};\n"
 #define STORE_8 STORE_4 "st.global.v4.b32 [%d1+80], {%r24, %r25, %r26, %r27};\n"
 
-/* A lane's 128 bytes: a from 0, b from 16, c from 32, d from 64 (of .f64: b from 32 doubles in, see there). */
+/* The 128 bytes of a lane: a begins at byte 0, b at 16, c at 32, and d at 64. Products of .f64 have other places. */
 typedef union lane_data {
     uint32_t w[32];
     float f[32];
@@ -46,7 +47,7 @@ static int small(void)
     return (int)(seed >> 16 & 15) - 8;
 }
 
-static uint32_t half_of(int x) /* a whole number below 2^11 as f16 */
+static uint32_t half_of(int x) /* returns a whole number below 2^11 as f16 */
 {
     if (x == 0)
         return 0;
@@ -103,7 +104,7 @@ static void halves_m16n8k16(void)
     for (int lane = 0; lane < 32; lane++)
         for (int i = 0; i < 4; i++)
             CHECK(rows[lane].f[16 + i] == (float)D[(lane >> 2) + (i >= 2 ? 8 : 0)][lane % 4 * 2 + (i & 1)]);
-    /* accumulators of halves: pairs of neighbours */
+    /* a register of half accumulators has two neighbouring elements */
     for (int lane = 0; lane < 32; lane++)
         for (int r = 0; r < 2; r++)
             rows[lane].w[8 + r] = half_of(C[(lane >> 2) + 8 * r][lane % 4 * 2]) |
@@ -160,7 +161,8 @@ static void bytes_m16n8k32(void)
     for (int lane = 0; lane < 32; lane++)
         for (int i = 0; i < 4; i++)
             CHECK(rows[lane].w[16 + i] == (uint32_t)D[(lane >> 2) + (i >= 2 ? 8 : 0)][lane % 4 * 2 + (i & 1)]);
-    /* u8 by s8; and sums at the end of the range: .satfinite stays there, without it they wrap */
+    /* multiplies u8 by s8, with sums at the end of the range; with .satfinite the sums stay there, and without it they
+     * wrap */
     memcpy(rows, before, sizeof rows);
     for (int lane = 0; lane < 32; lane++)
         rows[lane].w[8] = 0x7fffffff;
@@ -180,7 +182,8 @@ static void bytes_m16n8k32(void)
 
 static void bits_and_nibbles(void)
 {
-    /* Row g of A is the bits of lanes 4g..4g+3, column g of B likewise: xor counts where they differ, and where both are. */
+    /* The bits of the lanes 4g to 4g + 3 are row g of A and column g of B. xor counts the bits that differ, and `and`
+     * counts the bits that are set in both. */
     memset(rows, 0, sizeof rows);
     for (int lane = 0; lane < 32; lane++) {
         rows[lane].w[0] = (uint32_t)(lane / 4) * 0x01010101u;
@@ -231,7 +234,8 @@ static void doubles_m8n8k4(void)
             CHECK(rows[lane].d[8 + i] == D[lane >> 2][lane % 4 * 2 + i]);
 }
 
-/* Four products of 8x8x4 at once, each of the lanes whose (lane % 16) / 4 is its number, in all layouts. */
+/* Computes four products of 8x8x4 at once, in all layouts. The lanes of product q are those with (lane % 16) / 4 =
+ * q. */
 static void quads_m8n8k4(void)
 {
     static const char *const texts[2][2] = {
@@ -275,11 +279,12 @@ static void quads_m8n8k4(void)
     }
 }
 
-/* One row of A and one column of B in lane 0 .. 3 say what the sum of sixteen products does. */
+/* Returns the sum of sixteen products of one row of A and one column of B, which are in the lanes 0 to 3. */
 static float sum_of(const uint32_t *a, const uint32_t *b, float c, int cc)
 {
     memset(rows, 0, sizeof rows);
-    for (int k = 0; k < 16; k++) { /* row 0: lanes 0..3, a0 a1 for k < 8, a4 a5 beyond; column 0 likewise */
+    /* the lanes 0 to 3 have row 0: in a0 and a1 for k < 8, and in a4 and a5 for the other k; likewise for column 0 */
+    for (int k = 0; k < 16; k++) {
         int lane = k % 8 / 2;
         rows[lane].w[k / 8 * 2] |= a[k] << 16 * (k & 1);
         rows[lane].w[4 + k / 8] |= b[k] << 16 * (k & 1);
@@ -295,26 +300,27 @@ static void rounding(void)
 {
     enum { ONE = 0x3c00, TINY = 0x0c00 /* 2^-12 */, SMALLER = 0x0800 /* 2^-13 */, MINUS_ONE = 0xbc00 };
     uint32_t a[16] = {ONE}, b[16] = {ONE};
-    /* 1 + 2^-24: cut, not rounded; 1 + 3 * 2^-24 is 1 + 2^-23, since the sum is cut and not each term */
+    /* 1 + 2^-24 is cut, and not rounded; 1 + 3 * 2^-24 is 1 + 2^-23, because the sum is cut, and not each term */
     a[1] = TINY, b[1] = TINY;
     CHECK(sum_of(a, b, 0, 90) == 1.0f);
     a[2] = b[2] = a[3] = b[3] = TINY;
     CHECK(sum_of(a, b, 0, 90) == 1.0f + 0x1p-23f);
-    /* but terms below 2^-25 of the greatest are lost before the sum: 4 * 2^-26 is not 2^-24 more than 1 - 1 */
+    /* but bits of a term below 2^-25 of the greatest term are lost before the sum, so 1 - 1 + 4 * 2^-26 is not 2^-24 */
     memset(a, 0, sizeof a), memset(b, 0, sizeof b);
     a[0] = b[0] = ONE;
     for (int k = 1; k < 5; k++)
         a[k] = SMALLER, b[k] = SMALLER;
     CHECK(sum_of(a, b, -1, 90) == 0);
     for (int k = 1; k < 5; k++)
-        a[k] = TINY, b[k] = SMALLER; /* 2^-25 each: 9.0 keeps this bit as its last one, 8.0 does not keep it */
+        /* each term is 2^-25; compute capability 9.0 keeps this bit as the last one, but 8.0 does not */
+        a[k] = TINY, b[k] = SMALLER;
     CHECK(sum_of(a, b, -1, 90) == 0x1p-23f);
     CHECK(sum_of(a, b, -1, 80) == 0);
     /* The greatest term is measured before it is normalised: 1.5 * 1.5 counts as a power of 2^0. */
     memset(a, 0, sizeof a), memset(b, 0, sizeof b);
     a[0] = b[0] = 0x3e00;
     a[1] = TINY, b[1] = SMALLER;
-    CHECK(sum_of(a, b, -2.25f, 90) == 0); /* c has the power 2^1, so 2^-25 is below the last bit */
+    CHECK(sum_of(a, b, -2.25f, 90) == 0); /* the power of c is 2^1, so 2^-25 is below the last bit that is kept */
     a[1] = TINY, b[1] = TINY;
     CHECK(sum_of(a, b, -2.25f, 90) == 0x1p-24f);
     /* infinities and NaN */
@@ -330,8 +336,8 @@ static void rounding(void)
     CHECK(sum_of(a, b, 0, 90) == -1.0f);
 }
 
-/* A sum of several steps that overflows in the first one stays infinite: compute capability 8.0 adds eight products of
- * halves in a step. */
+/* If a sum of several steps overflows in the first step, it stays infinite. Compute capability 8.0 adds eight products
+ * of halves in a step. */
 static void overflow_between_steps(void)
 {
     enum { LARGE = 0x5c00 /* 256 */, INFINITE = 0x7c00 };
@@ -341,7 +347,7 @@ static void overflow_between_steps(void)
         for (int k = 0; k < 4; k++)
             rows[lane].w[k] = (LARGE << 16 | LARGE) ^ sign;
         rows[lane].w[4] = lane / 4 == 7 ? 0
-                                        /* column 7 of B is zero; all rows from 8 on are zero too */
+                                        /* column 7 of B is zero, and so are all rows of B from 8 on */
                                         : LARGE << 16 | LARGE;
     }
     run_on(KERNEL(LOAD_A4 LOAD_B2 LOAD_C4 "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r20, %r21}, "
@@ -357,7 +363,8 @@ static void overflow_between_steps(void)
 
 static void sparse(void)
 {
-    /* m16n8k16: the metadata names two of four neighbours. Lane 4g + selector has the metadata of rows g and g + 8. */
+    /* In m16n8k16, the metadata selects two of four neighbouring elements. Lane 4g + selector has the metadata of rows
+     * g and g + 8. */
     static const uint32_t pairs[6] = {4, 8, 12, 9, 13, 14}; /* 0 1, 0 2, 0 3, 1 2, 1 3, 2 3 */
     fill(16, 8, 16);
     uint32_t meta[16] = {0};
@@ -395,8 +402,8 @@ static void sparse(void)
         }
 }
 
-/* ldmatrix spreads rows over lanes, stmatrix is its inverse, and movmatrix transposes the values that the lanes
- * hold. */
+/* ldmatrix distributes rows over lanes, stmatrix is its inverse, and movmatrix transposes the values in the lanes'
+ * registers. */
 static void moves(void)
 {
     memset(rows, 0, sizeof rows);
@@ -430,7 +437,57 @@ static void moves(void)
     }
 }
 
-/* A generic address in place of a shared-memory address. A GPU uses its low 32 bits. */
+/* The byte in row m and column n of a matrix. */
+static unsigned byte_at(unsigned matrix, unsigned m, unsigned n) { return (matrix * 31 + m * 8 + n) & 255; }
+
+#define ROW "shl.b32 %r5, %r0, 4; mov.u32 %r6, sh; add.u32 %r6, %r6, %r5;\n"
+#define STORED(form, registers)                                                                                        \
+    KERNEL(LOAD_A4 ROW "stmatrix.sync.aligned.m16n8." form ".trans.shared.b8 [%r6], {" registers "};\n"                \
+                       "bar.warp.sync -1; ld.shared.v4.b32 {%r20, %r21, %r22, %r23}, [%r6];\n" STORE_4)
+#define LOADED(form, registers)                                                                                        \
+    KERNEL(LOAD_A4 ROW "st.shared.v4.b32 [%r6], {%r1, %r2, %r3, %r4}; mov.b32 %r22, 0; mov.b32 %r23, 0;\n"             \
+                       "bar.warp.sync -1; ldmatrix.sync.aligned.m16n16." form ".trans.shared.b8 {" registers           \
+                       "}, [%r6];\n" STORE_4)
+
+/* stmatrix of bytes stores matrices of 16 rows and 8 columns. The layout of a fragment is the layout of C in a product.
+ * Lane 8 k + n has the address of column n of matrix k. */
+static void check_bytes_stored(const char *text, unsigned count)
+{
+    memset(rows, 0, sizeof rows);
+    for (unsigned lane = 0; lane < 32; lane++)
+        for (unsigned e = 0; e < 16; e++)
+            rows[lane].w[e / 4] |= byte_at(e / 4, lane / 4 + e % 4 / 2 * 8, lane % 4 * 2 + e % 2) << e % 4 * 8;
+    run_on(text, 100);
+    for (unsigned lane = 0; lane < 8 * count; lane++)
+        for (unsigned m = 0; m < 16; m++)
+            CHECK((rows[lane].w[16 + m / 4] >> m % 4 * 8 & 255) == byte_at(lane / 8, m, lane % 8));
+}
+
+/* ldmatrix of 16 x 16 bytes gives a lane four consecutive rows of two columns, which are eight apart. */
+static void check_bytes_loaded(const char *text, unsigned count)
+{
+    memset(rows, 0, sizeof rows);
+    for (unsigned lane = 0; lane < 32; lane++)
+        for (unsigned e = 0; e < 16; e++)
+            rows[lane].w[e / 4] |= ((lane * 16 + e) & 255) << e % 4 * 8;
+    run_on(text, 100);
+    for (unsigned lane = 0; lane < 32; lane++)
+        for (unsigned e = 0; e < 8 * count; e++) {
+            const unsigned row = e / 8 * 16 + lane % 4 * 4 + e % 4, column = lane / 4 + e % 8 / 4 * 8;
+            CHECK((rows[lane].w[16 + e / 4] >> e % 4 * 8 & 255) == ((row * 16 + column) & 255));
+        }
+}
+
+static void byte_moves(void)
+{
+    check_bytes_stored(STORED("x1", "%r1"), 1);
+    check_bytes_stored(STORED("x2", "%r1, %r2"), 2);
+    check_bytes_stored(STORED("x4", "%r1, %r2, %r3, %r4"), 4);
+    check_bytes_loaded(LOADED("x1", "%r20, %r21"), 1);
+    check_bytes_loaded(LOADED("x2", "%r20, %r21, %r22, %r23"), 2);
+}
+
+/* Uses a generic address in place of a shared-memory address. A GPU uses its low 32 bits. */
 static void generic_address(void)
 {
     memset(rows, 0, sizeof rows);
@@ -449,8 +506,8 @@ static void generic_address(void)
             CHECK(rows[lane].w[16 + k] == (uint32_t)(4 * lane + k));
 }
 
-/* wmma: matrices are loaded, multiplied and stored by rows or columns. The stored matrix is the product, for every
- * type and shape. */
+/* Tests wmma. Matrices are loaded, multiplied and stored by rows or by columns. The stored matrix must be the product,
+ * for every type and shape. */
 static void wmma(void)
 {
     static const char *const shapes[] = {"m16n16k16", "m8n32k16", "m32n8k16"};
@@ -505,8 +562,8 @@ static void wmma(void)
         }
 }
 
-/* A fragment that is only partly in one memory: the fault names the first element outside. An unaligned fragment is a
- * fault too. */
+/* If a fragment is only partly inside an allocation, the fault names the first element outside. An unaligned fragment
+ * is also a fault. */
 static void wmma_faults(void)
 {
 #define C_LIST "{%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}"
@@ -524,7 +581,7 @@ static void wmma_faults(void)
          2},
         {KERNEL("wmma.load.c.sync.aligned.row.m16n16k16.global.f32 " C_LIST ", [%d0], 0x7fffffff;\n"), VM_FAULT_ADDRESS,
          4, 0x1fffffffcull},
-        /* 4096 bytes of shared memory behind the system's; rows of 512 */
+        /* 4096 bytes of shared memory after the system's part, with rows of 512 bytes */
         {KERNEL("mov.u64 %d2, sh; cvta.shared.u64 %d2, %d2; sub.u64 %d3, %d2, %d0;\n"
                 "wmma.load.c.sync.aligned.row.m16n16k16.f32 " C_LIST ", [%d2], 128;\n"),
          VM_FAULT_ADDRESS, 0, 0},
@@ -559,7 +616,7 @@ static void wmma_faults(void)
     vm_bench_run(&b, "k", 1, 32, &a);
     for (int k = 0; k < 256; k++)
         CU_ASSERT_EQUAL(host[512 + k], host[k / 16 * 20 + k % 16]);
-    for (int lane = 0; lane < 32; lane++) /* the first 16 bytes of a row of 64, four at a time */
+    for (int lane = 0; lane < 32; lane++) /* the first 16 bytes of a row of 64 bytes, four at a time */
         for (int r = 0; r < 2; r++)
             CU_ASSERT_EQUAL(memcmp((char *)host + 3584 + lane * 8 + r * 4,
                                    (char *)host + 2048 + (lane / 4 + 8 * r) * 64 + lane % 4 * 4, 4),
@@ -580,6 +637,7 @@ static const check_case cases[] = {
     {"overflow between steps", overflow_between_steps},
     {"sparse", sparse},
     {"moves", moves},
+    {"moves of bytes", byte_moves},
     {"a generic address", generic_address},
     {"wmma", wmma},
 };

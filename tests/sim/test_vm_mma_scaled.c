@@ -1,15 +1,17 @@
-/* mma with elements of 8, 6 and 4 bits, and with block scales: random tiles of every kind and type against a host oracle.
+/* Tests mma with elements of 8, 6 and 4 bits, and with block scales. Compares random tiles of every kind and type with
+ * an oracle, which computes the results on the host.
  *
  * The oracle does not use the simulator's code. It finds elements by the formulas of the PTX ISA ("Matrix Fragments for
- * mma"), and sums whole numbers of 64 bits. Each number is a whole number times a power of two. The page "What instructions
- * compute" has the arithmetic: no term keeps bits below 2^-25, or 2^-35, of the largest power of two. A group of packed
- * elements has the power of its scales, also if its sum is 0. Nothing here was compared with hardware. */
+ * mma"), and sums whole numbers of 64 bits. Each number is a whole number times a power of two. The page "What
+ * instructions compute" explains the arithmetic: no term keeps bits below 2^-25, or 2^-35, of the largest power of two.
+ * A group of packed elements has the power of its scales, even if its sum is 0. The results were not compared with
+ * hardware. */
 #include <math.h>
 
 #include "vm_check.h"
 
 enum { LANES = 32, TILES = 16, WORDS = 16, ROWS = 16, COLUMNS = 8, DEEPEST = 128 };
-/* the words of a lane */
+/* the places of operands in the words of a lane */
 enum { WORD_A = 0, WORD_B = 4, WORD_C = 8, WORD_SCALE_A = 12, WORD_SCALE_B, WORD_METADATA, WORD_SELECTORS };
 
 typedef enum type { E4M3, E5M2, E2M3, E3M2, E2M1, TYPES } type;
@@ -36,10 +38,10 @@ typedef struct product {
     bool sparse, half;
 } product;
 
-/* The matrices of one product as codes of elements, and its scales. */
+/* The matrices of one product as bit patterns of elements, and its scales. */
 typedef struct tile {
     uint32_t a[ROWS][DEEPEST], b[DEEPEST][COLUMNS], c[ROWS][COLUMNS], scale_a[ROWS][4], scale_b[4][COLUMNS];
-    bool stored[ROWS][DEEPEST]; /* A has the element: false for the zeros of a sparse matrix */
+    bool stored[ROWS][DEEPEST]; /* true if A stores the element, and false for the zeros of a sparse matrix */
 } tile;
 
 static uint64_t seed = 7;
@@ -53,11 +55,11 @@ static unsigned depth_of(const product *x) { return (kinds[x->kind].packed ? 64u
 
 /* ---- numbers ---- */
 
-/* A number: part * 2^power. If it is infinite, the part is its sign. */
+/* A number with the value part * 2^power. If the number is infinite, `part` is its sign. */
 typedef struct number {
     int64_t part;
-    int power;    /* of the last bit of the part */
-    int exponent; /* the power of two of the number, which is the least one of the format for subnormal numbers */
+    int power;    /* the power of two of the last bit of `part` */
+    int exponent; /* the power of two of the number; for subnormal numbers, the least power of the format */
     bool infinite, nan;
 } number;
 
@@ -93,7 +95,7 @@ static number scale(bool ue4m3, uint32_t code)
                        : (number){.part = 1, .power = (int)code - 127, .exponent = (int)code - 127};
 }
 
-/* Returns the part in units of 2^unit. Bits below are dropped. */
+/* Returns the part in units of 2^unit. Lower bits are dropped. */
 static int64_t aligned(int64_t part, int power, int unit)
 {
     const int64_t size = part < 0 ? -part : part;
@@ -112,7 +114,7 @@ static uint32_t rounded(int64_t sum, int unit, bool half)
     const uint32_t sign = sum < 0 ? (half ? 0x8000u : 0x80000000u) : 0;
     int top = 63 - __builtin_clzll(size) + unit;
     top = top < least ? least : top;
-    const int drop = top - mantissa - unit; /* bits below the last bit */
+    const int drop = top - mantissa - unit; /* the number of bits below the last bit of the result */
     uint64_t kept = drop <= 0 ? size << -drop : drop < 64 ? size >> drop : 0;
     if (half && drop > 0) {
         const uint64_t rest = drop < 64 ? size & ((UINT64_C(1) << drop) - 1) : size, middle = UINT64_C(1) << (drop - 1);
@@ -172,7 +174,7 @@ static uint32_t sum_of(const terms *all, bool half, int bits)
     return rounded(sum, top - bits, half);
 }
 
-/* Returns an element of D of a product whose elements have a byte each: at most one scale for a row. */
+/* Returns an element of D. The elements of the product have one byte each, and a row has at most one scale. */
 static uint32_t expect_wide(const product *x, const tile *t, unsigned row, unsigned column)
 {
     terms all = {0};
@@ -199,7 +201,8 @@ static uint32_t expect_wide(const product *x, const tile *t, unsigned row, unsig
     return sum_of(&all, x->half, 25);
 }
 
-/* Returns an element of D of a product whose elements have four bits: groups of 16 stored elements are summed exactly. */
+/* Returns an element of D. The elements of the product have four bits, and groups of 16 stored elements are summed
+ * exactly. */
 static uint32_t expect_packed(const product *x, const tile *t, unsigned row, unsigned column)
 {
     const unsigned depth = depth_of(x), each = x->sparse ? 32 : 16, wide = depth / kinds[x->kind].blocks;
@@ -267,7 +270,8 @@ static void draw_tile(const product *x, tile *t, uint32_t (*words)[WORDS])
 {
     const unsigned depth = depth_of(x), mood = draw(4), blocks = kinds[x->kind].blocks;
     const bool packed = kinds[x->kind].packed;
-    const unsigned bits = packed ? 4 : 8, per = 32 / bits, chunk = packed ? 8 : 4; /* chunk: of a sparse row */
+    /* `chunk` is the group size of a sparse row */
+    const unsigned bits = packed ? 4 : 8, per = 32 / bits, chunk = packed ? 8 : 4;
     memset(t, 0, sizeof *t);
     memset(words, 0, LANES * sizeof *words);
     for (unsigned k = 0; k < depth; k++) {
@@ -282,7 +286,7 @@ static void draw_tile(const product *x, tile *t, uint32_t (*words)[WORDS])
     const unsigned thread_a = draw(2), thread_b = draw(4), byte_a = blocks ? draw(4 / blocks) * blocks : 0,
                    byte_b = blocks ? draw(4 / blocks) * blocks : 0;
     for (unsigned lane = 0; lane < LANES; lane++) {
-        for (unsigned w = WORD_SCALE_A; w <= WORD_SCALE_B; w++) /* bytes that no selector chooses */
+        for (unsigned w = WORD_SCALE_A; w <= WORD_SCALE_B; w++) /* fills the bytes that no selector chooses */
             words[lane][w] = draw(1u << 16) << 16 | draw(1u << 16);
         words[lane][WORD_SELECTORS] = byte_a | thread_a << 8 | byte_b << 16 | thread_b << 24;
     }
@@ -298,7 +302,7 @@ static void draw_tile(const product *x, tile *t, uint32_t (*words)[WORDS])
             *word = (*word & ~(255u << 8 * (byte_b + k))) | t->scale_b[k][column] << 8 * (byte_b + k);
         }
     }
-    /* two of four elements of each chunk are stored; elements of four bits in pairs */
+    /* half of the elements of each chunk are stored, and elements of four bits are stored in pairs */
     unsigned stored[ROWS][DEEPEST];
     for (unsigned row = 0; row < ROWS; row++)
         for (unsigned from = 0; from < depth; from += chunk) {
@@ -317,7 +321,7 @@ static void draw_tile(const product *x, tile *t, uint32_t (*words)[WORDS])
     const unsigned shift_a = !packed && x->a == E2M1 ? 2 : 0, shift_b = !packed && x->b == E2M1 ? 2 : 0;
     for (unsigned lane = 0; lane < LANES; lane++) {
         const unsigned group = lane / 4, thread = lane % 4;
-        for (unsigned i = 0; i < 4 * per; i++) { /* a_i and b_i of the PTX ISA */
+        for (unsigned i = 0; i < 4 * per; i++) { /* i is the index of a_i and b_i in the PTX ISA */
             const unsigned row = group + (i / per & 1 ? 8 : 0);
             const unsigned column = thread * per + i % per + (i >= 2 * per ? 4 * per : 0);
             const unsigned k = x->sparse ? stored[row][column] : column;
@@ -353,7 +357,7 @@ static void put_product(kiln__text *text, const product *x, const char *selector
 #define HEAD ".version 9.1\n.target sm_120a\n.address_size 64\n"
 #define SELECTED ", %r12, {%h0,%h1}, %r13, {%h2,%h3}"
 
-/* Writes a kernel in which each warp computes the product of its words, and puts D in the place of C. */
+/* Writes a kernel in which each warp computes the product of its words, and writes D to the place of C. */
 static void put_kernel(kiln__text *text, const product *x, const char *name)
 {
     kiln__text_printf(
@@ -430,7 +434,7 @@ static void run_product(void *user, const product *x)
     }
 }
 
-/* KILN_MMA_ROUNDS makes the trial longer: a round has 16 tiles of each of the 158 products. */
+/* KILN_MMA_ROUNDS sets the number of rounds. A round has 16 tiles of each of the 158 products. */
 static void test_tiles(void)
 {
     const char *rounds = getenv("KILN_MMA_ROUNDS");
@@ -470,12 +474,12 @@ static ptx_result parse(const char *instruction, kiln__text *log)
     return result;
 }
 
-/* Constant selectors that select no scales are refused, as by ptxas. */
+/* The parser must refuse constant selectors that select no scales, like ptxas. */
 static void test_constant_selectors(void)
 {
     static const struct {
         kind kind;
-        const char *selectors, *why; /* why: NULL if the selectors are right */
+        const char *selectors, *why; /* why: a part of the message, or NULL if the selectors are right */
     } cases[] = {
         {MXF8F6F4, ", %r12, {3,1}, %r13, {3,3}", NULL},
         {MXF8F6F4, ", %r12, {4,1}, %r13, {3,3}", "byte selector of the scales of A"},

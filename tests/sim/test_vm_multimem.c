@@ -1,6 +1,6 @@
-/* multimem over the memory of several devices. Every spelling that ptxas 13.0 takes is compared with a host's reference,
- * which decodes and rounds by tables of all numbers of a format. The suite runs with teams of one and three devices. No
- * result was compared with hardware. */
+/* Tests multimem on the memory of several devices. Every form of the instruction that ptxas 13.0 accepts is compared
+ * with a computation of the host, which decodes and rounds by tables of all numbers of a format. The suite runs with
+ * teams of one and three devices. The results were not compared with hardware. */
 #include <math.h>
 
 #include "check_bench.h"
@@ -19,7 +19,7 @@ static uint64_t draw(void)
 
 typedef enum number { UNSIGNED, SIGNED, F32, F64, F16, BF16, E4M3, E5M2 } number;
 typedef struct type {
-    const char *name, *reg; /* reg: the prefix of its registers */
+    const char *name, *reg; /* `reg` is the prefix of registers of this type */
     unsigned bytes, parts;
     number number;
 } type;
@@ -32,7 +32,7 @@ static const type types[] = {
     {"e5m2", "b", 1, 1, E5M2},    {"e5m2x2", "h", 2, 2, E5M2},  {"e5m2x4", "r", 4, 4, E5M2},
 };
 
-/* Returns the value of the magnitude `code`. The codes of a format are in the order of their values. */
+/* Returns the absolute value of the number with the bits `code`. Larger bits have larger values. */
 static double magnitude(number n, unsigned code)
 {
     const int mantissa = n == F16 ? 10 : n == BF16 ? 7 : n == E4M3 ? 3 : 2, bias = n == BF16 ? 127 : n == E4M3 ? 7 : 15;
@@ -51,13 +51,13 @@ static double decode(number n, unsigned bits)
     return bits & sign_bit(n) ? -x : x;
 }
 
-/* Returns the nearest number, and the even one of two. Above the greatest number halves become infinite, and bytes become
- * the greatest number. */
+/* Returns the nearest number, and the even one of two equally near numbers. Above the greatest number, halves become
+ * infinite, and numbers of 8 bits become the greatest number. */
 static unsigned encode(number n, double value)
 {
     const double x = fabs(value);
     unsigned low = 0, high = greatest(n);
-    while (low < high) { /* the last code whose value is at most x */
+    while (low < high) { /* the largest code whose value is at most x */
         const unsigned middle = (low + high + 1) / 2;
         if (magnitude(n, middle) <= x)
             low = middle;
@@ -76,8 +76,9 @@ static unsigned encode(number n, double value)
 typedef struct spelling {
     const type *type;
     unsigned count;
-    char what, op; /* what: 'l' load, 's' store, 'r' reduction. op: one of + < > & | ^, or 0 */
-    char sum;      /* 'F' for .acc::f32, 'H' for .acc::f16, or 0 */
+    /* `what` is 'l' for a load, 's' for a store, or 'r' for a reduction. `op` is one of + < > & | ^, or 0 */
+    char what, op;
+    char sum; /* 'F' for .acc::f32, 'H' for .acc::f16, or 0 */
 } spelling;
 static spelling spellings[SPELLINGS];
 static unsigned spelled;
@@ -89,7 +90,7 @@ static void add_spelling(char what, char op, char sum, unsigned count, const typ
     spelled++;
 }
 
-/* Adds what ptxas 13.0 takes of one type with one number of elements. */
+/* Adds all forms that ptxas 13.0 accepts for one type and one number of elements. */
 static void add_type(unsigned count, const type *t)
 {
     const bool bits = t->name[0] == 'b' && t->name[1] != 'f', whole = t->number <= SIGNED;
@@ -121,8 +122,8 @@ static void put_list(kiln__text *text, const spelling *s)
     kiln__text_puts(text, s->count > 1 ? "}" : "");
 }
 
-/* Writes the instruction for part `at` of the memory: a lane accesses the bytes at %d6 of the team, and at %d7 of its own
- * data. */
+/* Writes the instruction for part `at` of the memory. A lane accesses the team's memory at %d6, and the kernel's own
+ * data at %d7. */
 static void put_spelling(kiln__text *text, const spelling *s, unsigned at)
 {
     static const char *const orders[] = {
@@ -162,7 +163,7 @@ static void put_spelling(kiln__text *text, const spelling *s, unsigned at)
                           at * PART + k * s->type->bytes, s->type->reg, 10 + k);
 }
 
-/* Writes kernels k0, k1 and so on, each with GROUP spellings. The first ELEMENTS threads take part. */
+/* Writes kernels k0, k1 and so on, each with GROUP forms of the instruction. The first ELEMENTS threads take part. */
 static void put_kernels(kiln__text *text)
 {
     kiln__text_puts(text, HEAD);
@@ -249,7 +250,8 @@ static uint64_t reduce(const spelling *s, const uint64_t *values, unsigned count
     return r;
 }
 
-/* Returns a random element. Its numbers are finite, and sums of three are exact in double or rounded as floats. */
+/* Returns a random element. Its numbers are finite. Sums of three numbers are exact in double precision, or are rounded
+ * as floats. */
 static uint64_t draw_element(const type *t)
 {
     if (t->number <= SIGNED)
@@ -281,7 +283,8 @@ typedef struct bound {
     uint64_t address;
 } bound;
 
-/* Gives a device a team of `count` devices, each with BYTES of memory at the beginning of the object. */
+/* Makes a team of `count` devices for this device. Each member has BYTES of memory at the beginning of the multicast
+ * object. */
 static void open_team(vm_device *device, bound *b, uint32_t count)
 {
     *b = (bound){.team = {.count = count, .number = {7, 8, 9}, .replicas = b->replicas, .replica_count = count}};
@@ -301,7 +304,7 @@ static void close_team(vm_device *device, bound *b)
         free(b->memory[k]);
 }
 
-/* The memory of a member of the team, which is not the order in which memory was bound. */
+/* Returns the memory of a member of the team. Members are in the reverse order of the bindings. */
 static unsigned char *memory_of(const bound *b, uint32_t member) { return b->memory[b->team.count - 1 - member]; }
 
 /* Fills the memory of the team and the kernels' data with elements. */
@@ -318,7 +321,8 @@ static void fill(bound *b, unsigned char *data)
         }
 }
 
-/* Computes what the memory of each member, and last the kernels' data, must be after all spellings. */
+/* Computes the expected memory of each member, and of the kernels' data, after all forms of the instruction have
+ * run. */
 static void expect(const bound *b, unsigned char *const *want)
 {
     for (unsigned at = 0; at < SPELLINGS; at++)
@@ -350,7 +354,7 @@ static void report_difference(const unsigned char *got, const unsigned char *wan
         }
 }
 
-/* Runs every spelling for a team of `count` devices. */
+/* Runs every form of the instruction for a team of `count` devices. */
 static void run_spellings(vm_bench *b, uint32_t count)
 {
     bound team;
@@ -450,8 +454,8 @@ static void test_faults(void)
 
 /* ---- checks ---- */
 
-/* Two warps access one word: thread 0 by `first`, thread 32 by `second`. %d1 is the address of the team, and %d2 the
- * address of this device's own memory. Returns the number of findings of a kind. */
+/* Two warps access one word. Thread 0 executes `first`, and thread 32 executes `second`. %d1 is the address of the
+ * team, and %d2 the address of this device's own memory. Returns the number of findings of a kind. */
 static size_t count_findings(const char *first, const char *second, kiln_check_kind kind)
 {
     char text[2048];
@@ -484,7 +488,8 @@ static size_t count_findings(const char *first, const char *second, kiln_check_k
     return found;
 }
 
-/* Each device's location is an access. The checks see the locations that this device also reaches by an ordinary address. */
+/* A multimem instruction accesses one location of each device. The checks see the locations that this device can also
+ * access by an ordinary address. */
 static void test_checks(void)
 {
     static const char load[] = "ld.global.u32 %r3, [%d2];", store[] = "multimem.st.u32 [%d1], %r2;",

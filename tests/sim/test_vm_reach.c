@@ -1,5 +1,5 @@
-/* Accesses of kernels beyond the allocated memory. As on a GPU, the rest of the granule can be accessed. The checks
- * report this. */
+/* Tests accesses of kernels beyond the allocated memory. As on a GPU, the rest of the last granule can be accessed. The
+ * checks report such accesses. */
 #include "check_bench.h"
 #include "vm_memory.h"
 
@@ -8,7 +8,7 @@
     HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .pred %p<4>;\n.reg .b32 %r<16>;\n.reg .b64 %rd<8>;\n"              \
          ".shared .align 16 .b8 s[100];\nld.param.u64 %rd1, [p];\nmov.u32 %r1, 7;\n" body "ret;\n}\n"
 
-/* One thread, and an allocation of 100 bytes, which holds 0, 1, 2, ... as words. */
+/* Runs one thread with an allocation of 100 bytes, which has the words 0, 1, 2, ... */
 static vm_fault_kind reach(const char *text, uint32_t word[25])
 {
     vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1});
@@ -49,8 +49,8 @@ static void granules(void)
     }
 }
 
-/* Tests the system's part of shared memory, which cooperative groups use. It is zero at first, separate from the
- * kernel's own part, and an access beyond its end is a fault. A kernel that does not name this part does not get it. */
+/* Tests the system's part of shared memory, which cooperative groups use. This part is zero at first, and separate from
+ * the kernel's own part. An access beyond its end is a fault. A kernel that does not name this part does not get it. */
 static void systems_shared(void)
 {
 #define AT "mov.u32 %r2, %reserved_smem_offset_1;\n"
@@ -76,8 +76,8 @@ static void systems_shared(void)
     }
 }
 
-/* If pages decide (programs on libcuda.so.1), the memory around an allocation in its page can be accessed too, and
- * keeps its values. Accesses to other pages and to freed memory are faults. */
+/* For programs on libcuda.so.1, accesses are tested by pages. So the memory around an allocation in its page can also
+ * be accessed, and keeps its values. Accesses to other pages and to freed memory are faults. */
 static void pages(void)
 {
     static const char text[] = HEAD
@@ -112,7 +112,8 @@ static void pages(void)
         CU_ASSERT_EQUAL(vm_bench_try(&b, "k", 1, 1, params, 0), cases[k].kind);
         CU_ASSERT_EQUAL(*(const uint32_t *)vm_pointer(b.device, data, 4), cases[k].value);
     }
-    /* The memory behind an allocation that ends at an odd address has the alignment of its addresses on the host too. */
+    /* If an allocation ends at an odd address, the memory after it has the same alignment on the host as on the
+     * device. */
     vm_span span;
     bool constant, read_only;
     const uint64_t odd = vm_reserve(b.device, 4096, 512), behind[] = {data, odd + 104};
@@ -121,7 +122,7 @@ static void pages(void)
     CU_ASSERT_TRUE(vm_find(b.device, odd + 104, &span, &constant, &read_only));
     CU_ASSERT_EQUAL((uintptr_t)(span.host + (odd + 104 - span.base)) % 16, (odd + 104) % 16);
     CU_ASSERT_TRUE(vm_free(b.device, odd));
-    /* The host does not have this memory. Allocations may take its place, and it is freed with them. */
+    /* Calls of the host cannot access this memory. Allocations may take its place, and it is freed with them. */
     uint64_t base, bytes;
     CU_ASSERT_PTR_NULL(vm_pointer(b.device, data + 1024, 4));
     CU_ASSERT_FALSE(vm_range(b.device, data + 1024, &base, &bytes));
@@ -134,7 +135,7 @@ static void pages(void)
     vm_bench_end(&b);
 }
 
-/* Under checks each access is a finding. A load gets the existing bytes, and the kernel goes on. */
+/* Under checks each access is a finding. A load gets the existing bytes, and the kernel continues. */
 static void checked(void)
 {
     static const char text[] = HEAD
@@ -158,7 +159,7 @@ static void checked(void)
     check_bench_end(&b);
 }
 
-/* Fetches from a texture of 8 texels of 4 bytes in linear memory, with `threads` threads. */
+/* `threads` threads read a texture of 8 texels of 4 bytes in linear memory. */
 static void fetched(uint32_t threads, size_t findings)
 {
     static const char text[] = HEAD
@@ -194,7 +195,7 @@ static void textures(void)
     fetched(12, 1);
 }
 
-/* Loads of every size whose lanes are in some order: quarters of a warp that are a row, alike, or neither. */
+/* Tests loads of every size. The addresses of a quarter of a warp are consecutive, equal, or neither. */
 static void shapes(void)
 {
     enum { WHERE = 40, DATA = 1024, OUT = 4096, ALL = 8192, TRIALS = 400 };
@@ -224,7 +225,8 @@ static void shapes(void)
             word[lane] = kind < 2 ? first + lane % 8 : kind < 4 ? first : (uint32_t)(state >> 45) % 128;
         }
         const bool past = trial % 50 == 48, skewed = trial % 50 == 49;
-        for (uint32_t lane = 0; lane < 8 && (past || skewed); lane++) /* the last lane of a row, or all lanes of one */
+        /* only the last lane of consecutive lanes is beyond the end, or all lanes of a quarter */
+        for (uint32_t lane = 0; lane < 8 && (past || skewed); lane++)
             word[8 * (trial / 50 % 4) + lane] = past ? 125 + lane : lane;
         word[32] = skewed ? 1 : 0;
         memcpy(host, word, sizeof word);

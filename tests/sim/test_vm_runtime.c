@@ -1,5 +1,5 @@
-/* Structures that kernels pass to the device runtime by address. They need the alignment of their members, and no
- * more. */
+/* Tests structures that kernels pass to the device runtime by address. They need only the alignment of their
+ * members. */
 #include "vm_check.h"
 
 static const char text[] =
@@ -15,7 +15,7 @@ static const char text[] =
 
 enum { BYTES = 1024 };
 
-/* The members of cudaMemcpy3DParms that have a value here, as numbers of words. */
+/* The word indices of the members of cudaMemcpy3DParms that the test sets. */
 enum { FROM = 4, FROM_PITCH, TO = 12, TO_PITCH, WIDTH = 16, HEIGHT, DEPTH };
 
 static void structures_of_words(void)
@@ -25,7 +25,7 @@ static void structures_of_words(void)
     unsigned char *from, *to;
     const uint64_t at = vm_bench_zeros(&b, BYTES, &parameters), source = vm_bench_zeros(&b, 16, &from),
                    target = vm_bench_zeros(&b, 16, &to);
-    for (unsigned word = 0; word < 40; word++) { /* at each place where eight bytes may lie */
+    for (unsigned word = 0; word < 40; word++) { /* at each place that is aligned for eight bytes */
         memset(parameters, 0, BYTES);
         uint64_t *p = parameters + word;
         p[FROM] = source, p[TO] = target, p[FROM_PITCH] = p[TO_PITCH] = 16;

@@ -1,5 +1,6 @@
-/* Ranges: a kernel that names more bytes than one object holds gets a fault, whatever lies at the other end of the range.
- * Each case names an address of the device and a length. No case may read or write memory of the host. */
+/* Tests ranges of memory. If a kernel names more bytes than one object has, it must get a fault, whatever memory is at
+ * the end of the range. Each case names an address of the device and a length. No case may read or write memory of the
+ * host. */
 #include "vm_check.h"
 #include "vm_machine.h"
 #include "vm_memory.h"
@@ -15,7 +16,8 @@ enum { DATA = 4096, MARK = 0x5a };
 
 static unsigned char data[DATA];
 
-/* Runs a kernel of one thread on a copy of `data`, which begins a page of the host. The message of a fault names `reason`. */
+/* Runs a kernel of one thread on a copy of `data`, which begins a page of the host. The message of a fault must contain
+ * `reason`. */
 static vm_fault_kind try_on(const char *text, const char *reason)
 {
     vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1, .step_budget = 1 << 24});
@@ -32,8 +34,8 @@ static vm_fault_kind try_on(const char *text, const char *reason)
     return kind;
 }
 
-/* Makes a map whose box has `span` bytes in shared memory and only one row inside the tensor. A copy accesses that row;
- * a load also fills all other rows with zeros. */
+/* Makes a map whose box has `span` bytes in shared memory and only one row inside the tensor. A copy accesses only this
+ * row, and a load also fills all other rows with zeros. */
 static void map_box(uint16_t rows, uint16_t planes, uint32_t row)
 {
     const vm_tensor_map map = {.mark = VM_TENSOR_MAP,
@@ -65,7 +67,7 @@ static bool is_marked(size_t from, size_t bytes)
     return true;
 }
 
-/* The last bytes of a box of 16 MiB come before its first ones, because the window of each block has 16 MiB. */
+/* The window of each block has 16 MiB. So the last bytes of a box of 16 MiB come before its first bytes. */
 static void boxes(void)
 {
     map_box(256, 256, 4096);
@@ -77,14 +79,15 @@ static void boxes(void)
     CU_ASSERT_EQUAL(try_on(STORE, "bytes at shared address"), VM_FAULT_ADDRESS);
     map_box(257, 256, 4096);
     CU_ASSERT_EQUAL(try_on(STORE, "no valid box"), VM_FAULT_INSTRUCTION);
-    map_box(8, 1, 7); /* one row more than shared memory has */
+    map_box(8, 1, 7); /* one row more than fits into shared memory */
     CU_ASSERT_EQUAL(try_on(STORE, "of 2048 bytes at shared address"), VM_FAULT_ADDRESS);
     map_box(7, 1, 6);
     CU_ASSERT_EQUAL(try_on(STORE, ""), VM_OK);
     CU_ASSERT_FALSE(is_marked(1024, 256));
 }
 
-/* Copies a row of a tensor that begins inside an allocation and ends beyond it, and uses a map that lies like this. */
+/* Copies a row of a tensor that begins inside an allocation and ends beyond it. Also uses a tensor map that begins
+ * inside an allocation and ends beyond it. */
 static void rows_of_tensors(void)
 {
     map_box(1, 1, 0);
@@ -101,7 +104,7 @@ static void rows_of_tensors(void)
         VM_FAULT_ADDRESS);
 }
 
-/* st.bulk: its length has 64 bits, and a generic address may be of any memory. */
+/* Tests st.bulk. Its length has 64 bits, and its generic address may belong to any memory. */
 static void zeros(void)
 {
 #define BULK(at, bytes) KERNEL("mov.b64 %d2, " bytes "; st.bulk.weak.shared::cta [%r1" at "], %d2, 0;")
@@ -136,8 +139,8 @@ static void zeros(void)
     }
 }
 
-/* Memory that kernels may only read: a .const variable, and host memory that was registered as read-only. Tries every
- * way to write it. */
+/* Tests memory that kernels may only read: a .const variable, and host memory that was registered as read-only. Tries
+ * every instruction that writes. */
 #define DECLARE                                                                                                        \
     ".extern .func (.param .b32 r) __cudaCDP2GetDevice (.param .b64 p);\n"                                             \
     ".extern .func (.param .b32 r) __cudaCDP2DeviceGetLimit (.param .b64 p, .param .b32 q);\n"                         \
@@ -172,7 +175,7 @@ static const char *const writers[] = {
     WRITER("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d1], [%r1], 128;"),
 };
 
-/* Runs 32 threads of a writer on memory at `address`, whose bytes are at `host`. */
+/* Runs 32 threads that write to memory at `address`, whose bytes on the host are at `host`. */
 static vm_fault_kind write_at(vm_bench *b, uint64_t address, const unsigned char *host, const char *text)
 {
     unsigned char before[1024];
@@ -207,7 +210,7 @@ static void fixed_memory(void)
         memcpy(own, &map, sizeof map);
         memcpy(open, &map, sizeof map);
         const vm_fault_kind good = write_at(&b, data_at, open, text);
-        /* if the kernel may write, each call writes something, or writes the words that are already there */
+        /* where the kernel may write, each instruction must succeed */
         CU_ASSERT_EQUAL(good, VM_OK);
         if (good != VM_OK)
             fprintf(stderr, "%s%s\n", text, b.fault.message);
@@ -223,8 +226,8 @@ static void fixed_memory(void)
     }
 }
 
-/* Writes to the same memory, by a tensor map that names it, and by an instruction whose read of the same memory has
- * filled the span cache. */
+/* Writes to read-only memory by a tensor map. Also writes after a read of the same memory has filled the cache of
+ * spans. */
 static void fixed_tensors(void)
 {
     static const char store[] = WRITER(
@@ -266,8 +269,8 @@ static void replaced_maps(void)
     CU_ASSERT_EQUAL(try_on(REPLACED("3968"), ""), VM_OK);
 }
 
-/* Memory that was mapped in two parts is one range, if the parts follow each other on the host too and kernels may use both
- * in that way. */
+/* Two mapped parts of memory are one range if they also follow each other on the host, and if kernels may use both
+ * parts in this way. */
 static void parts(void)
 {
     static const char text[] = KERNEL("cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r1], 2048;");
@@ -303,7 +306,8 @@ static void parts(void)
     }
 }
 
-/* A kernel may free what a kernel has allocated. Everything else is the host's or the simulator's, which use it later. */
+/* A kernel may free only memory that a kernel has allocated. All other memory belongs to the host or the simulator,
+ * which use it later. */
 #define FREEING(...)                                                                                                   \
     HEAD ".extern .func (.param .b64 r) malloc (.param .b64 n);\n.extern .func free (.param .b64 p);\n"                \
          ".extern .func (.param .b32 r) __cudaCDP2Malloc (.param .b64 p, .param .b64 n);\n"                            \
@@ -356,8 +360,8 @@ static void freed_by_kernels(void)
     }
 }
 
-/* One block copies memory that another one frees meanwhile, at a moment that differs from run to run. Each copy finds the
- * memory or is a fault; none reads memory that the host has back. */
+/* One block copies memory that another block frees meanwhile, at a moment that differs from run to run. Each copy must
+ * find the memory or fault. No copy may read memory that was returned to the host. */
 static void freed_while_copied(void)
 {
     static const char text[] = HEAD
@@ -394,8 +398,9 @@ static void freed_while_copied(void)
     }
 }
 
-/* Loops that run out of their memory, interpreted and, where the suite runs with it, compiled: by a row of lanes, all lanes at one
- * address, halves of a warp, and lanes anywhere. The fault names the first address behind the memory that a lane names. */
+/* Tests loops whose addresses move beyond the end of the memory. The lanes access consecutive words, one word, two
+ * rows, or random words. The fault must have the first address beyond the end. The suite also runs with compiled
+ * code. */
 #define LOOP(first, stride, access)                                                                                    \
     HEAD ".visible .entry k(.param .u64 a)\n{\n.reg .pred %p<4>; .reg .b32 %r<16>; .reg .b64 %d<16>;\n"                \
          ".shared .align 128 .b8 sh[2048];\nld.param.u64 %d0, [a]; mov.u32 %r0, %tid.x; mov.u32 %r1, sh;\n"            \
@@ -446,8 +451,8 @@ static void loops(void)
     }
 }
 
-/* An alias has the frame that its code needs. The kernel has only the local memory of the function. If the alias had
- * none, its parameter would be copied to a null pointer, or beyond the local memory of the block. */
+/* Tests that an alias has the stack frame that its code needs. The kernel has only the local memory of the function. If
+ * the alias had no frame, its parameter would be copied to a null pointer, or beyond the local memory of the block. */
 static void frames_of_aliases(void)
 {
     enum { BYTES = 4096, VALUE = 77 };
@@ -485,9 +490,10 @@ static void sizes_of_blocks(void)
     vm_bench_end(&b);
 }
 
-/* Memory that is freed stays until the runners that were there before have looked at their caches. The queue of such memory
- * is in the order of the frees, and its head decides: a loop of malloc() and free() in a kernel would be quadratic otherwise.
- * A false generation behind the head shows whether anything else is looked at. */
+/* Freed memory is kept until all host threads that may have cached it have looked at their caches. It waits in a queue
+ * in the order of the frees, and only the head of the queue is tested. Otherwise a kernel that calls malloc() and
+ * free() in a loop would take quadratic time. An entry behind the head has a wrong generation, to show whether it is
+ * tested. */
 static void freed_memory_waits(void)
 {
     vm_device *device = vm_device_new(NULL, &(vm_limits){.memory = 1 << 20, .threads = 1});

@@ -1,6 +1,6 @@
-/* Tensor memory: allocation, the shapes of tcgen05.ld and tcgen05.st, commit, and the faults of each. The expected
- * places of registers are the bit strides that the PTX ISA draws: they are computed in another way than the simulator
- * computes them. */
+/* Tests tensor memory: allocation, the shapes of tcgen05.ld and tcgen05.st, commit, and the faults of these
+ * instructions. The expected places of registers follow from the strides in the drawings of the PTX ISA, and not from
+ * the simulator's code. */
 #include "tcgen.h"
 #include "vm_checks.h"
 
@@ -20,37 +20,45 @@ static void place_of(unsigned s, unsigned r, unsigned thread, unsigned *lane, un
 {
     switch (s) {
     case 0: *lane = thread, *element = r; return;
-    case 1: /* threads (2, 2, 8): 8 lanes, one element, one lane; registers: two elements */
+    /* the three parts of the thread number have strides of 8 lanes, one element and one lane; the register has a stride */
+    /* of two elements */
+    case 1:
         *lane = (thread & 1) * 8 + (thread >> 2);
         *element = (thread >> 1 & 1) + 2 * r;
         return;
-    case 2: /* threads (4, 8): one element, one lane; registers (2, n): 8 lanes, four elements */
+    /* the two parts of the thread number have strides of one element and one lane; the parts of the register have */
+    /* strides of 8 lanes and four elements */
+    case 2:
         *lane = (thread >> 2) + 8 * (r & 1);
         *element = (thread & 3) + 4 * (r >> 1);
         return;
-    case 3: /* threads (4, 8): two elements, one lane; registers (2, 2, n): one element, 8 lanes, eight elements */
+    /* the two parts of the thread number have strides of two elements and one lane; the parts of the register have */
+    /* strides of one element, 8 lanes and eight elements */
+    case 3:
         *lane = (thread >> 2) + 8 * (r >> 1 & 1);
         *element = 2 * (thread & 3) + (r & 1) + 8 * (r >> 2);
         return;
-    default: *lane = thread & 15, *element = r; return; /* the second half of the warp comes after the distance */
+    /* the second half of the warp is further by the distance of the two accesses */
+    default: *lane = thread & 15, *element = r; return;
     }
 }
 
-/* Returns the distance of the two accesses of .16x32bx2. They must not overlap. */
+/* Returns the distance between the two accesses of .16x32bx2. They must not overlap. */
 static unsigned get_split(unsigned n, bool packed)
 {
     const unsigned span = n * (packed ? 2 : 1);
     return span < 200 ? span + 5 : span;
 }
 
-/* Returns the first column of the test: not 0, unless the shape takes all columns. */
+/* Returns the first column of the test. It is not 0, unless the shape takes all columns. */
 static unsigned first_column(unsigned s, unsigned n, bool packed)
 {
     static const unsigned columns[] = {1, 2, 4, 8, 2};
     return columns[s] * n * (packed ? 2 : 1) == COLUMNS ? 0 : 3;
 }
 
-/* Writes a kernel that fills tensor memory, moves one register set with the shape, and returns both. */
+/* Writes a kernel that fills tensor memory, loads or stores one set of registers with the shape, and returns tensor
+ * memory and registers. */
 static void write_shape(kiln__text *text, unsigned s, unsigned n, bool packed, bool store)
 {
     const unsigned count = shapes[s].registers * n;
@@ -59,8 +67,8 @@ static void write_shape(kiln__text *text, unsigned s, unsigned n, bool packed, b
         snprintf(distance, sizeof distance, ", %u", get_split(n, packed));
     kiln__text_puts(text, TCGEN_HEAD TCGEN_KERNEL("k") TCGEN_ALLOC(512) "ld.global.u64 %d1, [%d0];\n");
     tcgen_all(text, "fill", true);
-    /* The second half of the quarter where a shape has 16 lanes. If registers are packed, the address is without the
-     * warp's quarter, which the hardware does not need. */
+    /* If a shape has 16 lanes, the test uses the second half of the warp's quarter. If registers are packed, the
+     * address does not contain the warp's quarter, which the hardware does not need. */
     kiln__text_printf(text,
                       "%s %u; ld.global.u64 %%d1, [%%d0+8]; mul.wide.u32 %%d2, %%r0, %u;\n"
                       "add.u64 %%d2, %%d1, %%d2;\n",
@@ -131,8 +139,8 @@ static void check_shape(unsigned s, unsigned n, bool packed, bool store)
     vm_bench_end(&b);
 }
 
-/* With compiled code vectors have up to 2 times the registers of .x1: LLVM takes most of a second for the longest
- * ones. */
+/* With compiled code, vectors have at most 2 times the registers of .x1, because LLVM takes most of a second for the
+ * longest vectors. */
 static void test_shapes(void)
 {
     const bool compiled = getenv("KILN_SIM_JIT") != NULL;
@@ -146,7 +154,7 @@ static void test_shapes(void)
 
 typedef struct outcome {
     const char *body;
-    const char *fault; /* a part of the message; NULL: there is no fault */
+    const char *fault; /* a part of the message, or NULL if there is no fault */
     vm_fault_kind kind;
     uint32_t out[4];
 } outcome;
@@ -176,7 +184,7 @@ static void check_outcome(const outcome *o, uint32_t threads, uint32_t blocks)
 static void test_allocation(void)
 {
     static const outcome one_warp[] = {
-        /* the lowest free columns, which may have been freed before */
+        /* an allocation gets the lowest free columns, even if they were freed before */
         {GET(32) "%r4, [base];" GET(64) "%r5, [base];" GET(256) "%r6, [base];" PUT("%r5", 64)
              GET(32) "%r7, [base];\n"
                      "st.global.v4.u32 [%d0], {%r4, %r5, %r6, %r7};" PUT("%r4", 32) PUT("%r6", 256) PUT("%r7", 32),
@@ -209,7 +217,8 @@ static void test_allocation(void)
     };
     for (size_t k = 0; k < KILN__COUNT(one_warp); k += vm_bench_step())
         check_outcome(&one_warp[k], 32, 1);
-    /* The second warp waits for the columns of the first one, which sees no later value. */
+    /* The second warp waits until the first warp frees its columns. The first warp must not see values that the second
+     * one writes later. */
     static const outcome two_warps = {
         "setp.eq.u32 %p1, %r1, 1; @%p1 bra second;\n" GET(
             512) "%r4, [base]; bar.sync 1, 64;\n"
@@ -224,7 +233,7 @@ static void test_allocation(void)
         VM_OK,
         {7, 0}};
     check_outcome(&two_warps, 64, 1);
-    /* Each block has its own tensor memory. */
+    /* Tests that each block has its own tensor memory. */
     static const outcome blocks = {
         GET(512) "%r4, [base]; mov.u32 %r5, 1; red.global.add.u32 [%d0], %r5;" PUT("%r4", 512), NULL, VM_OK, {64}};
     check_outcome(&(outcome){blocks.body, NULL, VM_OK, {40 * 32}}, 32, 40);
@@ -245,7 +254,8 @@ static void test_faults(void)
         {TCGEN_ALLOC(512) LD "[%r2+511];", "tensor memory has 512 columns", VM_FAULT_ADDRESS, {0}},
         {TCGEN_ALLOC(512) LD "[%r2+65535];", "tensor memory has 512 columns", VM_FAULT_ADDRESS, {0}},
         {TCGEN_ALLOC(32) TCGEN_FREE(32) "bar.sync 0;" LD "[%r2];", "this column was freed", VM_FAULT_ADDRESS, {0}},
-        {TCGEN_ALLOC(32) LD "[%r3];" TCGEN_FREE(32), NULL, VM_OK, {0}}, /* each warp: its own quarter */
+        /* each warp accesses its own quarter of the lanes */
+        {TCGEN_ALLOC(32) LD "[%r3];" TCGEN_FREE(32), NULL, VM_OK, {0}},
         {TCGEN_ALLOC(32) "mov.u32 %r4, 0x200000;" LD "[%r4];",
          "accesses the 32 lanes from 32 on of tensor memory (address 0x200000): it reaches lanes",
          VM_FAULT_ADDRESS,
@@ -272,7 +282,7 @@ static void test_faults(void)
          "tensor memory",
          VM_FAULT_ADDRESS,
          {0}},
-        /* A commit arrives once at one mbarrier. */
+        /* A commit makes one arrival at one mbarrier. */
         {"mbarrier.init.shared.b64 [bar], 32; tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];\n"
          "mbarrier.test_wait.parity.shared.b64 %p1, [bar], 0; selp.u32 %r4, 1, 0, %p1; st.global.u32 [%d0], %r4;",
          NULL,
@@ -308,8 +318,8 @@ static void test_faults(void)
         check_outcome(&table[k], strstr(table[k].body, "mbarrier") ? 32 : WARPGROUP, 1);
 }
 
-/* One thread commits again and again, and waits each time. The other warps wait for the same phases. They must see each
- * phase before the next one is complete, because otherwise they wait for ever. */
+/* One thread commits many times, and waits after each commit. The other warps wait for the same phases. They must see
+ * each phase before the next one is complete, because otherwise they wait for ever. */
 static void test_phases(void)
 {
     static const outcome phases = {
@@ -324,9 +334,10 @@ static void test_phases(void)
     check_outcome(&phases, WARPGROUP, 1);
 }
 
-/* ---- under the checks ---- */
+/* ---- kernels under the checks ---- */
 
-/* Runs a kernel of one block under the checks. Returns how many errors were found; *text is the last one's. */
+/* Runs a kernel of one block under the checks. Returns the number of findings, and sets *text to the text of the last
+ * one. */
 static unsigned find_errors(const char *body, char text[512], uint32_t threads)
 {
     kiln__text source = {0}, log = {0};
@@ -378,7 +389,8 @@ static unsigned find_errors(const char *body, char text[512], uint32_t threads)
 #define FILL(column)                                                                                                   \
     "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r2+" #column "], {%r0, %r0}; tcgen05.wait::st.sync.aligned;\n"
 
-/* The checks count a commit as an arrival. So two phases of an mbarrier complete. A phase without a commit stays open. */
+/* The checks count a commit as an arrival. So two phases of an mbarrier complete, but a phase without a commit stays
+ * open. */
 static void test_checks(void)
 {
     char text[512];
@@ -407,8 +419,8 @@ static void test_checks(void)
     "setp.eq.u32 %p1, %r0, 0; @!%p1 bra begun; mbarrier.init.shared.b64 [bar], " arrivals "; begun: bar.sync 0;\n"     \
     "setp.eq.u32 %p3, %r0, 32; @%p3 bra second; @!%p1 bra done;\n" PHASES("first") "bra done;\nsecond:\n"
 
-/* A thread that waits for a phase must have a part in the phase after it. Otherwise that phase may complete before the
- * wait. */
+/* A thread that waits for a phase must also be needed for the next phase. Otherwise the next phase may complete before
+ * the thread waits. */
 static void test_late_wait(void)
 {
     char text[512];
@@ -424,13 +436,14 @@ static void test_late_wait(void)
           strstr(text, "a wait for parity 0 of an mbarrier comes too late: the thread waits for phase 0"));
 }
 
-/* A product whose instruction descriptor is `d`. */
+/* Executes a product with the instruction descriptor `d`. */
 #define PRODUCT(sparse, metadata, d)                                                                                   \
     GET(64)                                                                                                            \
     "%r4, [base]; mov.u32 %r20, " d "; mov.u64 %d5, 0x400000000000; setp.ne.u32 %p4, %r0, %r0;\n"                      \
     "tcgen05.mma" sparse ".cta_group::1.kind::f16 [%r4], %d5, %d5, " metadata "%r20, %p4;\n"
 
-/* Each rule of tensor memory is a finding of its own kind. Bodies without a finding obey the rules. */
+/* A violation of each rule of tensor memory must be a finding of a separate kind. Bodies without a finding obey the
+ * rules. */
 static void test_rules(void)
 {
     static const struct {

@@ -1,5 +1,6 @@
-/* tcgen05.cp in all shapes and formats, tcgen05.shift, and tcgen05.ld.red, against host oracles. The oracle of cp asks for
- * each lane of tensor memory which row of the source it gets; the simulator asks for each row which lanes get it. */
+/* Compares tcgen05.cp in all shapes and formats, tcgen05.shift, and tcgen05.ld.red with computations of the host. For
+ * cp, the host computes which row of the source each lane of tensor memory gets. The simulator computes which lanes get
+ * each row. */
 #include "tcgen_matrix.h"
 
 /* ---- cp ---- */
@@ -15,7 +16,7 @@ static const shape shapes[] = {{"128x256b", 128, 32},
                                {"64x128b.warpx2::01_23", 64, 16},
                                {"32x128b.warpx4", 32, 16}};
 
-/* Returns the source row that a lane gets, or -1. `base` is the lane of the address. */
+/* Returns the source row that a lane gets, or -1 if it gets none. `base` is the lane of the address. */
 static int row_of_lane(unsigned s, unsigned lane, unsigned base)
 {
     switch (s) {
@@ -33,12 +34,12 @@ static void fill_cells(trial *t, unsigned pair)
         t->want[n] = t->fill[n] = tcgen_seed(&seed) ^ tcgen_seed(&seed) << 16;
 }
 
-/* Copies with one shape. `bits`: of an element in shared memory, 8 if it is not unpacked. */
+/* Tests copies with one shape. `bits` is the size of an element in shared memory, or 8 if elements are not unpacked. */
 static void check_copy(unsigned s, unsigned bits, unsigned pair)
 {
     matrix x = {.type = bits == 4 ? E2M1 : bits == 6 ? E3M2 : U8, .k = shapes[s].bytes, .rows = shapes[s].rows};
     lay_out(&x, 1024 * draw(4));
-    if (x.across) { /* a copy has rows along K */
+    if (x.across) { /* the rows of a copy go along K */
         x.across = false;
         x.swizzle = NONE;
         x.sbo = 128 + 16 * draw(4);
@@ -84,8 +85,8 @@ static void check_copy(unsigned s, unsigned bits, unsigned pair)
     kiln__text_free(&text);
 }
 
-/* With compiled code each shape is tried with one size of elements, in turn by one CTA and by two: LLVM takes 0.2 s for a
- * kernel. */
+/* With compiled code each shape is tested with one size of elements, alternately with one block and with two, because
+ * LLVM takes 0.2 s for a kernel. */
 static void test_copies(void)
 {
     static const unsigned bits[] = {8, 6, 4};
@@ -134,7 +135,7 @@ static void test_shifts(void)
 typedef struct reduction {
     const char *suffix;
     bool max, absolute, keeps_nan;
-    char letter; /* of the type: f, u or s */
+    char letter; /* the letter of the type: f, u or s */
 } reduction;
 static const reduction reductions[] = {
     {"min.u32", false, false, false, 'u'},       {"max.u32", true, false, false, 'u'},
@@ -145,7 +146,7 @@ static const reduction reductions[] = {
     {"min.abs.NaN.f32", false, true, true, 'f'}, {"max.abs.NaN.f32", true, true, true, 'f'},
 };
 
-/* Returns a number that orders values as the type does: -0 comes before +0. */
+/* Returns a number whose order is the order of the type's values. -0 comes before +0. */
 static uint32_t key_of(char letter, uint32_t bits)
 {
     if (letter == 'u')
@@ -213,7 +214,8 @@ static void check_reduction(const reduction *r, unsigned count, bool split)
     kiln__text_free(&text);
 }
 
-/* With compiled code vectors have 2 registers, and every other reduction splits: LLVM takes most of a second for the longest ones. */
+/* With compiled code vectors have only 2 registers, and only every second reduction is split, because LLVM takes most
+ * of a second for the longest vectors. */
 static void test_reductions(void)
 {
     const bool compiled = getenv("KILN_SIM_JIT") != NULL;

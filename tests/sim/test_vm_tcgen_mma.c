@@ -1,10 +1,10 @@
-/* Products of tcgen05.mma: random tiles of every kind, type, layout and size against a host oracle, dense and sparse, with
- * scale factors, and weight-stationary.
+/* Tests products of tcgen05.mma. Compares random tiles of every kind, type, layout and size with an oracle on the host:
+ * dense, sparse, with scale factors, and weight-stationary.
  *
- * The oracle does not use the simulator's code. It knows the whole matrices: a sparse matrix A has zeros. Sums of small
- * whole numbers are exact in any order. For other numbers the oracle uses the arithmetic of the page "Tensor memory": the
- * products of one instruction are cut to 25 bits below the largest one. For packed elements of 4 bits, groups of products
- * are cut to 35 bits below the largest scale factor. Nothing here was compared with hardware. */
+ * The oracle does not use the simulator's code. It uses the whole matrices, in which a sparse matrix A has zeros. Sums
+ * of small whole numbers are exact in any order. For other numbers the oracle uses the arithmetic of the page "Tensor
+ * memory": the products of one instruction are cut at 25 bits below the largest product. For packed elements of 4 bits,
+ * groups of products are cut at 35 bits below the largest scale factor. The results were not compared with hardware. */
 #include "tcgen_matrix.h"
 
 enum { MOST_K = 128, MOST_ROWS = 256 + 32 };
@@ -15,18 +15,19 @@ static const char *const kind_names[KINDS] = {"f16", "tf32", "f8f6f4", "i8", "mx
 
 typedef struct product {
     kind kind;
-    matrix a, b; /* a.k: the stored elements of a row */
+    matrix a, b; /* a.k is the number of stored elements of a row */
     sums d;
-    unsigned m, n, k; /* k: elements of a row of the whole matrix A */
+    unsigned m, n, k; /* `k` is the number of elements in a row of the whole matrix A */
     bool add, a_tensor, saturate, exact;
-    unsigned scale; /* 0: the instruction has no scale */
+    unsigned scale; /* 0 if the instruction has no scale */
     bool masked;
     unsigned pair; /* blocks: 1 or 2 */
     bool sparse, stationary, shift;
-    bool scaled, ue8m0, by_count; /* it has scale factors, of this type, and the instruction names their number */
-    unsigned factors, first[2];   /* scale factors of a row; the byte of the first one, of A and of B */
+    /* the product has scale factors, of type ue8m0, whose number the instruction names */
+    bool scaled, ue8m0, by_count;
+    unsigned factors, first[2]; /* the number of a row's scale factors; the bytes of the first factors of A and B */
     unsigned selector;
-    uint64_t zero_mask; /* with `has_mask`; zeros and shift say the same */
+    uint64_t zero_mask; /* used if `has_mask` is set; has the same contents as `zeros` and the shift */
     bool has_mask, zeros[256];
     unsigned b_shift, shift_code;
     unsigned banks;
@@ -71,7 +72,7 @@ static void write_kernel(kiln__text *text, const product *p)
 
 /* ---- the oracle ---- */
 
-/* Returns the cell of element (row, j) of D: the block in *block, the lane and the column. */
+/* Returns the cell of element (row, j) of D, which combines the lane and the column. Sets *block to its block. */
 static unsigned cell_of(const product *p, unsigned row, unsigned j, unsigned *block)
 {
     const unsigned each = p->m / p->pair, width = p->n / p->banks;
@@ -81,16 +82,16 @@ static unsigned cell_of(const product *p, unsigned row, unsigned j, unsigned *bl
     return (lane + p->lane) * COLUMNS + p->column + j % width;
 }
 
-/* The elements of a matrix, p->k for each row: their values, and the powers of two that they count as. `factor` has the
- * scale factors of a row. */
+/* The elements of a matrix, with p->k elements in each row. Has their values, and the powers of two that count for the
+ * cut. `factor` has the scale factors of a row. */
 typedef struct numbers {
     double value[MOST_ROWS * MOST_K];
     int power[MOST_ROWS * MOST_K];
     uint8_t factor[MOST_ROWS][6];
 } numbers;
 
-/* Adds products to a sum as README.md says: the sum and all products are cut towards zero, at 25 bits below the power of
- * two of the largest. The result is cut to single precision; the caller rounds it to a half. */
+/* Adds products to a sum as README.md describes. The sum and all products are cut towards zero, at 25 bits below the
+ * power of two of the largest. The result is cut to single precision, and the caller may round it to a half. */
 static double add_products(const product *p, double start, const double *x, const int *px, const double *y,
                            const int *py, unsigned k)
 {
@@ -140,7 +141,7 @@ static double value_of_factor(bool ue8m0, uint8_t bits, int *power)
     return value;
 }
 
-/* Sets the values of a matrix. The elements are p->k for each row. */
+/* Sets the values of a matrix with p->k elements in each row. */
 static void prepare(numbers *to, const product *p, const matrix *x, const uint32_t *bits, unsigned rows)
 {
     for (unsigned n = 0; n < rows * p->k; n++) {
@@ -181,7 +182,7 @@ static double add_groups(const product *p, double start, const double *x, const 
     return ldexp(trunc(ldexp(total, -unit)), unit);
 }
 
-/* Returns an element of D: `before` is the element. */
+/* Returns the expected element of D. `before` is the value of the element before the product. */
 static uint32_t oracle(const product *p, uint32_t before, const numbers *a, unsigned row, const numbers *b, unsigned j)
 {
     static const double nothing[MOST_K];
@@ -193,7 +194,7 @@ static uint32_t oracle(const product *p, uint32_t before, const numbers *a, unsi
     for (unsigned n = 0; n < p->k && (p->exact || p->d == SUM_S32); n++) {
         int unused;
         const unsigned f = n / (p->k / (p->factors ? p->factors : 1));
-        total += x[n] * y[n] * /* whole numbers, so the sum is exact */
+        total += x[n] * y[n] * /* x and y are whole numbers, so the sum is exact */
                  (!is_packed(p) ? 1
                                 : value_of_factor(p->ue8m0, a->factor[row][f], &unused) *
                                       value_of_factor(p->ue8m0, b->factor[j][f], &unused));
@@ -246,7 +247,7 @@ static void draw_scales(product *p)
         p->first[side] = p->factors % 2 ? draw(4) : p->factors == 4 ? 0 : 2 * draw(2);
 }
 
-/* Draws a zero-column mask: makes the columns zero by counting spans, and encodes the same spans. */
+/* Draws a zero-column mask. Marks the columns of random spans as zeros, and encodes the same spans. */
 static void draw_zeros(product *p)
 {
     const unsigned used = 1 + draw(40), zero = 1 + draw(40), width = p->n / p->banks;
@@ -338,7 +339,7 @@ static uint32_t describe(const product *p)
            p->shift_code << 30;
 }
 
-/* Puts a stored element of A into tensor memory, into each bank. */
+/* Writes a stored element of A to each bank of tensor memory. */
 static void put_tensor(trial *t, const product *p, unsigned row, unsigned n, uint32_t bits)
 {
     const unsigned each = p->m / p->pair, own = row % each, width = types[p->a.type].bytes;
@@ -353,7 +354,7 @@ static void put_tensor(trial *t, const product *p, unsigned row, unsigned n, uin
     }
 }
 
-/* Puts the four bits of metadata of a group of a row into tensor memory, into each bank. */
+/* Writes the four bits of metadata for a group of elements in a row to each bank of tensor memory. */
 static void put_metadata(trial *t, const product *p, unsigned row, unsigned group, uint32_t bits)
 {
     const unsigned each = p->m / p->pair, own = row % each;
@@ -368,7 +369,7 @@ static void put_metadata(trial *t, const product *p, unsigned row, unsigned grou
     }
 }
 
-/* Draws a row of A: p->k elements of the whole matrix, of which a sparse matrix stores half. */
+/* Draws a row of A with p->k elements. A sparse matrix stores half of them. */
 static void fill_row(trial *t, const product *p, unsigned row, uint32_t *whole)
 {
     const unsigned each = p->m / p->pair, block = row / each;
@@ -392,8 +393,8 @@ static void fill_row(trial *t, const product *p, unsigned row, uint32_t *whole)
     }
 }
 
-/* Draws a scale factor, and puts it into the four quarters of the lanes of a block. Only a product with two banks has
- * other columns of B in the second one. `row` is a row of A in the block, or a column of B. */
+/* Draws a scale factor, and writes it to the four quarters of a block's lanes. If a product has two banks, the second
+ * bank has other columns of B. `row` is a row of A in the block, or a column of B. */
 static void fill_factor(trial *t, const product *p, unsigned side, unsigned block, unsigned row, unsigned f,
                         uint8_t bits)
 {
@@ -422,7 +423,7 @@ static void fill_factors(trial *t, const product *p, numbers *x, numbers *y)
             }
 }
 
-/* Fills tensor memory and both matrices. a and b get the elements, p->k for each row. */
+/* Fills tensor memory and both matrices. a and b get the elements, with p->k elements in each row. */
 static void fill_trial(trial *t, const product *p, uint32_t *a, uint32_t *b, numbers *x, numbers *y)
 {
     const unsigned each = p->n / p->pair;
@@ -443,7 +444,8 @@ static void fill_trial(trial *t, const product *p, uint32_t *a, uint32_t *b, num
     fill_factors(t, p, x, y);
 }
 
-/* Moves the rows of A in the expected tensor memory, as .ashift does: 31 of each 32 lanes get the next lane. */
+/* Moves the rows of A in the expected tensor memory like .ashift. In each group of 32 lanes, 31 lanes get the row of
+ * the next lane. */
 static void shift_wanted(const trial *t, const product *p)
 {
     for (unsigned block = 0; block < p->pair; block++)
@@ -509,8 +511,8 @@ static void run_product(const product *p, uint64_t *tiles)
     kiln__text_free(&text);
 }
 
-/* Returns how often each pair of types is tried. The variable KILN_TCGEN_ROUNDS asks for a longer trial, and
- * KILN_TCGEN_SEED for other numbers. */
+/* Returns the number of trials for each pair of types. The variable KILN_TCGEN_ROUNDS sets another number, and
+ * KILN_TCGEN_SEED sets another seed. */
 static unsigned count_rounds(void)
 {
     const char *wanted = getenv("KILN_TCGEN_ROUNDS"), *start = getenv("KILN_TCGEN_SEED");
@@ -519,7 +521,7 @@ static unsigned count_rounds(void)
     return wanted ? (unsigned)strtoul(wanted, NULL, 10) : 2;
 }
 
-/* Returns true if a product of this kind has factors of both types. */
+/* Returns true if a product of this kind can have factors of these two types. */
 static bool fits(kind of, type a, type b)
 {
     const bool small = a >= E4M3 && a <= E2M1 && b >= E4M3 && b <= E2M1;
@@ -533,9 +535,8 @@ static bool fits(kind of, type a, type b)
     }
 }
 
-/* All pairs of types of each kind. A kind with few pairs is tried as often as one with many. With compiled code one
- * product of each kind is tried, in turn by one CTA and by two: LLVM compiles each kernel around its tcgen05.mma, and
- * takes nearly all of the time. */
+/* Tests all pairs of types of each kind. A kind with few pairs has as many trials as a kind with many. With compiled
+ * code each kind has one trial, alternately with one block and with two, because LLVM takes nearly all of the time. */
 static void try_all(unsigned pair)
 {
     uint64_t tiles[KINDS] = {0};
@@ -618,7 +619,7 @@ typedef struct fault {
 
 static void test_faults(void)
 {
-    /* M 64, N 16, f16 with sums of f32, no swizzle */
+    /* M is 64, N is 16, the elements are f16 with sums of f32, and there is no swizzle */
     const uint32_t good = 1u << 4 | 2u << 17 | 4u << 24;
     const uint64_t b = (uint64_t)SHARED_AT >> 4 | (uint64_t)8 << 16 | (uint64_t)16 << 32 | (uint64_t)1 << 46;
     const fault table[] = {
@@ -769,7 +770,8 @@ static void test_other_faults(void)
          {64, 0x200048},
          0,
          VM_FAULT_INSTRUCTION},
-        {SCALED("mxf8f6f4.block_scale"), NULL, mx8, 0, 0, 0, {98, 72}, 0, VM_OK}, /* byte 0 of column 100 is the same */
+        /* byte 0 of column 100 is the same in all copies */
+        {SCALED("mxf8f6f4.block_scale"), NULL, mx8, 0, 0, 0, {98, 72}, 0, VM_OK},
         {SCALED("mxf8f6f4.block_scale"),
          "the copies of row 70 in lanes 6 and 70 differ",
          mx8 | 1u << 29,

@@ -1,5 +1,6 @@
-/* Copies by tensor maps that came with Blackwell: gather4, scatter4, im2col along W, and mbarriers in the other block of a pair.
- * Loops over coordinates say which elements are copied. Nothing here was compared with hardware. */
+/* Tests copies by tensor maps that are new on Blackwell: gather4, scatter4, im2col along W, and mbarriers in the other
+ * block of a pair. Loops over coordinates compute which elements must be copied. The results were not compared with
+ * hardware. */
 #include <stdlib.h>
 
 #include "vm_check.h"
@@ -14,7 +15,8 @@ static uint32_t draw(uint32_t below)
     return (seed >> 16) % below;
 }
 
-/* A kernel with a map, a tensor and the shared memory of each block. `sh` is at %r1, the mbarrier at %r2. */
+/* The beginning of a kernel with a map, a tensor, and shared memory in each block. %r1 is the address of `sh`, and %r2
+ * the address of the mbarrier. */
 #define HEAD                                                                                                           \
     ".version 9.0\n.target sm_100a\n.address_size 64\n"                                                                \
     ".visible .entry k(.param .u64 map, .param .u64 image) {\n"                                                        \
@@ -84,7 +86,7 @@ static void set_tiled(vm_tensor_map *map, unsigned swizzle)
     map->step[0] = map->step[1] = 1;
 }
 
-/* Returns the bytes of an element of the tensor, or NULL outside of it. */
+/* Returns the address of an element of the tensor, or NULL if the element is outside of the tensor. */
 static unsigned char *half_at(const bench *x, int column, int row)
 {
     return column < 0 || column >= WIDE || row < 0 || row >= TALL ? NULL : x->tensor + row * PITCH + column * 2;
@@ -194,7 +196,7 @@ typedef struct wide {
     int lower, upper, w, h, n;
 } wide;
 
-/* Puts a pixel into the next row of `want`. Pixels outside of the tensor are zero. */
+/* Writes a pixel to the next row of `want`. Pixels outside of the tensor are zero. */
 static void put_pixel(const bench *x, const wide *how, unsigned char *want, unsigned *row, int w, int n)
 {
     const int real = w + (int)how->offset;
@@ -287,11 +289,11 @@ static void test_wide(void)
 static void test_pairs(void)
 {
     static const char *const texts[] = {
-        /* CUTLASS clears the lowest bit of the rank in the address: the even block */
+        /* CUTLASS clears the lowest bit of the rank in the address, which names the even block */
         HEAD IN BEGIN("64") "and.b32 %r10, %r2, 0xFEFFFFFF;\n@%p0 bra X;\n" PAIR_LOAD(
             "", "[%r10]") "X: setp.ne.u32 %p3, %r8, 0; @%p3 bra Y;\n" WAIT
                           "Y: barrier.cluster.arrive; barrier.cluster.wait;\n" OUT END,
-        /* the address of the even block's mbarrier */
+        /* uses the address of the even block's mbarrier */
         HEAD IN BEGIN("64") "mapa.shared::cluster.u32 %r10, %r2, 0;\n@%p0 bra X;\n" PAIR_LOAD(
             "", "[%r10]") "X: setp.ne.u32 %p3, %r8, 0; @%p3 bra Y;\n" WAIT
                           "Y: barrier.cluster.arrive; barrier.cluster.wait;\n" OUT END,
@@ -299,12 +301,12 @@ static void test_pairs(void)
         HEAD IN BEGIN("64") "mapa.shared::cluster.u32 %r10, %r2, 1;\n@%p0 bra X;\n" PAIR_LOAD(
             "", "[%r10]") "X: setp.ne.u32 %p3, %r8, 1; @%p3 bra Y;\n" WAIT
                           "Y: barrier.cluster.arrive; barrier.cluster.wait;\n" OUT END,
-        /* the generic address of the odd block's mbarrier */
+        /* uses the generic address of the odd block's mbarrier */
         HEAD IN
             BEGIN("64") "cvt.u64.u32 %d9, %r2; cvta.shared.u64 %d9, %d9; mapa.u64 %d10, %d9, 1;\n@%p0 bra X;\n" PAIR_LOAD(
                 "", "[%d10]") "X: setp.ne.u32 %p3, %r8, 1; @%p3 bra Y;\n" WAIT
                               "Y: barrier.cluster.arrive; barrier.cluster.wait;\n" OUT END,
-        /* a multicast to both blocks by the odd block */
+        /* the odd block makes a multicast to both blocks */
         HEAD IN BEGIN(
             "64") "mov.b16 %h1, 3; and.b32 %r10, %r2, 0xFEFFFFFF; setp.ne.or.u32 %p4, %r8, 1, %p0;\n@%p4 bra X;\n"
                   "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster.cta_group::2 "

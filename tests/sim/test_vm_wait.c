@@ -1,5 +1,5 @@
-/* Kernels that wait for other blocks and warps by polling: the cost of waiting, in instructions, and the message if
- * the wait cannot end. The number of instructions is the same in every run on one host thread. */
+/* Tests kernels that wait for other blocks and warps in loops. Tests how many instructions the waiting takes, and the
+ * message if the wait cannot end. The number of instructions is the same in every run on one host thread. */
 #include "vm_check.h"
 
 #define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -18,7 +18,8 @@ static vm_fault_kind wait_run(vm_bench *b, uint32_t blocks, uint32_t threads, bo
     return vm_run(b->device, &launch, &b->counters, &b->fault);
 }
 
-/* grid.sync() of cooperative groups, ten times: thread 0 of a block adds to the counter and polls its upper bit. */
+/* Executes grid.sync() of cooperative groups ten times. Thread 0 of a block adds to the counter, and reads its upper
+ * bit in a loop. */
 #define GRID_SYNC_BY(load)                                                                                             \
     "mov.u32 %r1, %tid.x;\nmov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %nctaid.x;\nmov.u32 %r4, 0;\n"                         \
     "LOOP:\nbar.sync 0;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra JOIN;\n"                                                   \
@@ -50,13 +51,13 @@ static void is_cheap(const char *text, uint32_t blocks, uint32_t threads, bool c
 /* counts the blocks that have ended */
 #define COUNT "setp.ne.u32 %p7, %r1, 0;\n@!%p7 red.global.add.u32 [%rd1+4], 1;\n"
 
-/* Without waiting, each warp would need 11 instructions for each barrier, and a few more. */
+/* Without the loops, each warp would need 11 instructions for each barrier, and a few more. */
 static void grid_barriers(void)
 {
     is_cheap(KERNEL("", GRID_SYNC COUNT), 264, 256, true, 264 * 8 * 10 * 12);
-    /* without the promise that all blocks run at once, which many programs do not request */
+    /* here the launch does not require that all blocks run at once, like many programs */
     is_cheap(KERNEL("", GRID_SYNC COUNT), 100, 64, false, 100 * 2 * 10 * 40);
-    /* also with loads past the L1 cache, which no instruction orders */
+    /* tests loads that bypass the L1 cache, and that no other instruction orders */
     is_cheap(KERNEL("", GRID_SYNC_BY("ld.global.cg.u32") COUNT), 100, 64, false, 100 * 2 * 10 * 40);
     is_cheap(KERNEL("", GRID_SYNC_BY("ld.cv.u32") COUNT), 100, 64, false, 100 * 2 * 10 * 40);
 }
@@ -72,7 +73,8 @@ static void flags(void)
              60, 64, false, 60 * 60 * 20);
 }
 
-/* Each lane of the grid takes a lock. The lane that has the lock waits for the other lanes of its warp, which poll. */
+/* Each lane of the grid takes a lock. The lane that has the lock waits for the other lanes of its warp, which wait for
+ * the lock in a loop. */
 static void locks(void)
 {
     is_cheap(KERNEL("",
@@ -111,7 +113,8 @@ static void is_endless(const char *text, uint32_t blocks, bool cooperative, cons
     }
 }
 
-/* A wait that can never end is a fault at once. The message has the waiting thread, the place and the condition. */
+/* A wait that can never end must be a fault at once. The message must have the waiting thread, the place and the
+ * condition. */
 static void endless(void)
 {
     is_endless(
@@ -130,7 +133,7 @@ static void endless(void)
                3, false, "at PTX line 14 of 'k', which reads memory at offset 64 of an allocation");
 }
 
-/* A wait that ends after some time is not a fault. */
+/* A wait that ends after some time must not be a fault. */
 static void patient(void)
 {
     is_cheap(KERNEL("",
@@ -154,8 +157,8 @@ static void patient(void)
     vm_bench_end(&b);
 }
 
-/* The message about a launch that has not ended names the memory that one path waits for, though another path ran last,
- * in a function with fewer registers. */
+/* If a launch does not end, the message must name the memory for which one path waits. Another path ran last, in a
+ * function with fewer registers. */
 static void waits_of_another_path(void)
 {
     kiln__text text = {0};
@@ -163,7 +166,7 @@ static void waits_of_another_path(void)
                       ".func f()\n{ .reg .b32 %%x; mov.u32 %%x, 0;\nL: add.u32 %%x, %%x, 1; bra L; }\n"
                       ".visible .entry k(.param .u64 p)\n{ .reg .b64 %%d<300>; .reg .b32 %%r, %%t; .reg .pred %%q;\n"
                       "ld.param.u64 %%d0, [p]; mov.u32 %%t, %%tid.x;\n");
-    for (unsigned k = 1; k < 300; k++) /* the address is in the last register */
+    for (unsigned k = 1; k < 300; k++) /* many registers, so that the address is in the last one */
         kiln__text_printf(&text, "add.u64 %%d%u, %%d%u, %u;\n", k, k - 1, k < 65);
     kiln__text_printf(&text, "setp.gt.u32 %%q, %%t, 15;\n@%%q bra C;\n"
                              "P: ld.global.u32 %%r, [%%d299]; setp.eq.u32 %%q, %%r, 0;\n@%%q bra P;\nret;\n"

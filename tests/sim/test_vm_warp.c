@@ -1,5 +1,5 @@
-/* Instructions in which lanes see each other or memory, in forms that compilers seldom write. Requests of a kernel
- * that no device could meet must be faults. */
+/* Tests instructions that exchange values between lanes or access memory, in forms that compilers seldom use. Requests
+ * of a kernel that no device could satisfy must be faults. */
 #include "vm_check.h"
 #include "vm_limit.h"
 #include "vm_machine.h"
@@ -31,7 +31,8 @@ static vm_bench run(const char *text, const lane_row *rows, uint32_t threads)
 
 static void reductions(void)
 {
-    /* Only the lanes of the mask count. The masks of even and odd lanes differ, and lane 31 takes no part. */
+    /* An operation must use only the lanes of its mask. The masks of even and odd lanes differ, and lane 31 takes no
+     * part. */
     // clang-format off
     static const char text[] = HEAD KERNEL("k")
         "ld.global.u32 %r1, [%d2]; and.b32 %r2, %r0, 1; setp.ne.u32 %p1, %r2, 0; setp.eq.u32 %p2, %r0, 31;\n"
@@ -62,7 +63,7 @@ static void reductions(void)
         uint32_t want[] = {sum, low,   high,  sum, (uint32_t)slow, (uint32_t)shigh, all, any,
                            odd, group, group, 1,   k & 1,          k == (k & 1),    1};
         CU_ASSERT_EQUAL(memcmp(in[k].w, want, sizeof want), 0);
-        CU_ASSERT_EQUAL(in[k].w[15], 0x7fffffff); /* all lanes that run together here */
+        CU_ASSERT_EQUAL(in[k].w[15], 0x7fffffff); /* the mask of all lanes that run this instruction together */
     }
     CU_ASSERT_EQUAL(in[31].w[0], rows[31].w[0]);
     vm_bench_end(&b);
@@ -70,7 +71,8 @@ static void reductions(void)
 
 static void copies(void)
 {
-    /* cp.async: bytes beyond the source size are zero. After a wait for a group, its bytes have arrived. */
+    /* Tests cp.async. Bytes beyond the source size must be zero. After a wait for a group, its bytes must have
+     * arrived. */
     // clang-format off
     static const char text[] = HEAD ".shared .align 16 .b8 s[2048];\n" KERNEL("k")
         "mov.u32 %r1, s; mad.lo.u32 %r1, %r0, 64, %r1; and.b32 %r2, %r0, 15; setp.gt.u32 %p1, %r0, 7;\n"
@@ -96,7 +98,7 @@ static void copies(void)
     vm_bench_end(&b);
 }
 
-/* Successive lanes update one word: each lane gets the value that the lane before it left. Lane 11 does not take
+/* Lanes update one word in turn. Each lane gets the value that the previous lane has written. Lane 11 does not take
  * part. */
 static void atomics_in_runs(void)
 {
@@ -120,8 +122,8 @@ static void atomics_in_runs(void)
 
 static void atomics(void)
 {
-    /* Vectors add element by element. 128 bits are exchanged as a whole. A load may overwrite the register of its
-     * own address. */
+    /* Atomic additions of vectors add each element. An exchange of 128 bits is one operation. A load may overwrite the
+     * register of its own address. */
     // clang-format off
     static const char text[] = HEAD KERNEL("k")
         "ld.global.v2.f32 {%f1, %f2}, [%d2]; red.global.add.v2.f32 [%d1], {%f1, %f2};\n"
@@ -139,7 +141,7 @@ static void atomics(void)
     for (uint32_t k = 0; k < 32; k++) {
         float x[2] = {(float)k, 0.5f};
         memcpy(rows[k].w, x, 8);
-        rows[k].w[2] = 0x3c003c00; /* 1.0 twice as f16; as bf16 2^-7 */
+        rows[k].w[2] = 0x3c003c00; /* as f16 both halves are 1.0, and as bf16 they are 2^-7 */
     }
     vm_bench b = run(text, rows, 32);
     float sums[4];
@@ -147,8 +149,9 @@ static void atomics(void)
     CU_ASSERT(sums[0] == 496 && sums[1] == 16 && sums[2] == 496 && sums[3] == 16);
     CU_ASSERT(out[4] == 0x50005000 && out[5] == 0x50005000); /* 32.0 */
     CU_ASSERT_EQUAL(out[6], 0x3e803e80);                     /* 0.25 */
-    CU_ASSERT_EQUAL(out[7], 2);                              /* 32 steps of the sequence 0 1 2 3 4 0 ... */
-    CU_ASSERT_EQUAL(out[8], 1);                              /* 32 steps of the sequence 0 2 1 0 2 ... */
+    /* the result of 32 steps in the sequence 0 1 2 3 4 0 ... */
+    CU_ASSERT_EQUAL(out[7], 2);
+    CU_ASSERT_EQUAL(out[8], 1); /* the result of 32 steps in the sequence 0 2 1 0 2 ... */
     CU_ASSERT(out[9] == 0 && out[10] == 0 && (out[11] & 0xffff) == 7);
     uint64_t words[4], row = 0, first = 0, before[2];
     memcpy(words, out + 12, 32);
@@ -165,8 +168,8 @@ static void atomics(void)
 
 static void flushing(void)
 {
-    /* Single-precision sums flush subnormals in global memory and not in shared memory, however that is addressed; half
-     * precision ones never do. */
+    /* Atomic additions in single precision flush subnormal numbers in global memory. They do not flush them in shared
+     * memory, whatever kind of address they use. Additions in half precision never flush them. */
     // clang-format off
     static const char text[] = HEAD ".shared .align 16 .b8 s[64];\n" KERNEL("k")
         "mov.b32 %f1, 0x00000003; mov.u32 %r1, 0; st.shared.u32 [s], %r1; st.shared.u32 [s+4], %r1; mov.b16 %h1, 3;\n"
@@ -183,8 +186,8 @@ static void flushing(void)
 
 static void stacks(void)
 {
-    /* alloca gives each thread separate bytes, aligned, until the stack is restored. The address of a parameter
-     * points to a copy on the stack, which names and pointers share. */
+    /* alloca gives each thread separate bytes, aligned, until the stack is restored. The address of a parameter points
+     * to a copy on the stack. Accesses by name and by pointer use the same copy. */
     // clang-format off
     static const char text[] = HEAD
         ".func (.param .b32 r) f (.param .b32 x, .param .align 8 .b8 y[16]) {\n .reg .b32 %r<8>; .reg .b64 %d<4>;\n"
@@ -204,7 +207,7 @@ static void stacks(void)
     vm_bench_end(&b);
 }
 
-/* Each block begins with an empty stack, also where it takes the place of an earlier one. */
+/* Each block begins with an empty stack, even if it uses the memory of an earlier block. */
 static void stack_of_each_block(void)
 {
     enum { BLOCKS = 64 };
@@ -220,8 +223,8 @@ static void stack_of_each_block(void)
     vm_bench_end(&b);
 }
 
-/* A host thread looks at the stop and at the clock after a number of instructions, and the warp that has reached this number
- * may have ended. The launch must end nevertheless, in the next block. Here the first warp of each block runs fewer
+/* A host thread tests for a stop and for the deadline after a number of instructions. The warp that has reached this
+ * number may have ended. The launch must then end in the next block. Here the first warp of each block runs fewer
  * instructions than this number, and both warps together run more. */
 static void end_between_blocks(void)
 {
@@ -246,8 +249,8 @@ static void end_between_blocks(void)
 
 static void branches(void)
 {
-    /* A brx.idx whose targets are all the reconvergence point, a guarded call, and p and q from one predicate, which is
-     * also q. */
+    /* Tests a brx.idx whose targets are all the reconvergence point, and a call under a predicate. Also
+     * tests a setp with the results p and q, whose input predicate is q. */
     // clang-format off
     static const char text[] = HEAD ".func f () { ret; }\n" KERNEL("k")
         "T: .branchtargets M, M, M;\n rem.u32 %r1, %r0, 3; setp.lt.u32 %p1, %r0, 9; brx.idx %r1, T;\n M: @%p1 call f;\n"
@@ -278,7 +281,7 @@ static void heap(void)
     vm_bench_run(&b, "k", 1, 2, &p);
     CU_ASSERT_EQUAL(in[1].w[0], 50);
     vm_bench_end(&b);
-    /* The same with several host threads. Each of them may still remember memory that another thread frees. */
+    /* Runs the kernel with several host threads. Each thread may still have cached memory that another thread frees. */
     b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 3, .memory = 1 << 30});
     p.a = vm_bench_zeros(&b, 2 * sizeof *in, &in);
     uint64_t used = vm_memory_used(b.device);
@@ -308,8 +311,8 @@ static void free_of_the_hosts_memory(void)
     vm_bench_end(&b);
 }
 
-/* A kernel frees its oldest allocations first, each of which is at the beginning of the device's list. A launch that is asked
- * to stop ends after few of them. */
+/* A kernel frees its oldest allocations first, each of which is at the beginning of the device's list. If the launch is
+ * asked to stop, it must end after few of these calls. */
 static void many_frees(void)
 {
     // clang-format off
@@ -353,7 +356,7 @@ static void heap_is_full(void)
     } p = {vm_bench_zeros(&b, 2 * sizeof *in, &in), 0};
     CHECK(!vm_heap_used(b.device));
     vm_bench_run(&b, "k", 1, 1, &p);
-    CU_ASSERT_EQUAL(in[0].w[0], 8); /* eight of 1 MiB fit into 8 MiB */
+    CU_ASSERT_EQUAL(in[0].w[0], 8); /* eight allocations of 1 MiB fit into 8 MiB */
     CHECK(vm_heap_used(b.device));
     vm_launch launch = {.module = b.module,
                         .kernel = vm_module_kernel(b.module, "k"),
@@ -362,12 +365,12 @@ static void heap_is_full(void)
                         .params = &p,
                         .limits = larger};
     CU_ASSERT_EQUAL(vm_run(b.device, &launch, NULL, &b.fault), VM_OK);
-    CU_ASSERT_EQUAL(in[0].w[0], 20 - 8); /* 20 fit, and 8 of them were not freed */
+    CU_ASSERT_EQUAL(in[0].w[0], 20 - 8); /* 20 allocations fit, and 8 earlier ones were not freed */
     vm_bench_end(&b);
 }
 
-/* Local memory of many threads at once. If it is not enough for several blocks, the blocks run one after the other.
- * If it is not enough for one block, the launch fails with a message. */
+/* Tests limits on the local memory of all threads. If the limit is too small for several blocks, the blocks run one
+ * after the other. If it is too small for one block, the launch fails with a message. */
 static void local_is_bounded(void)
 {
     // clang-format off
@@ -423,13 +426,13 @@ static void too_much(void)
     }
 }
 
-/* Host threads reserve some steps in advance. Nevertheless a launch may use the whole budget, and exceeds it by at
+/* Host threads reserve some steps in advance. A launch may still use the whole budget. It may exceed the budget by at
  * most the last turn of each thread. */
 static void whole_budget(void)
 {
     enum { BLOCKS = 350, THREADS = 3, TURN = 32768 };
-    /* A tenth of the blocks shows a sanitizer both ways in which threads share a budget: the first run lets them keep VM_KEEP
-     * steps, the other two runs take every step from the budget at once. */
+    /* Under a sanitizer, a tenth of the blocks is enough to run both ways in which threads share a budget. In the first
+     * run a thread keeps up to VM_KEEP steps. In the other two runs it takes each step from the budget at once. */
     const unsigned blocks = CHECK_SANITIZER[0] ? BLOCKS / 10 : BLOCKS;
     const char *text = HEAD KERNEL("k") "mov.u32 %r1, 0; L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 32768; "
                                         "@%p1 bra L; ret; }\n";
@@ -441,7 +444,7 @@ static void whole_budget(void)
                                       .step_budget = k ? steps - (k - 1) * (THREADS + 1) * TURN : (uint64_t)1 << 40});
         CU_ASSERT_EQUAL(vm_bench_try(&b, "k", blocks, 32, params, 0), k < 2 ? VM_OK : VM_FAULT_STEPS);
         if (k == 0)
-            steps = b.counters.warp_instructions + blocks; /* beginning a block counts as a step */
+            steps = b.counters.warp_instructions + blocks; /* the start of a block counts as a step */
         CU_ASSERT(CHECK_SANITIZER[0] || steps > (uint64_t)VM_KEEP * VM_RUNNERS_MOST);
         vm_bench_end(&b);
     }

@@ -1,24 +1,24 @@
-/* wgmma: the products of a warpgroup. The test stores operands in shared memory as copies by tensor maps do: rows of
- * a line, whose 16-byte pieces are swizzled. It builds fragments by the formulas of the PTX manual. The numbers are
- * small integers, so that products are exact in any order. Tests of the known rounding follow. */
+/* Tests wgmma, the products of a warpgroup. The test stores operands in shared memory like copies by tensor maps, which
+ * swizzle the 16-byte pieces of lines. It builds fragments by the formulas of the PTX manual. The numbers are small
+ * integers, so that products are exact in any order. Tests of the known rounding follow. */
 #include <inttypes.h>
 #include <math.h>
 
 #include "vm_check.h"
 
-/* LOW: where shared memory begins on this device. */
+/* LOW is the address at which shared memory begins on this device. */
 enum { ROWS = 64, COLUMNS = 256, DEPTH = 64, SHARED = 40960, LOW = 0x400, A_AT = 0, B_AT = 8192, THREADS = 128 };
 
 typedef enum kind { F16, BF16, TF32, E4M3, E5M2, S8, U8, B1 } kind;
 static const char *const names[] = {"f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8", "b1"};
 static const int bits_of[] = {16, 16, 32, 8, 8, 8, 8, 1};
 
-typedef enum swizzle { NONE, LINE128, LINE64, LINE32 } swizzle; /* in the order of the code in a descriptor */
+typedef enum swizzle { NONE, LINE128, LINE64, LINE32 } swizzle; /* in the order of their numbers in a descriptor */
 typedef struct side {
     swizzle mode;
-    bool across;  /* true: elements that follow each other along M or N are consecutive */
-    int skip;     /* the number of pieces of 32 bytes of the line that come before */
-    bool swapped; /* across: which of the two distances between atoms is the larger one */
+    bool across;  /* true if neighbouring elements along M or N are consecutive in memory */
+    int skip;     /* the number of 32-byte pieces of the line before the matrix */
+    bool swapped; /* if `across` is set: the first of the two distances between atoms is the larger one */
 } side;
 
 typedef struct product {
@@ -27,7 +27,7 @@ typedef struct product {
     int n;
     bool registers;
     side sa, sb;
-    int scale_a, scale_b; /* 0: the instruction has no such scale */
+    int scale_a, scale_b; /* 0 if the instruction has no such scale */
     bool no_c, sparse, saturate;
     int selector;
 } product;
@@ -65,10 +65,10 @@ static uint32_t element(kind type, int x)
 
 static int A[ROWS][DEPTH], B[DEPTH][COLUMNS], C[ROWS][COLUMNS];
 static uint32_t A_bits[ROWS][8], B_bits[COLUMNS][8]; /* b1 */
-static int stored[ROWS][DEPTH / 2];                  /* for a sparse A: the stored values and their columns */
+static int stored[ROWS][DEPTH / 2];                  /* the stored values of a sparse A, and their columns */
 static int column[ROWS][DEPTH / 2];
 static unsigned char image[SHARED];
-static uint32_t regs[THREADS][4 + 1 + COLUMNS / 2]; /* A's fragment, the metadata, and D's registers */
+static uint32_t regs[THREADS][4 + 1 + COLUMNS / 2]; /* the registers of A, the metadata, and the registers of D */
 
 static int depth_of(const product *p) { return p->a == B1 ? 256 : 256 / bits_of[p->a] * (p->sparse ? 2 : 1); }
 
@@ -84,9 +84,10 @@ static int place_along(const side *s, int row, int at, int row_bytes)
     }
 }
 
-static const int widths[4] = {8, 64, 32, 16}; /* the rows of an atom in which rows are consecutive */
+static const int widths[4] = {8, 64, 32, 16}; /* the number of rows in an atom whose rows are consecutive */
 
-/* Returns the place of a half if rows are consecutive. An atom has `width` rows by 8 of K; a line is one k. */
+/* Returns the place of a half if rows are consecutive. An atom has `width` rows and 8 values of k. A line has one value
+ * of k. */
 static int place_across(const side *s, int row, int k, int atoms_along, int atoms_across)
 {
     int width = widths[s->mode], atom = width * 16, in = row % width, piece = in / 8;
@@ -139,8 +140,8 @@ static void make_sparse(const product *p)
                 column[i][g * group / 2 + e] = g * group + from;
                 stored[i][g * group / 2 + e] = A[i][g * group + from];
             }
-            /* of 16 bits and more: a lane's word has four groups of row r, then four of row r + 8, in two lanes; of 8
-             * bits: eight groups of one row, the two rows in neighbouring lanes */
+            /* For 16 bits or more, a lane's word has four groups of row r and four groups of row r + 8, in two lanes.
+             * For 8 bits, it has eight groups of one row, and the two rows are in neighbouring lanes. */
             int row = i % 16, wide = bits_of[p->a] >= 16;
             int lane = row % 8 * 4 + (wide ? 2 * p->selector + g / 4 : g / 8 * 2 + row / 8);
             regs[i / 16 * 32 + lane][4] |= which << (wide ? row / 8 * 16 + g % 4 * 4 : g % 8 * 4);
@@ -440,12 +441,12 @@ static float sum_of(kind type, const uint32_t *a, const uint32_t *b, int count, 
 static void rounding(void)
 {
     enum { ONE = 0x3c00, M12 = 0x0c00, M13 = 0x0800 /* 2^-12, 2^-13 of f16 */ };
-    /* as mma: terms keep 25 bits below the greatest, the sum is cut to single precision */
+    /* as in mma, terms keep 25 bits below the greatest term, and the sum is cut to single precision */
     CHECK(sum_of(F16, (uint32_t[]){ONE, M12}, (uint32_t[]){ONE, M12}, 2, 0) == 1.0f);
     CHECK(sum_of(F16, (uint32_t[]){ONE, M12, M12, M12}, (uint32_t[]){ONE, M12, M12, M12}, 4, 0) == 1.0f + 0x1p-23f);
     CHECK(sum_of(F16, (uint32_t[]){ONE, M12}, (uint32_t[]){ONE, M13}, 2, -1) == 0x1p-25f);
     CHECK(sum_of(F16, (uint32_t[]){ONE, M13}, (uint32_t[]){ONE, M13}, 2, -1) == 0);
-    /* 8 bits: terms and results have 13 bits; 2^-6 * 2^-7 is the last one, 2^-7 * 2^-7 is lost */
+    /* with elements of 8 bits, terms and results have 13 bits; 2^-6 * 2^-7 is the last bit, and 2^-7 * 2^-7 is lost */
     enum { ONE8 = 0x38, M6 = 0x08, M7 = 0x04 /* of e4m3 */ };
     CHECK(sum_of(E4M3, (uint32_t[]){ONE8, M6}, (uint32_t[]){ONE8, M7}, 2, 0) == 1.0f + 0x1p-13f);
     CHECK(sum_of(E4M3, (uint32_t[]){ONE8, M7}, (uint32_t[]){ONE8, M7}, 2, 0) == 1.0f);
@@ -472,7 +473,7 @@ static void saturation(void)
             CHECK(regs[t][5 + r] == 0x7fffffff);
 }
 
-/* ---- what is refused ---- */
+/* ---- uses that are refused ---- */
 
 #define BODY_START                                                                                                     \
     HEAD ".visible .entry k () {\n.shared .align 1024 .b8 sh[4096];\n.reg .f32 %f<4>; .reg .b32 %r<8>;"                \
@@ -499,7 +500,7 @@ static void faults(void)
               VM_FAULT_INSTRUCTION &&
           strstr(why, "different descriptors"));
     CHECK(try_kernel(BODY("or.b64 %d0, %d0, 0xfff;" PRODUCT("%d0")), 128, why) == VM_FAULT_ADDRESS);
-    /* One warp is at another instruction, or at no instruction. */
+    /* One warp executes another wgmma instruction, or none. */
     CHECK(try_kernel(BODY("setp.lt.u32 %p, %r0, 32; @%p bra A;" PRODUCT("%d0") "bra B;\nA: " PRODUCT("%d0") "B:"), 128,
                      why) == VM_FAULT_INSTRUCTION &&
           strstr(why, "different wgmma"));
@@ -557,7 +558,8 @@ static void refused(void)
 #undef SUMS
 }
 
-/* Instructions that kernels of this kind have around wgmma: hints, fences and counts, which change nothing here. */
+/* Tests instructions that occur around wgmma in kernels: hints, fences and counts. They change nothing on the simulated
+ * device. */
 static void around(void)
 {
     char why[200];

@@ -97,7 +97,7 @@ static int run(CUdevice device)
 int main(void)
 {
     CUdevice device;
-    for (int k = 0; k < 4 * N * N; k++) /* quarters of whole numbers: their sums are exact in any order */
+    for (int k = 0; k < 4 * N * N; k++) /* quarters of whole numbers, whose sums are exact in any order */
         large[k / (2 * N)][k % (2 * N)] = (float)((k * 7919) % 1009) / 4;
     TRY(cuInit(0));
     TRY(cuDeviceGet(&device, 0));

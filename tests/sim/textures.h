@@ -1,5 +1,5 @@
-/* textures.h - what the suites of arrays, textures and surfaces share: the driver's functions, one instruction run by a
- * few threads, objects. */
+/* textures.h - shared by the suites of arrays, textures and surfaces: the driver's functions, objects, and runs of one
+ * instruction in a few threads. */
 #ifndef TEST_TEXTURES_H
 #define TEST_TEXTURES_H
 
@@ -30,7 +30,7 @@ static inline void close_device(void)
     OK(call_cuDevicePrimaryCtxRelease(device));
 }
 
-/* ---- one instruction, one per thread ---- */
+/* ---- runs of one instruction ---- */
 
 enum { THREADS_MOST = 32 };
 typedef union quad {
@@ -42,7 +42,8 @@ typedef struct results {
     quad at[THREADS_MOST];
 } results;
 
-/* %f1 to %f4 and %r1 to %r4 are a thread's input, as floats and as bits; %f5 to %f8 or %r5 to %r8 its output. */
+/* A thread's input is in %f1 to %f4 as floats, and in %r1 to %r4 as bits. Its output is in %f5 to %f8 or in %r5 to
+ * %r8. */
 static inline CUresult try_run(const char *instruction, uint64_t object, const quad *in, unsigned count, results *out)
 {
     char text[2048];
@@ -178,7 +179,7 @@ static inline CUsurfObject surface_of(CUarray array)
 #define TEX3D "tex.3d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [%t, {%f1, %f2, %f3, %f3}];"
 #define CUBEMAP "tex.cube.v4.f32.f32 {%f5, %f6, %f7, %f8}, [%t, {%f1, %f2, %f3, %f3}];"
 
-/* Finds the functions of the driver. */
+/* Looks up the functions of the driver. */
 static inline int texture_main(int count, char **arguments, const char *suite, const check_case *cases,
                                size_t case_count)
 {

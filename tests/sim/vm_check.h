@@ -1,4 +1,4 @@
-/* vm_check.h - a device with one module, for the suites of the interpreter. */
+/* vm_check.h - makes a device with one module, for the suites of the interpreter. */
 #ifndef KILN_TESTS_VM_CHECK_H
 #define KILN_TESTS_VM_CHECK_H
 
@@ -13,8 +13,8 @@ typedef struct vm_bench {
     vm_counters counters;
 } vm_bench;
 
-/* Returns the step through a table of faults. With compiled code every fourth row is tried: LLVM compiles a kernel for each row
- * and takes nearly all of the time, and the faults come from the functions that the interpreter calls too. */
+/* Returns the step through a table of faults. With compiled code, the step is 4. LLVM compiles a kernel for each row,
+ * which takes nearly all of the time. The faults come from functions that the interpreter also calls. */
 static inline size_t vm_bench_step(void) { return getenv("KILN_SIM_JIT") ? 4 : 1; }
 
 static inline vm_bench vm_bench_text(const char *text, size_t length, vm_limits limits)
@@ -57,7 +57,7 @@ static inline void vm_bench_end(vm_bench *b)
     vm_module_unload(b->device, b->module);
     vm_device_free(b->device);
 }
-/* Memory on the device, filled with zeros; *host views it. */
+/* Allocates memory on the device, filled with zeros. Sets *host to its address on the host. */
 static inline uint64_t vm_bench_zeros(vm_bench *b, uint64_t bytes, void *host)
 {
     uint64_t address = vm_alloc(b->device, bytes);

@@ -1,5 +1,5 @@
-/* Matrices and graphs: how they are made and read, and each format compared with a dense product in double. The file
- * is long, because each format has its own test, and all use the same products. */
+/* Tests matrices and graphs: how they are made and read, and each format compared with a dense product in double
+ * precision. The file is long, because each format has its own test, and all use the same products. */
 #include <math.h>
 #include <stdatomic.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* T1 files: the conversion of their keys. The expected values come from the description of the format. */
+/* Tests the conversion of the keys of T1 files. The expected values come from the description of the format. */
 #include "check.h"
 #include "spec.h"
 

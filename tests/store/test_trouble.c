@@ -1,5 +1,5 @@
-/* A store in trouble: another process holds it, its tables do not belong to a store, its values have other types, or
- * its file disappears. */
+/* Tests a damaged or locked store: another process holds it, its tables do not belong to a store, its values have other
+ * types, or its file disappears. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -327,7 +327,7 @@ static void tables_of_others_are_refused(void)
 static void values_of_other_kinds(void)
 {
     static const struct {
-        const char *sql, *says; /* says: a part of the message; NULL: the row is damaged and left out */
+        const char *sql, *says; /* `says` is a part of the message, or NULL if the row is damaged and left out */
     } bad[] = {
         {"UPDATE sample SET status='none'", NULL},
         {"UPDATE sample SET status=1e300", NULL},
@@ -490,7 +490,7 @@ static void multiply_rows(const fixture *f, unsigned root)
     unsigned pages = (unsigned)(length / PAGE);
     CU_ASSERT_FATAL(fd >= 0 && length % PAGE == 0 && pages + LEVELS <= MOST && root <= pages);
     unsigned char *page = file + (size_t)(root - 1) * PAGE;
-    CU_ASSERT_EQUAL_FATAL(page[0], 13); /* 13: a leaf of a table */
+    CU_ASSERT_EQUAL_FATAL(page[0], 13); /* 13 marks a leaf of a table */
     memcpy(file + (size_t)pages++ * PAGE, page, PAGE);
     for (unsigned level = 1; level < LEVELS; level++, pages++)
         make_inner_page(file + (size_t)pages * PAGE, 0, pages);

@@ -25,7 +25,7 @@ LISTED = ("device/vm", "device/ops", "device/decode", "device/jit", "device/ptx"
           "observe/check", "driver/objects", "driver/work", "programs", "programs/runtime",
           "programs/library")
 ROOMS = ("device/vm", "device/ops", "device/decode", "device/jit", "observe/count", "observe/check", "driver", "programs")
-# Members of these variables are no host addresses: they are numbers of a box, of a result or of a report.
+# Members of these variables are not host addresses, but numbers of a box, of a result or of a report.
 OTHERS = re.compile(r"\b(?:box|x|e|map|to|result|row|total|made)(?:->|\.)(?:shared|host|local)\s*\+")
 
 

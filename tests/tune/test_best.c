@@ -1,4 +1,4 @@
-/* The best known configuration: the one that is returned, and the plan that is opened. The tests use the simulated
+/* Tests which best known configuration is returned, and the plan that is opened with it. The tests use the simulated
  * device and the public functions. */
 #include <math.h>
 #include <unistd.h>

@@ -11,13 +11,13 @@
 
 /* The planted failures, by the numbers of the configurations. */
 typedef struct device {
-    /* the configuration whose later runs are wrong, fault, or end the process; -1: none */
+    /* the configuration whose later runs are wrong, fault, or end the process; -1 if there is none */
     int rarely_wrong, faults, ends;
-    /* the configuration whose answer is wrong where the reference has no elements; -1: none */
+    /* the configuration whose answer is wrong where the reference has no elements; -1 if there is none */
     int partly_wrong;
-    bool partly;    /* true: the reference has only a part of the elements */
-    bool undecided; /* true: a reference of all elements would take too long */
-    int kept;       /* the configuration whose answer was kept; -1: none */
+    bool partly;    /* true if the reference has only a part of the elements */
+    bool undecided; /* true if a reference of all elements would take too long */
+    int kept;       /* the configuration whose answer was kept; -1 if there is none */
     unsigned runs, compared, whole, rows, kept_as_failed;
 } device;
 

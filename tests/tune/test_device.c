@@ -1,5 +1,5 @@
-/* Variants with `target` and `needs`: the variants that run on a device of compute capability 9.0 and on one of 7.5,
- * the messages about the other variants, how a sweep handles these, and the code that is compiled. */
+/* Tests variants with `target` and `needs`: the variants that run on devices of compute capability 9.0 and 7.5, the
+ * messages about the other variants, how a sweep handles them, and the code that is compiled. */
 #include <unistd.h>
 
 #include "compiled.h"

@@ -1,4 +1,5 @@
-/* Numbers that describe an input. They are computed from its exports, and stored with the samples of a sweep. */
+/* Tests features, which are numbers that describe an input. They are computed from its exports, and stored with the
+ * samples of a sweep. */
 #include <math.h>
 #include <unistd.h>
 

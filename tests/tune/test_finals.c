@@ -1,4 +1,5 @@
-/* Finals: the participants, the results of the rounds, and the verdicts that are stored. The times are invented. */
+/* Tests the finals of a sweep: the participants, the results of the rounds, and the stored verdicts. The times are
+ * invented. */
 #include <math.h>
 #include <time.h>
 
@@ -15,7 +16,8 @@ typedef struct device {
     double base[MOST], noise, drift;
     uint64_t random;
     unsigned visits, kept, kept_rounds;
-    int fails, ends;         /* the configuration that fails, and the one that ends the finals; -1: none */
+    /* the configuration that fails, and the configuration that ends the finals; -1 if there is none */
+    int fails, ends;
     long nap;                /* nanoseconds that a visit takes */
     double rounds[MOST][64]; /* the times of the rounds, as the store keeps them */
 } device;

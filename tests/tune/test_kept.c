@@ -1,5 +1,5 @@
-/* Sweeps whose store fails during the sweep: another process holds it, or it cannot be written any more. The sweep
- * goes on, and its last message says whether the samples were stored. */
+/* Tests sweeps whose store fails during the sweep, because another process holds it, or because it cannot be written
+ * any more. The sweep goes on, and its last message says whether the samples were stored. */
 #include <sys/stat.h>
 #include <unistd.h>
 

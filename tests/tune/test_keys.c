@@ -78,7 +78,7 @@ static const char whole[] =
     "  other: {params: {BLOCK: [64]}, launch: {kernel: k, grid: [M], block: [BLOCK], args: [o, M]}}\n"
     "  third: {params: {BLOCK: [64]}, launch: {kernel: k, grid: [N], block: [BLOCK], args: [o, M]}}\n";
 
-/* Replaces `from` in the text by `to`. The params and sizes of the sample are in both. */
+/* Replaces `from` in the text by `to`. Both texts have the params and sizes of the sample. */
 #define CHANGE(key, from, to) [KILN__KEY_##key] = {from, to}
 static const struct {
     const char *from, *to;

@@ -214,8 +214,8 @@ static void known_times_of_other_variants_do_not_count(void)
     teardown(&f);
 }
 
-/* The same sizes on another device of this compute capability come before other sizes on this device. These come
- * before other sizes on that device. */
+/* The same sizes on another device of this compute capability come before other sizes on this device. Other sizes on
+ * that other device come last. */
 static void the_same_sizes_on_an_alike_device_are_first(void)
 {
     fixture f;

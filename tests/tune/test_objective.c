@@ -1,4 +1,4 @@
-/* The objectives of a sweep, and the limits that end it. */
+/* Tests the objectives of a sweep, and the limits that end it. */
 #include <math.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-/* Measuring in another process: its messages as untrusted input, sweeps that cannot be measured there, programs that
- * are not a runner, and the death of the process during a sample. The script tune/planted.sh has a sweep over every
- * kind of failure. */
+/* Tests measuring in another process: its messages as untrusted input, sweeps that cannot be measured there, programs
+ * that are not a runner, and the death of the process during a sample. The script tune/planted.sh has a sweep over
+ * every kind of failure. */
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -357,7 +357,7 @@ typedef struct fixture {
     long killed;
     double before[8];           /* the processor time of each runner, plus one, when only the endless kernel was left */
     unsigned kills, most_kills; /* numbers of processes that were killed during a sample */
-    bool stop;                  /* true: end the sweep instead of killing a process */
+    bool stop;                  /* true if the sweep is ended instead of a process */
 } fixture;
 
 static void listen(void *user, kiln_log_level level, const char *message)

@@ -1,4 +1,4 @@
-/* The best configuration for an input that was not measured, by its features. */
+/* Tests the choice of the best configuration for an input that was not measured, by the features of the input. */
 #include <math.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-/* A sweep that verifies at one set of sizes and estimates at another. */
+/* Tests a sweep that verifies at one set of sizes and estimates at another set. */
 #include <sys/resource.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-/* Sweeps on the simulated device, through the public functions. */
+/* Tests sweeps on the simulated device, through the public functions. */
 #include <inttypes.h>
 #include <math.h>
 #include <sys/stat.h>

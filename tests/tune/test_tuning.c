@@ -1,4 +1,4 @@
-/* The outcome of a sweep: ranking, totals, copies. The suite needs no device. */
+/* Tests the outcome of a sweep: ranking, totals, and copies. The suite needs no device. */
 #include "check.h"
 #include "tuning_internal.h"
 

@@ -116,7 +116,7 @@ Graph build(const char *kind, u32 vertices, unsigned scale)
     auto firsts = thrust::make_transform_iterator(thrust::counting_iterator<u64>(0), FirstOf());
     thrust::lower_bound(keys.begin(), keys.begin() + count, firsts, firsts + vertices + 1, g.offsets.begin());
     auto degrees = thrust::make_transform_iterator(thrust::counting_iterator<u32>(0), Degree{g.offsets.data().get()});
-    /* of several largest elements the first one */
+    /* of several equal largest elements, the first one */
     g.source = static_cast<u32>(thrust::max_element(degrees, degrees + vertices) - degrees);
     return g;
 }

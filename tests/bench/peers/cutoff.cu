@@ -71,7 +71,8 @@ void direct_summation(const std::vector<Work> &works)
 
 // ---- cutcp ----
 
-constexpr int SIDE = 8, BIN_CACHE = 32; // points of a region along a side, which is a bin's; bins in shared memory
+// the number of points along a side of a region, which is the side of a bin; the number of bins in shared memory
+constexpr int SIDE = 8, BIN_CACHE = 32;
 constexpr float SPACING = 0.5f, RADIUS = 12;
 __constant__ char4 near_bins[729];
 

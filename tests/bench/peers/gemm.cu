@@ -101,7 +101,7 @@ void measure_eight(const char *work, size_t m, size_t n, size_t k, void *workspa
 
 int main(int count, char **arguments)
 {
-    constexpr size_t workspace_size = 32u << 20; // what NVIDIA recommends for sm_90
+    constexpr size_t workspace_size = 32u << 20; // the size that NVIDIA recommends for sm_90
     cublasHandle_t handle;
     CHECK(cublasCreate(&handle));
     void *workspace = peer::allocate<char>(workspace_size);

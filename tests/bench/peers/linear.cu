@@ -74,7 +74,7 @@ void measure(cublasLtHandle_t handle, const char *work, const std::string &after
 
 int main(int count, char **arguments)
 {
-    constexpr size_t workspace_size = 32u << 20; // what NVIDIA recommends for sm_90
+    constexpr size_t workspace_size = 32u << 20; // the size that NVIDIA recommends for sm_90
     cublasLtHandle_t handle;
     CHECK(cublasLtCreate(&handle));
     void *workspace = peer::allocate<char>(workspace_size);

@@ -57,10 +57,10 @@ struct Codes {
 };
 
 struct Level {
-    const uint32_t *codes, *divided; // divided: the divided nodes of this level
+    const uint32_t *codes, *divided; // `divided` has the divided nodes of this level
     uint4 *nodes;
-    uint32_t *flags, *ranks, *next; // next: the nodes of the level below
-    uint32_t depth, base, splits;   // base: the first node of the level below
+    uint32_t *flags, *ranks, *next; // `next` has the nodes of the level below
+    uint32_t depth, base, splits;   // `base` is the first node of the level below
 };
 
 struct MakeChildren {

@@ -46,3 +46,20 @@ void run(float *out, float *in, long long *index, long long size)
 X
 kiln init rows.cu -o rows.yaml -q && sed -n '/^buffers/,/^$/p' rows.yaml
 kiln tune rows.yaml -q | grep configurations
+# A name that stands for a type; a structure with a base class, whose fields kiln cannot read.
+cat >kind.cu <<'X'
+using IN = INPUT_KIND;
+__global__ void first(IN *x) { x[threadIdx.x] = 1; }
+X
+kiln init kind.cu
+cat >view.cu <<'X'
+template <class T> struct base { T *data; };
+template <class T> struct view : base<T> { int n; };
+__global__ void fill(view<float> v)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < v.n)
+        v.data[i] = 1;
+}
+X
+kiln init view.cu | grep 'args:'

@@ -40,7 +40,7 @@ extern "C" __global__ void radix_float(float *p) { radix<float, false>(p); }
 extern "C" __global__ void radix_double(double *p) { radix<double, true>(p); }
 extern "C" __global__ void radix_u64(unsigned long long *p) { radix<unsigned long long, true>(p); }
 
-/* Stable: equal keys keep the order of their values. */
+/* The sort is stable, so equal keys keep the order of their values. */
 extern "C" __global__ void radix_pairs(unsigned char *keys, int *values)
 {
     using sort = cub::BlockRadixSort<unsigned char, N, I, int>;
@@ -118,7 +118,7 @@ extern "C" __global__ void sums_double(const double *in, double *out, double *to
     sums<double, cub::BLOCK_SCAN_RAKING_MEMOIZE, cub::BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY>(in, out, total);
 }
 
-/* Groups of 13 lanes; 13 is not a power of two. */
+/* Makes groups of 13 lanes, because 13 is not a power of two. */
 extern "C" __global__ void warp_sums(const int *in, int *out)
 {
     constexpr int L = 13;

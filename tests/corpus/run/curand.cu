@@ -1,4 +1,4 @@
-// Random numbers, each computed in two ways.
+// Computes random numbers in two ways.
 #include <curand_kernel.h>
 extern "C" __global__ void philox(unsigned long long seed, unsigned long long offset, unsigned *bits, float *flat,
                                   float *bell)
@@ -17,7 +17,7 @@ extern "C" __global__ void philox(unsigned long long seed, unsigned long long of
     bell[threadIdx.x * 4 + 2] = n.z;
     bell[threadIdx.x * 4 + 3] = n.w;
 }
-/* Two ways to the same state: skipping and drawing. */
+/* Reaches the same state of the generator by skipping and by drawing. */
 template <class S> __device__ void skip(unsigned *bits)
 {
     S a, b;
@@ -32,7 +32,7 @@ template <class S> __device__ void skip(unsigned *bits)
 }
 extern "C" __global__ void skip_xorwow(unsigned *bits) { skip<curandStateXORWOW_t>(bits); }
 extern "C" __global__ void skip_mrg(unsigned *bits) { skip<curandStateMRG32k3a_t>(bits); }
-/* Marsaglia's generator from a state that is given. */
+/* Runs Marsaglia's generator from a given state. */
 extern "C" __global__ void xorwow(const unsigned *start, unsigned *bits)
 {
     curandStateXORWOW_t s;

@@ -1,4 +1,4 @@
-"""cuda.core's linker: two programs, linked to a cubin by nvJitLink or by the driver."""
+"""Tests cuda.core's linker. nvJitLink or the driver links two programs to a cubin."""
 from cuda.core import Device, Linker, LinkerOptions, Program, ProgramOptions
 
 device = Device()

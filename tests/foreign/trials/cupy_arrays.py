@@ -1,4 +1,4 @@
-"""CuPy: arrays, elementwise and raw kernels."""
+"""Tests CuPy: arrays, elementwise kernels and raw kernels."""
 import cupy
 
 a = cupy.arange(1000, dtype=cupy.float32)

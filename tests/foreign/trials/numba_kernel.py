@@ -1,4 +1,4 @@
-"""Numba: kernels in Python, with shared memory, atomics, mathematics, random numbers, reductions and ufuncs."""
+"""Tests Numba: kernels in Python, with shared memory, atomics, mathematics, random numbers, reductions and ufuncs."""
 import math
 
 import numpy as np

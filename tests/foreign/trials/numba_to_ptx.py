@@ -1,4 +1,4 @@
-"""Numba as a compiler of PTX, which cuda.core then loads."""
+"""Numba compiles a kernel to PTX, and cuda.core loads it."""
 import numpy as np
 from cuda.bindings import driver
 from cuda.core import Device, LaunchConfig, ObjectCode, launch
@@ -24,7 +24,8 @@ memory = [device.allocate(a.nbytes, stream=stream) for _ in range(3)]
 for array, buffer in zip((a, b), memory):
     assert driver.cuMemcpyHtoD(int(buffer.handle), array.ctypes.data, array.nbytes)[0] == 0
 arguments = []
-for buffer in memory:  # an array of Numba's: owner, parent, elements, bytes of one, data, shape, strides
+# the fields of a Numba array: owner, parent, number of elements, bytes of an element, data, shape, strides
+for buffer in memory:
     arguments += [np.uint64(0), np.uint64(0), np.int64(N), np.int64(4), np.uint64(int(buffer.handle)), np.int64(N),
                   np.int64(4)]
 launch(stream, LaunchConfig(grid=4, block=256), kernel, *arguments)

@@ -1,4 +1,4 @@
-// async.cu - mbarriers, bulk copies, matrix loads: planted bugs and programs that are right. See memory.cu.
+// async.cu - kernels with mbarriers, bulk copies and matrix loads, with planted bugs and without. See memory.cu.
 #include <cstdint>
 #define K extern "C" __global__ void
 __device__ uint32_t place(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }

@@ -1,4 +1,4 @@
-// cluster.cu - clusters and distributed shared memory: planted bugs and programs that are right. See memory.cu.
+// cluster.cu - kernels with clusters and distributed shared memory, with planted bugs and without. See memory.cu.
 #include <cooperative_groups.h>
 #include <cstdint>
 namespace cg = cooperative_groups;
@@ -29,7 +29,7 @@ __device__ void wait(uint64_t *bar, int parity)
                  ::"r"(place(bar)), "r"(parity) : "memory");
 }
 
-// The sum of the cluster's values: the first block reads distributed shared memory.
+// The first block adds the values of the cluster, which it reads from distributed shared memory.
 K(4) ok_reduce(int *in, int *out, int *raw, int n)
 {
     cg::cluster_group cluster = cg::this_cluster();
@@ -110,7 +110,7 @@ K(2) ok_again(int *in, int *out, int *raw, int n)
     __syncthreads();
     out[32 * blockIdx.x + threadIdx.x] = s[31 - threadIdx.x];
 }
-// Bins spread over the cluster, as in the CUDA C++ Programming Guide.
+// The bins of a histogram are spread over the cluster, as in the CUDA C++ Programming Guide.
 K(8) ok_histogram(int *in, int *out, int *raw, int n)
 {
     cg::cluster_group cluster = cg::this_cluster();
@@ -125,7 +125,7 @@ K(8) ok_histogram(int *in, int *out, int *raw, int n)
     cluster.sync();
     for (int k = threadIdx.x; k < 16; k += blockDim.x) atomicAdd(&out[cluster.block_rank() * 16 + k], bins[k]);
 }
-// Each of four blocks brings a quarter of a tile to all of them; consumers say when they are done, over three rounds.
+// In three rounds, each of four blocks copies a quarter of a tile to all blocks. Readers tell when they are done.
 K(4) ok_multicast(int *in, int *out, int *raw, int n)
 {
     __shared__ __align__(128) int tile[256];
@@ -175,7 +175,7 @@ K(4) bug_multicast(int *in, int *out, int *raw, int n)
     }
     cg::this_cluster().sync();
 }
-// A ring: each block sends its values to the next one, which waits for the bytes.
+// In a ring, each block sends its values to the next block, which waits for the bytes.
 K(8) ok_ring(int *in, int *out, int *raw, int n)
 {
     __shared__ __align__(16) int box[32];
@@ -192,7 +192,7 @@ K(8) ok_ring(int *in, int *out, int *raw, int n)
     out[32 * rank + threadIdx.x] = box[threadIdx.x];
     cg::this_cluster().sync();
 }
-// A copy from one block's shared memory to another's.
+// Copies from one block's shared memory to another block's shared memory.
 K(2) ok_push(int *in, int *out, int *raw, int n)
 {
     __shared__ __align__(128) int from[32], to[32];
@@ -229,7 +229,7 @@ K(2) bug_global(int *in, int *out, int *raw, int n)
     cluster.sync();
     out[blockIdx.x * 32 + threadIdx.x] = raw[(blockIdx.x ^ 3) * 32 + threadIdx.x]; // @global
 }
-// A flag in another block's memory: a fence with the scope of the block is not enough.
+// A block sets a flag in another block's memory. A fence with the scope of the block is not enough.
 __device__ void hand(int *box, volatile int *flag, int *out, unsigned rank, bool wide)
 {
     cg::cluster_group cluster = cg::this_cluster();

@@ -1,7 +1,7 @@
-// memory.cu - planted bugs for the checks, and their twins without the bug. ../ptx.py compiles it to memory.ptx, and packs
-// the PTX.
-// A bug's line ends in "@name", the other side's in "@name.other"; test_check.c has what is expected of each kernel.
-// Every kernel gets 1024 ints each: `in` written by the host, `out` zeros, `raw` never written; and n = 1024.
+// memory.cu - kernels with planted bugs for the checks, and the same kernels without the bug. ../ptx.py compiles it to
+// memory.ptx, and packs the PTX. The line of a bug ends in "@name", and the line of the other access in "@name.other".
+// test_check.c has the expected findings. Every kernel gets n = 1024 and three arrays of n ints: `in`, which the host
+// has written, `out`, which is zero, and `raw`, which was never written.
 #define K extern "C" __global__ void
 
 // ---- outside ----

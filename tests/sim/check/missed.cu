@@ -1,4 +1,4 @@
-// missed.cu - planted bugs and their twins without the bug: warps in step, scopes, local arrays, rows with padding.
+// missed.cu - kernels with planted bugs and without: warps in lockstep, scopes, local arrays, rows with padding.
 // memory.cu explains the marks and arguments.
 #define K extern "C" __global__ void
 
@@ -36,7 +36,7 @@ K ok_volatile_own(int *in, int *out, int *raw, int n) // each thread uses its ow
     s[t] = s[t] + 1;
     out[t] = s[t];
 }
-K ok_volatile_flag(int *in, int *out, int *raw, int n) // a flag for another warp
+K ok_volatile_flag(int *in, int *out, int *raw, int n) // one warp sets a flag for another warp
 {
     __shared__ volatile int flag, value;
     if (threadIdx.x == 0) flag = 0;
@@ -53,7 +53,7 @@ K ok_volatile_flag(int *in, int *out, int *raw, int n) // a flag for another war
     }
 }
 
-// ---- an order that ends with the block ----
+// ---- atomics with the scope of a block ----
 K bug_scope(int *in, int *out, int *raw, int n)
 {
     if (threadIdx.x == 0) atomicAdd_block(out, 1); // @scope
@@ -92,7 +92,7 @@ K ok_local_parameter(int *in, int *out, int *raw, int n)
     out[threadIdx.x] = pick(l, in[threadIdx.x]);
 }
 
-K bug_local_next(int *in, int *out, int *raw, int n) // writes from one array into the next
+K bug_local_next(int *in, int *out, int *raw, int n) // writes beyond the end of one array into the next array
 {
     int a[8], b[8];
     for (int k = 0; k < 8; k++)
@@ -110,7 +110,7 @@ K ok_local_next(int *in, int *out, int *raw, int n)
     out[threadIdx.x] = a[in[4]] + b[in[5]] + b[3 + in[3]];
 }
 
-// ---- rows with padding: `raw` has rows of 100 bytes every 128 ----
+// ---- rows with padding: a row of `raw` has 100 bytes, and begins 128 bytes after the row before ----
 K bug_rows(int *in, int *out, int *raw, int n)
 {
     raw[32 * blockIdx.x + threadIdx.x] = 1; // @rows

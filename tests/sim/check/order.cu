@@ -1,4 +1,4 @@
-// order.cu - races, barriers, warp operations: planted bugs and programs that are right. See memory.cu.
+// order.cu - kernels with races, barriers and warp operations, with planted bugs and without. See memory.cu.
 #include <cooperative_groups.h>
 #include <cuda_pipeline.h>
 namespace cg = cooperative_groups;
@@ -413,7 +413,7 @@ K ok_last_block_one_fence(int *in, int *out, int *raw, int n)
     __syncthreads();
     if (last) out[threadIdx.x] = value[threadIdx.x] + value[threadIdx.x + 32];
 }
-K ok_look_back(int *in, int *out, int *raw, int n) // a scan over blocks; each block waits for the one before
+K ok_look_back(int *in, int *out, int *raw, int n) // a scan over blocks; each block waits for the block before it
 {
     __shared__ int carry;
     int v = in[blockIdx.x * 32 + threadIdx.x];
@@ -436,7 +436,7 @@ K ok_look_back(int *in, int *out, int *raw, int n) // a scan over blocks; each b
     __syncwarp();
     out[blockIdx.x * 32 + threadIdx.x] = v + carry;
 }
-K ok_packed_look_back(int *in, int *out, int *raw, int n) // flag and value in one word need no fence
+K ok_packed_look_back(int *in, int *out, int *raw, int n) // a flag and a value in one word need no fence
 {
     if (threadIdx.x) return;
     unsigned long long before = 0;
@@ -446,7 +446,7 @@ K ok_packed_look_back(int *in, int *out, int *raw, int n) // flag and value in o
     out[blockIdx.x] = (int)before;
 }
 __device__ int arrived;
-__device__ void grid_sync(int goal) // as cooperative groups do it, without the driver's workspace
+__device__ void grid_sync(int goal) // like grid.sync() of cooperative groups, but without the driver's workspace
 {
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -667,7 +667,7 @@ K ok_groups_apart(int *in, int *out, int *raw, int n) // tiles of 16 whose lanes
             sum -= sum_of(tile, s, v - k);
     out[threadIdx.x] = sum + tile.any(v == 17);
 }
-K bug_groups_apart(int *in, int *out, int *raw, int n) // the same, but each tile reads values of the other
+K bug_groups_apart(int *in, int *out, int *raw, int n) // like the kernel above, but each tile reads values of the other tile
 {
     __shared__ int s[32];
     auto tile = cg::tiled_partition<16>(cg::this_thread_block());
@@ -714,7 +714,7 @@ static __device__ void hear(int *out, bool joined)
 K bug_heard(int *in, int *out, int *raw, int n) { hear(out, false); }
 K ok_heard(int *in, int *out, int *raw, int n) { hear(out, true); }
 
-// ---- a barrier of the grid whose fence comes before the block's barrier: of all threads, or of the first thread only ----
+// ---- a barrier of the grid: all threads or only the first thread execute a fence before the barrier of the block ----
 static __device__ int gathered, gathered_data[128];
 static __device__ void gather(int *out, bool all)
 {

@@ -1,5 +1,5 @@
-/* A kernel that does what a table says, so that any order of accesses can be tried (test_check_quick.c). A step has four
- * numbers: what, where, how far apart the threads' places are (in quarters of an element), which threads. */
+/* This kernel executes the steps of a table, so that test_check_quick.c can try any order of accesses. A step has four
+ * numbers: operation, place, distance of the places of two threads in quarters of an element, and threads. */
 extern "C" __global__ void script(const int *steps, int *memory, int *constants, int count)
 {
     __shared__ __align__(16) int tile[512];
@@ -34,7 +34,7 @@ extern "C" __global__ void script(const int *steps, int *memory, int *constants,
             case 12: *(int4 *)&tile[4 * at & 508] = make_int4(s, s, s, s); break;
             case 13: sum += *(volatile int *)&memory[other]; break;
             case 14: __threadfence(); break;
-            case 15: /* read-only data is global memory; elsewhere .nc says nothing */
+            case 15: /* only reads of global memory may go through the read-only cache */
                 asm volatile("ld.shared.nc.b32 %0, [%1];"
                              : "=r"(got)
                              : "r"((unsigned)__cvta_generic_to_shared(&tile[at & 511])));

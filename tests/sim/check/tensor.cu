@@ -1,6 +1,6 @@
-// tensor.cu - tensor memory, for tests/sim/test_check.c. A kernel that begins with bug_ has one error. The comment "@name"
-// marks its line, and "@name.other" the other side. The kernel that begins with ok_ is the same without the error.
-// ../ptx.py compiles it.
+// tensor.cu - kernels with tensor memory, for tests/sim/test_check.c. A kernel whose name begins with bug_ has one
+// error. The comment "@name" marks its line, and "@name.other" the other side. The kernel whose name begins with ok_ is
+// the same without the error. ../ptx.py compiles it.
 #include "../mutants/tensor.h"
 
 struct tile {
@@ -39,7 +39,7 @@ __device__ __forceinline__ void end(u32 base)
     u32 r[4] = {0, 0, 0, 0};                                                                                           \
     asm volatile("" ::"r"(at), "r"(r[0]));
 
-// The sums are read before the commit and the wait.
+// bug_early loads the sums before it waits for the product.
 K ok_early(ARGS)
 {
     BEGIN(true)
@@ -283,7 +283,33 @@ K bug_reach(ARGS)
     WAIT("", &done, 0);
     end(base);
 }
-// Nothing waits for the product.
+// The matrices are in dynamic shared memory. Variables of other kernels have the same addresses, and end inside of matrix A.
+K ok_reach(ARGS)
+{
+    extern __shared__ __align__(1024) char dynamic[];
+    u64 *done = (u64 *)dynamic;
+    u32 *base = (u32 *)(dynamic + 8);
+    int *a = (int *)(dynamic + 1024), *b = (int *)(dynamic + 3072);
+    const int t = threadIdx.x;
+    if (t < 32)
+        ALLOC("", base, 64);
+    if (t == 0)
+        INIT("", done, 1);
+    for (int j = t; j < 512; j += blockDim.x)
+        a[j] = in[j];
+    if (t < 64)
+        b[t] = in[512 + t];
+    PROXY("");
+    SYNC("");
+    const u32 d = *(volatile u32 *)base;
+    if (t == 0) {
+        PRODUCT("", d, MATRIX(a), MATRIX(b), 0);
+        TENSOR_COMMIT("", done);
+    }
+    WAIT("", done, 0);
+    end(d);
+}
+// No thread waits until the product is complete.
 K bug_unfinished(ARGS)
 {
     BEGIN(true)
@@ -293,7 +319,7 @@ K bug_unfinished(ARGS)
     }
     end(d);
 }
-// The registers are used before wait::ld. This is only a note.
+// The registers are used before wait::ld. The checks report this as a note, and not as an error.
 K bug_loaded(ARGS)
 {
     BEGIN(true)
@@ -327,4 +353,133 @@ K __cluster_dims__(2, 1, 1) ok_far(ARGS)
 K __cluster_dims__(2, 1, 1) bug_far(ARGS)
 {
     FAR(false) // @far
+}
+// The commits of a thread arrive in their order. So a thread that has waited for `done` knows phase 0 of `first`, and can wait for
+// phase 1. In bug_order the threads know no phase of `first`, and a wait for parity 1 passes at once.
+#define ORDER(knows)                                                                                                   \
+    BEGIN(true)                                                                                                        \
+    __shared__ u64 first;                                                                                              \
+    if (t == 0) {                                                                                                      \
+        INIT("", &first, 1);                                                                                           \
+        PRODUCT("", d, MATRIX(s.a), MATRIX(s.b), 0);                                                                   \
+        TENSOR_COMMIT("", &first);                                                                                     \
+        TENSOR_COMMIT("", &s.done);                                                                                    \
+    }                                                                                                                  \
+    SYNC("");                                                                                                          \
+    if (knows)                                                                                                         \
+        WAIT("", &s.done, 0);                                                                                          \
+    SYNC("");
+K ok_order(ARGS)
+{
+    ORDER(true)
+    if (t == 0) {
+        PRODUCT("", d, MATRIX(s.a), MATRIX(s.b), 1);
+        TENSOR_COMMIT("", &first);
+    }
+    WAIT("", &first, 1);
+    AFTER("");
+    LD("", r, at);
+    WAIT_LD("", r);
+    put(out, t, r);
+    end(d);
+}
+K bug_order(ARGS)
+{
+    ORDER(false)
+    if (t == 0) {
+        PRODUCT("", d, MATRIX(s.a), MATRIX(s.b), 1); // @order.other
+        TENSOR_COMMIT("", &first);
+    }
+    WAIT("", &first, 1);
+    AFTER("");
+    LD("", r, at); // @order
+    WAIT_LD("", r);
+    WAIT("", &s.done, 0);
+    put(out, t, r);
+    end(d);
+}
+// A commit arrives with the scope of the cluster: block 1 sees what block 0 has written before the commit. In bug_told the write is
+// not ordered before the commit.
+#define TELL                                                                                                           \
+    BEGIN(true)                                                                                                        \
+    u32 rank;                                                                                                          \
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));                                                                \
+    DO("fence.mbarrier_init.release.cluster;", "", ::: "memory");                                                      \
+    CLUSTER_SYNC("");
+K __cluster_dims__(2, 1, 1) ok_told(ARGS)
+{
+    TELL
+    if (rank == 0) {
+        if (t == 32)
+            out[600] = 1;
+        SYNC("");
+        if (t == 0) {
+            PRODUCT("", d, MATRIX(s.a), MATRIX(s.b), 0);
+            TENSOR_COMMIT_ALL("", 1, &s.done);
+        }
+    }
+    WAIT("", &s.done, 0);
+    if (rank == 1 && t == 0)
+        out[601] = out[600];
+    CLUSTER_SYNC("");
+    end(d);
+}
+K __cluster_dims__(2, 1, 1) bug_told(ARGS)
+{
+    TELL
+    if (rank == 0) {
+        if (t == 0) {
+            PRODUCT("", d, MATRIX(s.a), MATRIX(s.b), 0);
+            TENSOR_COMMIT_ALL("", 1, &s.done);
+        }
+        if (t == 32)
+            out[600] = 1; // @told
+    }
+    WAIT("", &s.done, 0);
+    if (rank == 1 && t == 0)
+        out[601] = out[600]; // @told.other
+    CLUSTER_SYNC("");
+    end(d);
+}
+// A relaxed arrival orders no memory, but it orders the execution. So after the barrier of the cluster the columns may be freed. In
+// bug_relaxed a warp loads after its arrival.
+#define RELAXED_ARRIVE DO("barrier.cluster.arrive.relaxed.aligned;", "", ::: "memory")
+#define RELAXED_WAIT DO("barrier.cluster.wait.aligned;", "", ::: "memory")
+K __cluster_dims__(2, 1, 1) ok_relaxed(ARGS)
+{
+    BEGIN(true)
+    if (t == 0) {
+        PRODUCT("", d, MATRIX(s.a), MATRIX(s.b), 0);
+        TENSOR_COMMIT("", &s.done);
+    }
+    if (t >= 32) {
+        WAIT("", &s.done, 0);
+        AFTER("");
+        LD("", r, at);
+        WAIT_LD("", r);
+        put(out + blockIdx.x * 512, t, r);
+    }
+    RELAXED_ARRIVE;
+    RELAXED_WAIT;
+    if (t < 32)
+        DEALLOC("", d, 64);
+}
+K __cluster_dims__(2, 1, 1) bug_relaxed(ARGS)
+{
+    BEGIN(true)
+    if (t == 0) {
+        PRODUCT("", d, MATRIX(s.a), MATRIX(s.b), 0);
+        TENSOR_COMMIT("", &s.done);
+    }
+    WAIT("", &s.done, 0);
+    AFTER("");
+    RELAXED_ARRIVE;
+    if (t >= 32) {
+        LD("", r, at);
+        WAIT_LD("", r);
+        put(out + blockIdx.x * 512, t, r);
+    }
+    RELAXED_WAIT;
+    if (t < 32)
+        DEALLOC("", d, 64); // @relaxed
 }

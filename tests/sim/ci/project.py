@@ -1,5 +1,5 @@
-"""project.py - the tests of a project, for `pytest --kiln-sim` (tests/package/wheel_sim.sh): a kernel in source form, which NVRTC
-compiles, with an error that only one size shows."""
+"""project.py - tests of a project, which tests/package/wheel_sim.sh runs by `pytest --kiln-sim`. NVRTC compiles the
+kernel, which has an error that only one of the sizes shows."""
 import ctypes
 
 import pytest

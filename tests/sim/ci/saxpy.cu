@@ -1,5 +1,5 @@
-// A tiny CUDA project, for the recipe in engine/sim/programs/library/CI.md: y = a * x + y, checked on the host. With
-// an argument the kernel gets a length that is one element too large.
+// A tiny CUDA program for the recipe in engine/sim/programs/library/CI.md. It computes y = a * x + y, and compares the
+// result with a computation of the host. With an argument the kernel gets a length that is one element too large.
 #include <cstdio>
 #include <vector>
 

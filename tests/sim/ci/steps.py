@@ -1,5 +1,6 @@
-"""steps.py PAGE: the `run:` steps of the workflow on the page, as a script for sh; those that a cache may replace too. For
-a bare Debian 12, in a folder with saxpy.cu: KILN and KILN_VERSION say where Kiln is cloned from."""
+"""steps.py PAGE prints the `run:` steps of the workflow on the page as a script for sh. The script also has the steps
+that a cache may replace. The script runs on a bare Debian 12, in a folder with saxpy.cu. KILN and KILN_VERSION name the
+repository and the version to clone."""
 import pathlib, re, sys
 
 page = pathlib.Path(sys.argv[1]).read_text()

@@ -3,7 +3,7 @@
 // compiles it.
 #include "idioms.h"
 
-// A double buffer of cp.async.
+// cp.async fills two buffers in turn.
 K copy_double(ARGS)
 {
     __shared__ int s[2][64];
@@ -22,7 +22,7 @@ K copy_double(ARGS)
     }
 }
 
-// Three buffers of cp.async, with one barrier for each step.
+// cp.async fills three buffers in turn, with one barrier for each step.
 K copy_ring(ARGS)
 {
     __shared__ int s[3][64];
@@ -42,7 +42,7 @@ K copy_ring(ARGS)
     }
 }
 
-// One warp copies by cp.async, which arrives at mbarriers. Another warp reads.
+// One warp copies by cp.async, and the copies arrive at mbarriers. Another warp reads.
 K copy_mbarrier(ARGS)
 {
     __shared__ u64 full[2], empty[2];
@@ -72,7 +72,7 @@ K copy_mbarrier(ARGS)
     }
 }
 
-// A ring of bulk copies: one thread copies, two warps read.
+// One thread fills a ring of buffers by bulk copies, and two warps read them.
 K bulk_ring(ARGS)
 {
     __shared__ u64 full[2], empty[2];
@@ -105,7 +105,7 @@ K bulk_ring(ARGS)
     }
 }
 
-// The ring of bulk copies, but one thread of each warp waits for the others.
+// Like bulk_ring, but only one thread of each warp waits, and the other lanes wait for this thread.
 K bulk_elected(ARGS)
 {
     __shared__ u64 full, empty;
@@ -134,7 +134,7 @@ K bulk_elected(ARGS)
     }
 }
 
-// One barrier per stage, with __syncthreads in place of an empty barrier, and a prefetch into L2.
+// Each stage has one mbarrier. __syncthreads tells that the stage is empty. There is also a prefetch into L2.
 K bulk_sync(ARGS)
 {
     __shared__ u64 full;
@@ -158,7 +158,7 @@ K bulk_sync(ARGS)
     }
 }
 
-// All threads write, and one of them stores, from two buffers.
+// All threads write to two buffers, and one thread stores the buffers by bulk copies.
 K bulk_store(ARGS)
 {
     __shared__ __align__(16) int s[2][64];
@@ -180,7 +180,7 @@ K bulk_store(ARGS)
         BULK_READ("last.wait", 0);
 }
 
-// The same store by a tensor map, with one buffer, and the fence after the barrier.
+// Like bulk_store, but by a tensor map, with one buffer, and with the fence after the barrier.
 K box_store(MAPS)
 {
     __shared__ __align__(1024) int s[512];
@@ -261,7 +261,7 @@ K bulk_global(ARGS)
     out[t] = raw[64 + t];
 }
 
-// The place of an mbarrier is used again, with states in place of parities.
+// An mbarrier is invalidated and initialised again at one place. Waits use states in place of parities.
 K again(ARGS)
 {
     __shared__ u64 bar;
@@ -369,7 +369,7 @@ K overlapped(MAPS)
         ((float *)out)[4 * threadIdx.x + j] = d[j];
 }
 
-// A from registers, which are written again for each step; B by a tensor map.
+// Matrix A comes from registers, which are written again for each step, and B comes from copies by a tensor map.
 K registers(MAPS)
 {
     __shared__ __align__(1024) unsigned char b[4][256];
@@ -406,7 +406,7 @@ K registers(MAPS)
         ((float *)out)[4 * t + j] = d[j];
 }
 
-// Operands that threads write to shared memory; sums that are scaled between two products.
+// Threads write the operands to shared memory, and scale the sums between two products.
 K written(ARGS)
 {
     __shared__ __align__(1024) int a[512], b[64];
@@ -433,7 +433,7 @@ K written(ARGS)
         ((float *)out)[4 * t + j] = d[j];
 }
 
-// Two warpgroups multiply the copies of a thread of a third one. A bulk store writes the sums.
+// One thread of a third warpgroup copies matrices, and two warpgroups multiply them. A bulk store writes the sums.
 K epilogue(MAPS)
 {
     __shared__ __align__(1024) unsigned char a[2][2048], b[2][256];
@@ -521,8 +521,8 @@ CLUSTER(4) exchange(ARGS)
     CLUSTER_SYNC("end.sync");
 }
 
-// Half of a tile by each of two blocks, to both; a thread that has read frees the stage in both with a release for its
-// own block alone, which is enough: nothing was written.
+// Each of two blocks copies half of a tile to both blocks. A thread that has read frees the stage in both blocks. A
+// release for its own block is enough, because the thread wrote nothing.
 CLUSTER(2) multicast(ARGS)
 {
     __shared__ __align__(128) int s[2][64];
@@ -555,7 +555,7 @@ CLUSTER(2) multicast(ARGS)
     CLUSTER_SYNC("end.sync");
 }
 
-// The same for wgmma: both blocks share one matrix.
+// Like multicast, but for wgmma: both blocks share one matrix.
 CLUSTER(2) shared_tile(MAPS)
 {
     __shared__ __align__(1024) unsigned char a[2][2048], b[2][256];
@@ -599,7 +599,7 @@ CLUSTER(2) shared_tile(MAPS)
             ((float *)out)[rank * 512 + 4 * t + j] = d[j];
 }
 
-// One block writes words of another's shared memory by plain stores. The arrival is a release for the cluster.
+// One block writes words to another block's shared memory by plain stores. Its arrival is a release for the cluster.
 CLUSTER(2) handed(ARGS)
 {
     __shared__ int box[32];
@@ -618,7 +618,7 @@ CLUSTER(2) handed(ARGS)
     CLUSTER_SYNC("end.sync");
 }
 
-// A copy from one block's shared memory to another's.
+// Copies from one block's shared memory to another block's shared memory.
 CLUSTER(2) pushed(ARGS)
 {
     __shared__ __align__(128) int from[32], to[32];
@@ -639,7 +639,7 @@ CLUSTER(2) pushed(ARGS)
     CLUSTER_SYNC("end.sync");
 }
 
-// Several rounds, without a barrier at the end: the reader tells the sender, which waits for that.
+// Like pushed, in several rounds without a barrier at the end. The reader tells the sender that it has read.
 CLUSTER(2) acknowledged(ARGS)
 {
     __shared__ __align__(128) int from[32], to[32];
@@ -669,8 +669,8 @@ CLUSTER(2) acknowledged(ARGS)
     }
 }
 
-// A whole warp issues each store, all lanes the same one; it comes out of a buffer that a bulk load fills, and whose
-// mbarrier is for one arrival.
+// All lanes of a warp issue the same store. It reads a buffer that a bulk load fills. The mbarrier of this buffer
+// expects one arrival.
 K whole_warp(MAPS)
 {
     __shared__ __align__(1024) int s[512];
@@ -703,7 +703,7 @@ K whole_warp(MAPS)
     }
 }
 
-// Threads read words beside the matrices of a product before it begins; one thread of each warp frees them after it.
+// Threads read words beside the matrices before the product begins. One thread of each warp frees the stage after it.
 K scaled(MAPS)
 {
     __shared__ __align__(1024) unsigned char b[2][256];
@@ -750,7 +750,7 @@ K scaled(MAPS)
         ((float *)out)[4 * t + j] = sum[j];
 }
 
-// A ring of which each second round fills one stage only: at the other the threads meet all the same, without bytes.
+// In every second round only one stage of the ring is filled. The threads also meet at the mbarrier of the other stage.
 K uneven(ARGS)
 {
     __shared__ u64 full[2], empty[2];

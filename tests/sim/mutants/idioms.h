@@ -73,13 +73,13 @@ struct alignas(64) tensor_map {
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                      \
                  : "r"((r)[0]), "r"((r)[1]), "r"((r)[2]), "r"((r)[3]), "l"(b)                                          \
                  : "memory")
-// Rows of 32 bytes, swizzled like a tensor map of 32 bytes. Macros give each use its own mark.
+// The rows have 32 bytes, swizzled like a tensor map of 32 bytes. Macros give each use its own mark.
 #define LAYOUT(at) ((u64)((at) >> 4 & 0x3fff) | 1ull << 16 | 16ull << 32 | 3ull << 62)
 #define DESCRIPTOR(mark, name, at)                                                                                     \
     u64 name = (u64)((at) >> 4 & 0x3fff) | 1ull << 16 | 16ull << 32;                                                   \
     DO("or.b64 %0, %1, 0xC000000000000000;", mark, : "=l"(name) : "l"(name))
 
-// Takes longer than a turn of a warp on the simulated device, so that other warps run ahead.
+// Takes longer than the simulated device runs one warp at a time, so that other warps run ahead.
 __device__ __forceinline__ void dawdle()
 {
 #pragma unroll 1

@@ -143,7 +143,7 @@ K t_roles(MAPS)
         DEALLOC("dealloc", d, 32);
 }
 
-// Matrix A of a second product is in tensor memory. Four warps compute it from the sums of the first product.
+// Matrix A of a second product is in tensor memory. Four warps compute this matrix from the sums of the first product.
 K t_chain(ARGS)
 {
     __shared__ __align__(1024) int a[512], b[64], c[64];
@@ -254,7 +254,7 @@ K t_handed(ARGS)
         DEALLOC("dealloc", at, 32);
 }
 
-// A thread of another warp continues to add to the same accumulator: products of one shape need no wait between them.
+// A thread of another warp adds a product to the same accumulator. Two products of one shape need no wait between them.
 K t_relay(ARGS)
 {
     __shared__ __align__(1024) int a[512], b[64];
@@ -444,7 +444,7 @@ K t_copy(ARGS)
         DEALLOC("dealloc", d, 32);
 }
 
-// Named barriers between a warp that multiplies and four warps that read.
+// One warp multiplies and four warps read, with named barriers between them.
 K t_named(ARGS)
 {
     __shared__ __align__(1024) int a[512], b[64];

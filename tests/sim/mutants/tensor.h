@@ -36,13 +36,13 @@
                  "tcgen05.mma.cta_group::1.kind::f16 [%0], [%1], %2, %3, p; // @" mark "\n}\n" ::"r"(d),               \
                  "r"(a), "l"(b), "r"(SHAPE(64)), "r"((u32)(add))                                                       \
                  : "memory")
-#define SHAPE(m) (1u << 4 | 1u << 17 | (u32)(m) / 16 << 24) // sums of 32 bits, 8 columns
+#define SHAPE(m) (1u << 4 | 1u << 17 | (u32)(m) / 16 << 24) // the product has 8 columns, and its sums have 32 bits
 #define TENSOR_DESCRIPTOR(mark, name, at)                                                                              \
     DESCRIPTOR(mark, name, at);                                                                                        \
     name |= 1ull << 46
-// Rows of 32 bytes, swizzled like a tensor map of 32 bytes.
+// The matrix has rows of 32 bytes, swizzled like a tensor map with a swizzle of 32 bytes.
 #define MATRIX(p) ((u64)(AT(p) >> 4 & 0x3fff) | 1ull << 16 | 16ull << 32 | 1ull << 46 | 6ull << 61)
-#define LANES(base, t) ((base) + ((u32)(t) / 32 % 4 << 21)) // the lanes that the warp reaches
+#define LANES(base, t) ((base) + ((u32)(t) / 32 % 4 << 21)) // the lanes of tensor memory that the warp can access
 
 __device__ __forceinline__ void put(int *out, int t, const u32 *r)
 {

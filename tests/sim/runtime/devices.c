@@ -1,5 +1,5 @@
-/* A program of the CUDA runtime on several simulated devices ($KILN_SIM_DEVICES=2), registered as nvcc's code does it.
- * Prints what is wrong; ends with 0 if nothing is. */
+/* A program of the CUDA runtime on several simulated devices ($KILN_SIM_DEVICES=2). It registers its kernels as nvcc's
+ * code does. It prints each error. It ends with 0 if no error occurred. */
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@ static const char ptx[] =
     ".version 7.8\n.target sm_80\n.address_size 64\n"
     ".global .align 4 .u32 counter = 0;\n"
     ".visible .global .attribute(.managed) .align 4 .u32 total = 100;\n"
-    /* *to = *from + 1; counts its calls on this device, and on all */
+    /* sets *to = *from + 1, and counts its calls on this device and on all devices */
     ".visible .entry next(.param .u64 to, .param .u64 from)\n{\n"
     " .reg .b32 %r<3>; .reg .b64 %d<3>;\n"
     " ld.param.u64 %d1, [to]; ld.param.u64 %d2, [from]; ld.u32 %r1, [%d2]; add.u32 %r1, %r1, 1; st.u32 [%d1], %r1;\n"
@@ -83,8 +83,8 @@ static void variables(void)
     OK(cudaFree(memory[1]));
 }
 
-/* Peer access between two devices: queries, enabling and disabling, copies, and kernels that use the other device's
- * memory. */
+/* Tests peer access between two devices: queries, enabling and disabling, copies, and kernels that use the other
+ * device's memory. */
 static void peers(void)
 {
     unsigned *own, *other, *pinned;
@@ -134,7 +134,7 @@ static void peers(void)
     OK(cudaFree(other));
 }
 
-/* Streams, events and pools of two devices: memory of one pool is used on the other device. */
+/* Tests streams, events and pools of two devices. One device uses memory of the other device's pool. */
 static void streams_and_pools(void)
 {
     cudaStream_t stream[2];
@@ -165,7 +165,7 @@ static void streams_and_pools(void)
     OK(cudaStreamDestroy(stream[1]));
 }
 
-/* Threads begin with device 0, each for itself. */
+/* Each thread begins with device 0, whatever the device of other threads is. */
 static void *other_thread(void *result)
 {
     int device = -1;

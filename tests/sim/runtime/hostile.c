@@ -1,5 +1,5 @@
 /* A program that uses the CUDA runtime wrongly on purpose: wrong registrations, and wrong sizes in structures. Each
- * call must return an error or do no harm. Prints what is wrong; ends with 0 if nothing is. */
+ * call must return an error or do no harm. The program prints each mistake. It ends with 0 if no mistake occurred. */
 #include <cuda_runtime_api.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 
 static const char ptx[] = ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry one()\n{\n ret;\n}\n";
 
-/* nvcc's wrapper around a fat binary. */
+/* The structure that nvcc puts around a fat binary. */
 typedef struct wrapper {
     unsigned magic, version;
     const void *data;
@@ -54,7 +54,7 @@ static void **registered(const void *image, const void *symbol, const char *name
     return handle;
 }
 
-/* Images that cannot be loaded: each launch fails, and the process goes on. */
+/* Registers images that cannot be loaded. Each launch fails, and the process continues. */
 static void images(void)
 {
     static const void *const none[] = {NULL};
@@ -72,7 +72,7 @@ static void images(void)
     }
 }
 
-/* Handles that the runtime has not given, or has taken back; symbols and names that are NULL. */
+/* Passes handles that are invalid or were unregistered, and symbols and names that are NULL. */
 static void handles(void)
 {
     static const wrapper image = {MAGIC, 1, ptx, NULL};
@@ -101,7 +101,7 @@ static void handles(void)
     __cudaUnregisterFatBinary(NULL);
 }
 
-/* More configurations than launches can be nested, and fewer. */
+/* Pushes more launch configurations than launches can be nested, and pops more than were pushed. */
 static void configurations(void)
 {
     dim3 grid, block;
@@ -117,7 +117,7 @@ static void configurations(void)
     (void)cudaGetLastError();
 }
 
-/* Products of sizes that do not fit 64 bits. */
+/* Passes sizes whose product does not fit 64 bits. */
 static void sizes(void)
 {
     enum { WIDTH = 8, HEIGHT = 4 };
@@ -174,7 +174,7 @@ static void sizes(void)
     (void)cudaGetLastError();
 }
 
-/* Passes an array with more room than there are kernels. The runtime must not read the rest. */
+/* Passes an array with more places than there are kernels. The runtime must not read the rest of the places. */
 static void enumerated(void)
 {
     enum { ROOM = 4 };
@@ -194,7 +194,7 @@ static void enumerated(void)
     (void)cudaGetLastError();
 }
 
-/* A copy in an executable graph that does not exist. The graph itself does not change. */
+/* Changes a copy in an executable graph that does not exist. The graph itself must not change. */
 static void nodes(void)
 {
     static unsigned from[2] = {1, 2}, to[2];
@@ -210,15 +210,15 @@ static void nodes(void)
     (void)cudaGetLastError();
 }
 
-/* The bytes that malloc() has given; 0 if another allocator replaces it. */
+/* Returns the bytes that malloc() has allocated, or 0 if another allocator replaces malloc(). */
 static size_t allocated(void)
 {
     const struct mallinfo2 info = mallinfo2();
     return info.uordblks + info.hblkhd;
 }
 
-/* A program that opens and closes shared objects, and loads and unloads libraries, again and again: their symbols and
- * handles leave no memory behind. */
+/* Opens and closes shared objects, and loads and unloads libraries, many times. The memory of their symbols and handles
+ * must be freed. */
 static void repeated(void)
 {
     enum { SYMBOLS = 300000, LIBRARIES = 3000, MOST = 1 << 20 };
@@ -254,8 +254,8 @@ static void *ask(void *kernel)
     return NULL;
 }
 
-/* One thread asks for a kernel while another opens and closes the shared object that has it. The thread sanitizer finds
- * a use of memory that is freed meanwhile. */
+/* One thread asks for a kernel while another thread opens and closes the shared object that has this kernel. The thread
+ * sanitizer finds a use of memory that is freed meanwhile. */
 static void closing(void)
 {
     enum { TIMES = 100000 };

@@ -1,5 +1,5 @@
-// The CUDA language as nvcc compiles it, on Kiln's runtime: launches, templates, symbols, managed memory, textures, a
-// grid that waits, attributes of launches, printf. Prints what is wrong; ends with 0 if nothing is.
+// Tests code of nvcc on Kiln's runtime: launches, templates, symbols, managed memory, textures, barriers of a grid,
+// attributes of launches, printf. Prints each error. Ends with 0 if no error occurred.
 #include <cooperative_groups.h>
 #include <cstdio>
 #include <cstring>
@@ -120,7 +120,7 @@ static void texture()
 int main()
 {
     int *p, got = 0;
-    CHECK(shared_with_host == 40); // no other call was made before
+    CHECK(shared_with_host == 40); // this is the first use of the runtime in the process
     scaled<float>();
     scaled<int>();
     grid_and_attributes();

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Programs built by the stand-in for nvcc and run by `kiln sim run`: nvcc.sh KILN-FOLDER KILN. 77: there is no nvcc.
+# nvcc.sh KILN-FOLDER KILN builds programs by Kiln's wrapper around nvcc, and runs them by `kiln sim run`. It ends with
+# 77 if there is no nvcc.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 nvcc=$1/bin/nvcc kiln=$2
@@ -8,7 +9,8 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 
-# In two parts, which the driver links; with Kiln's static runtime inside, then with the shared one, one stream a thread.
+# The driver links the two parts of this program. It has Kiln's static runtime, and then the shared runtime with one
+# default stream for each thread.
 "$nvcc" -arch=sm_80 -rdc=true -c "$here/language.cu" -o language.o
 "$nvcc" -arch=sm_80 -rdc=true -c "$here/part.cu" -o part.o
 "$nvcc" -arch=sm_80 language.o part.o -o inside
@@ -18,7 +20,7 @@ grep -q '^thread 1 says hello$' output
 "$kiln" sim run --device h200 ./shared > output 2> errors || { cat output errors; exit 1; }
 grep -q 'CUDA runtime, libcudart.so.13, kernels with PTX; device h200' errors
 
-# The project of the recipe for CI: right, and with a planted bug; its times.
+# Runs the program of the recipe for CI without a bug, with a planted bug, and with a profile.
 "$nvcc" -arch=sm_80 -lineinfo "$here/../ci/saxpy.cu" -o saxpy
 "$kiln" sim run --device h200 --check ./saxpy 2> errors || { cat errors; exit 1; }
 grep -q '0 findings' errors
@@ -30,7 +32,7 @@ grep -q '^saxpy of 1000000 elements is right$' output
 grep -q ' 3907  *256 .* saxpy(int, float, float const\*, float\*)$' errors || { cat errors; exit 1; }
 grep -q '"name": "saxpy(int, float, float const\*, float\*)", "cat": "kernel", "ph": "X"' trace.json
 
-# Machine code alone is refused, by kiln and by the runtime, both of which say what to do.
+# kiln and the runtime refuse a program that has only machine code, and both tell the user what to do.
 real=${KILN_NVCC:-$(PATH=$(printf '%s' "$PATH" | sed "s|$1/bin:||") command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 printf '__global__ void k() {} \nint main() { k<<<1, 1>>>(); return cudaGetLastError() == cudaErrorNoKernelImageForDevice; }\n' > m.cu
 if "$real" -gencode arch=compute_80,code=sm_80 -cudart shared m.cu -o machine 2> /dev/null; then
@@ -39,13 +41,13 @@ if "$real" -gencode arch=compute_80,code=sm_80 -cudart shared m.cu -o machine 2>
     if LD_LIBRARY_PATH=$1 ./machine 2> errors; then exit 1; fi
     grep -q 'contains only machine code and no PTX' errors
 fi
-# PTX for a later architecture than the device's runs where nothing in it needs that.
+# PTX for a later architecture than the device's runs if it uses nothing of the later architecture.
 "$nvcc" -gencode arch=compute_100,code=compute_100 "$here/../ci/saxpy.cu" -o later
 "$kiln" sim run --quiet --device h200 ./later > output
 grep -q '^saxpy of 1000000 elements is right$' output
 if KILN_SIM_TARGET=strict "$kiln" sim run --quiet --device h200 ./later > output 2> errors; then exit 1; fi
 
-# A CMake project for the architecture of the device, which links the runtime by CUDA::cudart_static.
+# Builds a CMake project for the architecture of the device. It links the runtime by CUDA::cudart_static.
 mkdir project
 cp "$here/../ci/saxpy.cu" project
 printf '%s\n' 'cmake_minimum_required(VERSION 3.24)' 'project(p LANGUAGES CXX CUDA)' 'find_package(CUDAToolkit REQUIRED)' \

@@ -1,2 +1,2 @@
-// A part of language.cu that is linked on the device.
+// This part of language.cu is linked by the driver.
 __device__ int from_other_part(int x) { return 2 * x + 1; }

@@ -1,5 +1,6 @@
-/* A program of the CUDA runtime as nvcc would make it, without nvcc: it registers a fat binary whose PTX is below, and
- * uses the runtime's functions as generated code and programs do. Prints what is wrong; ends with 0 if nothing is. */
+/* Tests the CUDA runtime as nvcc's code would use it, without nvcc. The program registers a fat binary with the PTX
+ * below, and calls the runtime's functions as generated code and programs do. It prints each error. It ends with 0 if
+ * no error occurred. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +11,7 @@ static const char ptx[] =
     ".const .align 4 .u32 offset = 5;\n"
     ".global .align 4 .u32 counter = 0;\n"
     ".global .align 4 .u32 managed_value = 7;\n"
-    /* p[i] = p[i] * factor + offset; counts its threads */
+    /* computes p[i] = p[i] * factor + offset, and counts its threads */
     ".visible .entry scale(.param .u64 p, .param .u32 n, .param .u32 factor)\n{\n"
     " .reg .pred %q; .reg .b32 %r<9>; .reg .b64 %d<5>;\n"
     " ld.param.u64 %d1, [p]; ld.param.u32 %r1, [n]; ld.param.u32 %r2, [factor];\n"
@@ -80,7 +81,7 @@ static void **set_up(void)
     return handle;
 }
 
-/* Launches as <<<grid, block, 0, stream>>> does: the configuration is pushed here and popped in the stub. */
+/* Launches like <<<grid, block, 0, stream>>>. The configuration is pushed here, and the stub pops it. */
 static cudaError_t launch(unsigned factor, cudaStream_t stream)
 {
     dim3 grid, block;
@@ -143,7 +144,7 @@ static void errors(void)
     void *none = NULL;
     OK(cudaGetLastError());
     IS(cudaMemcpy(host, device, 4, (enum cudaMemcpyKind)9), cudaErrorInvalidMemcpyDirection);
-    OK(cudaDeviceSynchronize()); /* a call that works does not take the error away */
+    OK(cudaDeviceSynchronize()); /* a call that succeeds does not reset the error */
     IS(cudaPeekAtLastError(), cudaErrorInvalidMemcpyDirection);
     IS(cudaGetLastError(), cudaErrorInvalidMemcpyDirection);
     OK(cudaGetLastError());
@@ -190,7 +191,7 @@ static void memory(void)
     OK(cudaFreeHost(pinned));
     OK(cudaMalloc(&flat, 0)); /* nothing */
     CHECK(flat == NULL);
-    unsigned char fresh[1000]; /* zero, as in a fresh process on a GPU */
+    unsigned char fresh[1000]; /* fresh memory is zero, as on a GPU */
     memset(fresh, 1, sizeof fresh);
     OK(cudaMalloc(&flat, sizeof fresh));
     OK(cudaMemcpy(fresh, flat, sizeof fresh, cudaMemcpyDeviceToHost));
@@ -225,7 +226,7 @@ static void memory(void)
     cudaGetLastError();
 }
 
-/* Streams, events, priorities and memory pools through the runtime. */
+/* Tests streams, events, priorities and memory pools through the runtime. */
 static void streams_and_pools(void)
 {
     cudaStream_t stream;
@@ -257,7 +258,8 @@ static void streams_and_pools(void)
     cudaGetLastError();
 }
 
-/* A pool and its import: two addresses of the same memory. Between processes: ipc_program.c. */
+/* Exports a pool and imports it again, so the same memory has two addresses. ipc_program.c tests pools of other
+ * processes. */
 static void shared_pools(void)
 {
     const struct cudaMemPoolProps props = {.allocType = cudaMemAllocationTypePinned,
@@ -374,7 +376,7 @@ static void textures(void)
     cudaGetLastError();
 }
 
-/* The runtime's queries of devices, functions and pointers, compared with each other. */
+/* Compares the runtime's queries of devices, functions and pointers with each other. */
 static void devices(void)
 {
     struct {
@@ -420,7 +422,7 @@ static void reset(void)
     cudaGraph_t graph;
     OK(cudaStreamCreate(&stream));
     OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    OK(launch(1, stream)); /* loaded again, while a stream is captured */
+    OK(launch(1, stream)); /* the module is loaded again while a stream is captured */
     OK(cudaStreamEndCapture(stream, &graph));
     OK(cudaGraphDestroy(graph));
     OK(cudaStreamDestroy(stream));
@@ -442,7 +444,7 @@ static void sticky(void)
     OK(cudaGetLastError());
 }
 
-/* Tests the device that the environment names. */
+/* Tests that the device is the one that the environment names. */
 static int name_device(void)
 {
     struct cudaDeviceProp prop = {0};

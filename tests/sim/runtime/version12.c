@@ -1,5 +1,5 @@
-/* The differences of libcudart.so.12. The program finds the functions by name, as a program of CUDA 12 does:
- * cudaDeviceProp, forms without edge data and locations, shorter structs. */
+/* Tests the differences of libcudart.so.12. The program finds the functions by name, as a program of CUDA 12 does. They
+ * have another cudaDeviceProp, no edge data and no locations, and shorter structs. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void find(const char *name, void *function)
     memcpy(function, &found, sizeof found);
 }
 
-/* The head of CUDA 12's cudaDeviceProp, and its size. */
+/* The first members of CUDA 12's cudaDeviceProp, and its size. */
 typedef union prop {
     struct {
         char name[256], uuid[16], luid[8];

@@ -1,5 +1,6 @@
-"""blas.py [--seed N]: the stand-in of cuBLAS on the simulated device, against NumPy in double precision: random shapes, leading
-dimensions, transposes, types, pointer modes, batches, graphs; and the errors. Runs under `kiln sim run`."""
+"""blas.py [--seed N] compares Kiln's cuBLAS on the simulated device with NumPy in double precision. It tests random
+shapes, leading dimensions, transposes, types, pointer modes, batches, graphs, and errors. It runs under `kiln sim
+run`."""
 import argparse
 import ctypes
 import itertools
@@ -41,7 +42,7 @@ call(blas, "cublasSetStream_v2", handle, stream)
 
 
 class Memory:
-    """Device memory with the bytes of an array."""
+    """Allocates device memory with the bytes of an array."""
 
     def __init__(self, array):
         self.array, self.at = np.ascontiguousarray(array), ctypes.c_uint64()
@@ -66,7 +67,7 @@ def make(shape, dtype):
 
 
 class Matrix:
-    """A matrix by columns, whose leading dimension is larger than it must be. The gap has a mark, which must stay."""
+    """A matrix that is stored by columns, with a gap between columns. The gap has a mark, which must not change."""
 
     def __init__(self, rows, columns, dtype):
         self.rows, self.ld = rows, rows + int(random.integers(0, 3)) or 1
@@ -96,7 +97,7 @@ def scalars(dtype):
 
 
 def given(value, mode, kept):
-    """The address of a scalar, in the host's or in the device's memory."""
+    """Returns the address of a scalar in the memory of the host or of the device."""
     if mode == 0:
         return P(value.ctypes.data)
     kept.append(Memory(value))
@@ -117,11 +118,11 @@ for letter, dtype in TYPES.items():
         call(blas, f"cublas{letter}gemm_v2", handle, op_a, op_b, m, n, k, A, a.memory.at, a.ld, b.memory.at, b.ld, B, c.memory.at, c.ld)
         wide = np.complex128 if letter in "CZ" else np.float64
         close(f"{letter}gemm", c.read(), alpha * (apply(op_a, a.values.astype(wide)) @ apply(op_b, b.values.astype(wide))) + beta * c.values, k + 2)
-        # geam, whose B may be C
+        # # in geam, B and C may be the same matrix
         x, y, z = Matrix(*((m, n) if op_a == 0 else (n, m)), dtype), Matrix(*((m, n) if op_b == 0 else (n, m)), dtype), Matrix(m, n, dtype)
         call(blas, f"cublas{letter}geam", handle, op_a, op_b, m, n, A, x.memory.at, x.ld, B, y.memory.at, y.ld, z.memory.at, z.ld)
         close(f"{letter}geam", z.read(), alpha * apply(op_a, x.values) + beta * apply(op_b, y.values), 4)
-        # triangles: a product, and the solution that undoes it
+        # # a product with a triangle, and the solution that undoes the product
         order, side, uplo, diag = (m, 0)[0], int(random.integers(0, 2)), int(random.integers(0, 2)), int(random.integers(0, 2))
         order = m if side == 0 else n
         t = Matrix(order, order, dtype)
@@ -149,7 +150,7 @@ for letter, dtype in TYPES.items():
         left = s.values.astype(wide) if op == 0 else s.values.astype(wide).T
         mask = np.triu(np.ones((n, n), bool)) if uplo else np.tril(np.ones((n, n), bool))
         close(f"{letter}syrk", g.read(), np.where(mask, alpha * (left @ left.T) + beta * g.values, g.values), k + 2)
-        # vectors with steps, which may be negative
+        # # vectors whose steps may be negative
         def vector(count, step):
             memory = Memory(make(max(1, count * abs(step)), dtype))
             places = np.arange(count) * step if step > 0 else (np.arange(count) - (count - 1)) * step
@@ -260,14 +261,15 @@ for type_in, type_out, compute, scale in [(np.float16, np.float16, 68, np.float3
         if type_out == "bf16":
             assert (np.abs(from_bf16(np.ascontiguousarray(got)) - exact) <= np.abs(exact) * 2.0 ** -8 + 1e-6).all()
         elif type_out is np.float16:
-            assert (got == exact.astype(np.float16)).mean() > 0.99  # NumPy rounds in the same way; two sums may differ
+            # NumPy rounds in the same way, but a few sums may differ
+            assert (got == exact.astype(np.float16)).mean() > 0.99
             close("half", got, exact, np.abs(exact).max())
         elif type_out is np.int32:
             assert (got == exact).all()
         else:
             close("GemmEx", got, exact, 2 * k + 2)
 
-# A sum of integers wraps, also if it is above 2^63. A product of floats that is no number becomes an integer nevertheless.
+# A sum of integers wraps, even if it is above 2^63. A product of floats that is NaN also becomes an integer.
 k, alpha, beta = (1 << 21) + (1 << 11), np.array((1 << 31) - 1, np.int32), np.array(0, np.int32)
 A, C = Memory(np.full(k, 64, np.int8)), Memory(np.ones(1, np.int32))
 call(blas, "cublasGemmEx", handle, 1, 0, 1, 1, k, P(alpha.ctypes.data), A.at, 3, k, A.at, 3, k, P(beta.ctypes.data), C.at, 10, 1, 72, -1)
@@ -278,7 +280,8 @@ for out, code in ((np.int32, 10), (np.int8, 3)):
     call(blas, "cublasGemmEx", handle, 0, 0, 1, 1, 1, P(alpha.ctypes.data), one.at, 0, 1, one.at, 0, 1, P(beta.ctypes.data), C.at, code, 1, 68, -1)
     assert C.read()[0] == (0 if out is np.int32 else 127)
 
-# Zeros, numbers below the normal ones, and numbers that are too large for a half, alone: sums of random numbers have none.
+# Zeros, subnormal numbers, and numbers that are too large for a half are tested separately, because sums of random
+# numbers have none.
 whole, zero = np.array(1, np.float32), np.array(0, np.float32)
 for value in (0.0, -0.0, 2.0**-25, 3 * 2.0**-25, 2.0**-24, 6.1e-5, 2049, 2051, 65519, 65520, -1e9):
     (a, b), c = (Memory(np.full((1, 1), v, np.float32)) for v in (value, 1)), Memory(np.zeros((1, 1), np.float16))
@@ -286,13 +289,13 @@ for value in (0.0, -0.0, 2.0**-25, 3 * 2.0**-25, 2.0**-24, 6.1e-5, 2049, 2051, 6
     with np.errstate(over="ignore"):
         assert c.read() == np.float32(value).astype(np.float16), f"{value} as a half: {c.read()}"
 
-# A sum of no products. A and B have no elements; and C is not read if beta is zero.
+# Tests a sum of no products. A and B have no elements, and C is not read if beta is zero.
 for beta, before, expected in ((3, 2, 6), (0, np.nan, 0)):
     factor, c = np.array(beta, np.float32), Memory(np.full((2, 2), before, np.float32))
     call(blas, "cublasGemmEx", handle, 0, 0, 2, 2, 0, P(whole.ctypes.data), None, 0, 2, None, 0, 1, P(factor.ctypes.data), c.at, 0, 2, 68, -1)
     assert (c.read() == expected).all(), f"no products: {c.read()}"
 
-# Batches: by strides, and by lists of addresses on the device.
+# Tests batches with strides, and batches with lists of addresses on the device.
 m, n, k, batch = 5, 4, 3, 6
 a, b, c = (make((batch, columns, rows), np.float32) for rows, columns in ((m, k), (k, n), (m, n)))
 A, B, C = Memory(a), Memory(b), Memory(c)
@@ -308,7 +311,7 @@ call(blas, "cublasSgemmBatched", handle, 0, 0, m, n, k, P(one.ctypes.data), list
      m, batch)
 close("lists", C.read(), expected, 8)
 
-# A graph runs the product again, in its order; the arguments of the call are the graph's.
+# A graph runs the product again, in the order of its nodes. It keeps the arguments of the call.
 C, graph, instance = Memory(c), P(), P()
 call(cuda, "cuStreamBeginCapture_v2", stream, 0)
 call(blas, "cublasSgemm_v2", handle, 0, 0, m, n, k, P(one.ctypes.data), A.at, m, B.at, k, P(two.ctypes.data), C.at, m)
@@ -324,7 +327,8 @@ first = a[0].T.astype(np.float64) @ b[0].T
 close("graph", C.read()[0].T, first + 2 * (first + 2 * c[0].T), 20)
 call(cuda, "cuGraphExecDestroy", instance)
 
-# A call of a graph whose memory is gone: no call of the program can return the error, so a line says it, once.
+# The memory of a call in a graph was freed. No call of the program can return this error, so a line on standard error
+# tells it once.
 D, graph, instance = Memory(c), P(), P()
 call(cuda, "cuStreamBeginCapture_v2", stream, 0)
 call(blas, "cublasSgemm_v2", handle, 0, 0, m, n, k, P(one.ctypes.data), A.at, m, B.at, k, P(two.ctypes.data), D.at, m)
@@ -351,7 +355,7 @@ call(blas, "cublasSetMatrix", 4, 3, 4, P(host.ctypes.data), 4, D.at, 6)
 call(blas, "cublasGetMatrix", 4, 3, 4, D.at, 6, P(back.ctypes.data), 4)
 assert (host == back).all() and (D.read()[:, 4:] == 0).all()
 
-# Errors: arguments, memory that is not there, names that are missing.
+# Tests errors: wrong arguments, memory that does not exist, and missing names.
 sgemm = lambda m, lda, at: blas.cublasSgemm_v2(handle, 0, 0, m, 2, 2, P(one.ctypes.data), at, lda, B.at, 2, P(one.ctypes.data), C.at, 16)
 assert sgemm(4, 3, A.at) == 7 and sgemm(-1, 3, A.at) == 7 and sgemm(0, 1, A.at) == 0
 assert sgemm(16, 2 ** 30, A.at) == 13, "past the end"
@@ -360,13 +364,13 @@ assert blas.cublasStrmm_v2(handle, 0, 0, 0, 0, 1, 1, P(one.ctypes.data), A.at, 1
 assert blas.cublasSgemm_v2(None, 0, 0, 1, 1, 1, None, None, 1, None, 1, None, None, 1) == 1
 assert blas.cublasStpsv_v2(handle) == 15 and blas.cublasStpsv_v2(handle) == 15
 square = Memory(np.ones((2, 2), np.complex64))
-for name in ("cublasCherk_v2", "cublasCsyrk_v2"):  # each has only one kind of transpose
+for name in ("cublasCherk_v2", "cublasCsyrk_v2"):  # each function accepts only one kind of transpose
     wrong = 1 if name == "cublasCherk_v2" else 2
     assert getattr(blas, name)(handle, 0, wrong, 2, 2, P(one.ctypes.data), square.at, 2, P(one.ctypes.data), square.at, 2) == 7, name
 assert blas.cublasStrmm_v2(handle, 0, 0, 0, 0, 2, 2, P(one.ctypes.data), A.at, 2, None, 2, C.at, 2) == 13, "a product with no matrix"
 assert blas.cublasSetPointerMode_v2(handle, 2) == 7
 
-# A thread without a context gets the handle's, also for copies.
+# A thread without a context uses the context of the handle, also for copies.
 codes = []
 
 

@@ -1,5 +1,6 @@
-/* fake_blas.c - a BLAS of the host ($KILN_BLAS). Its products of floats take as long as the test wants (hold_program.c), and its
- * products of doubles, which must not be transposed, are right (types_program.c). It is a LAPACK of the host too ($KILN_LAPACK), for sparse_program.c. */
+/* fake_blas.c - a library that replaces the host's BLAS ($KILN_BLAS). Its products of floats take as long as
+ * hold_program.c wants. Its products of doubles are right for types_program.c, if no matrix is transposed. It also
+ * replaces the host's LAPACK ($KILN_LAPACK), for sparse_program.c. */
 #include <stddef.h>
 
 typedef void fake_hook(float *c);
@@ -42,7 +43,7 @@ __attribute__((visibility("default"))) void dgetrs_(const char *op, const int *n
                                                     const int *ld_a, const int *pivots, double *b, const int *ld_b,
                                                     int *info, size_t length);
 
-/* Factors a 2 x 2 matrix, whose roots are whole numbers. */
+/* Factors a 2 x 2 matrix. The test chooses matrices whose roots are whole numbers. */
 void dpotrf_(const char *uplo, const int *n, double *a, const int *ld, int *info, size_t length)
 {
     (void)uplo, (void)n, (void)length;
@@ -63,7 +64,7 @@ void dgetrf_(const int *m, const int *n, double *a, const int *ld, int *pivots, 
     (void)m, (void)n, (void)a, (void)ld, (void)pivots, (void)info; /* the test has no pivots */
 }
 
-/* Adds the first pivot, minus 1, to the first right side. */
+/* Adds the first pivot minus 1 to the first right side, so that a test sees this pivot. */
 void dgetrs_(const char *op, const int *n, const int *columns, const double *a, const int *ld_a, const int *pivots,
              double *b, const int *ld_b, int *info, size_t length)
 {

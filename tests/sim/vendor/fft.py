@@ -1,5 +1,6 @@
-"""fft.py [--seed N] [--version 12]: the stand-in of cuFFT on the simulated device, against numpy.fft in double precision: random
-ranks, sizes, batches, layouts, types, in place, in graphs; and the errors. Runs under `kiln sim run`."""
+"""fft.py [--seed N] [--version 12] compares Kiln's cuFFT on the simulated device with numpy.fft in double precision. It
+tests random ranks, sizes, batches, layouts and types, transforms in place and in graphs, and errors. It runs under
+`kiln sim run`."""
 import argparse
 import ctypes
 import sys
@@ -19,7 +20,7 @@ cuda, fft = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL(f"libcufft.so.{arguments.ve
 P, Z, I = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
 C2C, R2C, C2R, Z2Z, D2Z, Z2D = 0x29, 0x2A, 0x2C, 0x69, 0x6A, 0x6C
 FORWARD, INVERSE = -1, 1
-MARK = 77  # what lies between the elements, and must stay
+MARK = 77  # the value between the elements, which must not change
 
 
 def call(library, name, *given):
@@ -45,7 +46,7 @@ call(fft, "cufftDestroy", first)
 
 
 class Memory:
-    """Device memory with the bytes of an array."""
+    """Allocates device memory with the bytes of an array."""
 
     def __init__(self, array):
         self.array, self.at = np.ascontiguousarray(array), ctypes.c_uint64()
@@ -91,7 +92,7 @@ def close(name, got, expected, size, single):
 
 
 class Side:
-    """One side of a transform: elements with gaps, or contiguous."""
+    """One side of a transform. Its elements have gaps, or are contiguous."""
 
     def __init__(self, shape, dtype, extra):
         self.shape, batch, inner = shape, shape[0], shape[1:]
@@ -124,9 +125,9 @@ for turn in range(160):
     in_shape, out_shape = [batch] + (halved if kind == C2R else size), [batch] + (halved if kind == R2C else size)
     in_type, out_type = real if kind == R2C else wide, real if kind == C2R else wide
     values = make(in_shape, in_type)
-    if kind == C2R:  # the spectrum of real numbers, without which no answer is defined
+    if kind == C2R:  # a spectrum of real numbers: the transform of any other input is undefined
         values = np.fft.rfftn(make([batch] + size, real).astype(np.float64), axes=tuple(range(1, rank + 1)))
-        values = (values / np.prod(size) ** 0.5).astype(wide)  # NumPy 2 would widen a quotient of the two types
+        values = (values / np.prod(size) ** 0.5).astype(wide)  # NumPy 2 would widen the quotient of these two types
     extra = bool(random.integers(0, 2))
     source, target = Side(in_shape, in_type, extra), Side(out_shape, out_type, extra)
     plan, code = I(), kind | (0 if single else 0x40)
@@ -148,7 +149,7 @@ for turn in range(160):
     assert (source.take(data.read()) == values).all(), "the input was written"
     call(fft, "cufftXtExec", plan, data.at, result.at, direction)
     close("cufftXtExec", target.take(result.read()), expected, size, single)
-    if not extra:  # in place: rows of real numbers are padded
+    if not extra:  # in place, rows of real numbers are padded
         padded = [batch] + size[:-1] + [2 * (size[-1] // 2 + 1)]
         room = np.full(int(np.prod([batch] + halved)) if kind != C2C else int(np.prod(in_shape)), MARK, wide)
         if kind == R2C:
@@ -162,7 +163,8 @@ for turn in range(160):
         close(f"{name} in place", got, expected, size, single)
     call(fft, "cufftDestroy", plan)
 
-# a plan by steps, 64-bit sizes, types of cudaDataType; a graph that runs twice with other contents
+# tests a plan that is made in steps, 64-bit sizes, types of cudaDataType, and a graph that runs twice with different
+# contents
 plan, area, L = I(), Z(5), ctypes.c_longlong
 call(fft, "cufftCreate", ctypes.byref(plan))
 refuse("cufftExecC2C", 1, plan, P(8), P(8), FORWARD)  # no sizes yet
@@ -176,7 +178,7 @@ call(cuda, "cuStreamBeginCapture_v2", stream, 0)
 call(fft, "cufftExecC2C", plan, data.at, result.at, FORWARD)
 call(cuda, "cuStreamEndCapture", stream, ctypes.byref(graph))
 assert (result.read() == 0).all(), "a captured call has run"
-call(fft, "cufftDestroy", plan)  # the graph keeps its plan
+call(fft, "cufftDestroy", plan)  # the graph keeps the plan, although it was destroyed
 call(cuda, "cuGraphInstantiateWithFlags", ctypes.byref(runs), graph, ctypes.c_ulonglong(0))
 for _ in range(2):
     values = make((2, 48), np.complex64)
@@ -204,7 +206,7 @@ refuse("cufftExecR2C", 3, plan, data.at, result.at)
 refuse("cufftExecC2C", 4, plan, data.at, result.at, 0)
 refuse("cufftExecC2C", 4, plan, None, result.at, FORWARD)
 short = Memory(np.zeros(63, np.complex64))
-refuse("cufftExecC2C", 6, plan, short.at, result.at, FORWARD)  # a byte behind the memory
+refuse("cufftExecC2C", 6, plan, short.at, result.at, FORWARD)  # one byte beyond the memory
 refuse("cufftExecC2C", 6, plan, data.at, short.at, FORWARD)
 refuse("cufftExecC2C", 6, plan, ctypes.c_uint64(data.at.value + 2), result.at, FORWARD)
 refuse("cufftExecC2C", 6, plan, P(4096), result.at, FORWARD)

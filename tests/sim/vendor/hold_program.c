@@ -1,6 +1,6 @@
-/* A program that frees memory, or resets the device, on one thread while cuBLAS computes on another one. As with a kernel, such
- * a call waits. It also passes misaligned addresses. $KILN_BLAS is fake_blas.so. The program prints each error, and its exit code
- * is then 1. */
+/* A program that frees memory, or resets the device, on one thread while cuBLAS computes on another thread. The call
+ * must wait for the computation, as for a kernel. The program also passes misaligned addresses. $KILN_BLAS is
+ * fake_blas.so. The program prints each error, and its exit code is then 1. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,9 +10,11 @@
 
 #include "../program.h"
 
-enum { FAILED = 13 };                                /* CUBLAS_STATUS_EXECUTION_FAILED */
-enum { N = 256, BYTES = N * N * 4, PATIENCE = 300 }; /* PATIENCE: ms that a product waits for the other thread's call */
-static atomic_int computing, ended;                  /* a product is computed; the other thread's call has returned */
+enum { FAILED = 13 }; /* CUBLAS_STATUS_EXECUTION_FAILED */
+/* PATIENCE is the time in ms that a product waits for the other thread's call */
+enum { N = 256, BYTES = N * N * 4, PATIENCE = 300 };
+/* `computing` tells that a product is being computed, and `ended` that the other thread's call has returned */
+static atomic_int computing, ended;
 static CUcontext context;
 static CUdeviceptr matrix;
 static int (*sgemm)(void *, int, int, int, int, int, const float *, CUdeviceptr, int, CUdeviceptr, int, const float *,
@@ -70,7 +72,7 @@ static void *renew_beside(void *none)
     return none;
 }
 
-/* Computes as the stand-ins do, but only after another thread has ended the context, and has made it again. */
+/* Computes like Kiln's libraries, but only after another thread has ended the context, and has made it again. */
 static void CUDA_CB compute_late(void *none)
 {
     pthread_t thread;
@@ -80,13 +82,13 @@ static void CUDA_CB compute_late(void *none)
     began = compute_work(mark, &ran);
 }
 
-/* The arguments of a computation in a graph end with the context of the graph. */
+/* The end of the graph's context frees the arguments of a computation in the graph. */
 static void test_renewed_context(void)
 {
     CUstream stream;
     void *at = dlsym(RTLD_DEFAULT, "kiln_sim_compute");
     CHECK(at != NULL);
-    memcpy(&compute_work, &at, sizeof at); /* a cast would not be C */
+    memcpy(&compute_work, &at, sizeof at); /* C has no cast from an object pointer to a function pointer */
     TRY(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     cuLaunchHostFunc(stream, compute_late, NULL);
     CHECK(!began && !ran);
@@ -164,7 +166,7 @@ int main(void)
     TRY(cuMemAlloc(&matrix, BYTES));
     CHECK(create(&handle) == 0 && set_stream(handle, stream) == 0);
 
-    /* An address that is misaligned for a float, of a matrix and of a scalar. */
+    /* Passes addresses of a matrix and of a scalar that are misaligned for floats. */
     CHECK(sgemm(handle, 0, 0, 2, 2, 2, &one, matrix + 2, 2, matrix, 2, &one, matrix, 2) == FAILED);
     CHECK(set_pointers(handle, 1) == 0);
     CHECK(sgemm(handle, 0, 0, 2, 2, 2, (const float *)(matrix + 2), matrix, 2, matrix, 2, (const float *)matrix, matrix,
@@ -177,7 +179,7 @@ int main(void)
     CHECK(sgemm(handle, 0, 0, N, N, N, &one, matrix, N, matrix, N, &one, matrix, N) == 0);
     pthread_join(thread, NULL);
 
-    /* The same call in a graph, whose arguments end with the context. */
+    /* Makes the call in a graph, whose arguments are freed with the context. */
     TRY(cuMemAlloc(&matrix, BYTES));
     TRY(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
     CHECK(sgemm(handle, 0, 0, N, N, N, &one, matrix, N, matrix, N, &one, matrix, N) == 0);

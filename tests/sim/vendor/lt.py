@@ -1,5 +1,6 @@
-"""lt.py [--seed N] [--major 13]: the stand-in of cuBLASLt on the simulated device, against NumPy in double precision: random shapes,
-orders, types, batches, pointer modes, scales and epilogues; in a graph; and the errors. Runs under `kiln sim run`."""
+"""lt.py [--seed N] [--major 13] compares Kiln's cuBLASLt on the simulated device with NumPy in double precision. It
+tests random shapes, orders, types, batches, pointer modes, scales and epilogues, a graph, and errors. It runs under
+`kiln sim run`."""
 import argparse
 import ctypes
 import sys
@@ -58,7 +59,7 @@ class Memory:
         cuda.cuMemFree_v2(self.at)
 
 
-# ---- the types that NumPy lacks, by their bits
+# ---- numbers of types that NumPy lacks, as bits
 def decode(bits, kind):
     if kind == BF16:
         return (bits.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
@@ -81,7 +82,7 @@ def draw(shape, kind):
         return random.integers(-99, 100, shape).astype(np.int32)
     if kind == BF16:
         return (random.uniform(-1, 1, shape).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
-    if kind in (E4M3, E5M2):  # no infinities, and no patterns that are no number
+    if kind in (E4M3, E5M2):  # without the bits of infinities and NaNs
         return (random.integers(0, 0x78 if kind == E4M3 else 0x48, shape) | random.integers(0, 2, shape) * 128).astype(np.uint8)
     return random.uniform(-1, 1, shape).astype(STORE[kind])
 
@@ -105,7 +106,7 @@ class Matrix:
             call(lt, "cublasLtMatrixLayoutSetAttribute", self.layout, number, ctypes.byref(value), Z(ctypes.sizeof(value)))
 
     def view(self, store):
-        """The rows or columns as they lie in memory, with their gaps."""
+        """Returns the rows or columns as they are in memory, with their gaps."""
         steps = (self.stride * store.itemsize, self.ld * store.itemsize, store.itemsize)
         return np.lib.stride_tricks.as_strided(store, (self.batch, self.outer, self.ld), steps)
 
@@ -150,7 +151,7 @@ def close(name, got, expected, kind, scale):
     assert error <= limit, f"{name}: an error of {error}, limit {limit}"
 
 
-# (A, B, C and D, compute, scale)
+# each row has the types of A, of B, of C and D, of the computation, and of the scales
 KINDS = [(F32, F32, F32, COMPUTE_32F, F32), (F64, F64, F64, COMPUTE_64F, F64), (F16, F16, F16, COMPUTE_32F, F32), (BF16, BF16, BF16, COMPUTE_32F, F32),
          (BF16, BF16, F32, COMPUTE_32F, F32), (I8, I8, I32, COMPUTE_32I, I32), (E4M3, E5M2, BF16, COMPUTE_32F, F32), (E4M3, E4M3, F32, COMPUTE_32F, F32)]
 NONE, RELU, BIAS, GELU, AUX, SLOPE, GRADIENT, SUM_A, SUM_B = 1, 2, 4, 32, 128, 64, 16, 256, 512
@@ -179,7 +180,7 @@ for turn_number in range(200):
         for name, value in zip(("a_scale", "b_scale"), scales):
             kept.append(Memory(np.array([value], np.float32)))
             given[name] = kept[-1].at
-    bias_kind = BF16 if of_a == E4M3 and of_d == F32 else of_d  # the types that NVIDIA's guide states
+    bias_kind = BF16 if of_a == E4M3 and of_d == F32 else of_d  # the combinations of types in NVIDIA's guide
     bias_count = n if what == SUM_B else m
     bias_values = draw((batch, bias_count), bias_kind)
     bias = Memory(bias_values)
@@ -229,7 +230,7 @@ for turn_number in range(200):
         close(name + ", amax", amax.read(), np.abs(expected).max(initial=0), F32, size * 10)
     call(lt, "cublasLtMatmulDescDestroy", product)
 
-# a graph: the product is computed when the graph runs
+# in a graph, the product is computed when the graph runs
 a, b, d = Matrix(4, 4, F32, 1, 0), Matrix(4, 4, F32, 1, 0), Matrix(4, 4, F32, 1, 0)
 one, zero, before = np.ones(1, np.float32), np.zeros(1, np.float32), None
 product, graph, runs = describe(COMPUTE_32F, F32), P(), P()
@@ -251,7 +252,8 @@ assert written.value == 4
 call(lt, "cublasLtMatmulDescGetAttribute", product, 7, ctypes.byref(value), Z(4), None)
 assert value.value == 1
 refuse("cublasLtMatmulDescSetAttribute", 7, product, 99, ctypes.byref(value), Z(4))
-refuse("cublasLtMatmulDescSetAttribute", 7, product, 8, ctypes.byref(value), Z(4))  # a pointer has eight bytes
+# the attribute is a pointer, which has eight bytes
+refuse("cublasLtMatmulDescSetAttribute", 7, product, 8, ctypes.byref(value), Z(4))
 refuse("cublasLtMatmul", 1, None, *given[1:])
 wrong = Matrix(5, 4, F32, 1, 0)
 refuse("cublasLtMatmul", 7, *given[:4], wrong.layout, *given[5:])
@@ -262,7 +264,7 @@ call(lt, "cublasLtMatrixLayoutSetAttribute", behind.layout, 4, ctypes.byref(L(1 
 refuse("cublasLtMatmul", 13, *given[:4], behind.layout, *given[5:])
 call(lt, "cublasLtMatrixLayoutSetAttribute", behind.layout, 4, ctypes.byref(L(-4)), Z(8))
 refuse("cublasLtMatmul", 7, *given[:4], behind.layout, *given[5:])
-for number, attribute in ((7, I(2 | 128)), (31, I(1))):  # a mask of bits; block scales
+for number, attribute in ((7, I(2 | 128)), (31, I(1))):  # features that Kiln refuses: a bit mask, and block scales
     other = describe(COMPUTE_32F, F32)
     call(lt, "cublasLtMatmulDescSetAttribute", other, number, ctypes.byref(attribute), Z(4))
     refuse("cublasLtMatmul", 15, handle, other, *given[2:])

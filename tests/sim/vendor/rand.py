@@ -1,6 +1,6 @@
-"""rand.py: the stand-in of cuRAND on the simulated device and on the host, against numbers that cuRAND 10.4 gave on an H200:
-checksums of 20,000 integers, of uniform numbers, single normal numbers, calls of several kinds one after another; Poisson
-numbers by their mean and variance; and the errors. Runs under `kiln sim run`."""
+"""rand.py compares Kiln's cuRAND, on the simulated device and on the host, with numbers that cuRAND 10.4 made on an
+H200. It compares checksums of 20,000 integers and of uniform numbers, single normal numbers, and calls of several kinds
+in a row. It tests the mean and variance of Poisson numbers, and errors. It runs under `kiln sim run`."""
 import ctypes
 import sys
 import zlib
@@ -11,9 +11,11 @@ except ImportError as missing:
     print(f"SKIP tool: {missing}")
     sys.exit(77)
 
-# Integers: 20,000 and then 999 in the default and in the legacy order; 9,000 with the seeds 1234 and 2^40 + 77; 9,000 from offset 1000 on. The
-# other numbers, with seed 99: 10,000 and then 1,002. Of normal numbers: the first three, the last two, and the last of the second
-# call. Mixed: 5 integers, 4,098 uniform numbers, 10 normal numbers (the first two and the last), 9 integers.
+# For integers, the checksums are of 20,000 and then 999 integers in the default and in the legacy order, of 9,000 with
+# the seeds 1234 and 2^40 + 77, and of 9,000 from offset 1000 on. For the other kinds, the calls make 10,000 and then
+# 1,002 numbers with seed 99. Of normal numbers, the list has the first three, the last two, and the last one of the
+# second call. "mixed" has 5 integers, 4,098 uniform numbers, 10 normal numbers (the first two and the last), and 9
+# integers.
 RECORDED = {
     "xorwow": {
         "integers": [3381593925, 1380111085],
@@ -56,9 +58,10 @@ RECORDED = {
     },
 }
 
-# Calls that begin in the middle of a turn: of four numbers for Philox, of a pair of normal numbers for all. Each row is an offset
-# and some calls, i: integers, u and d: uniform numbers of 4 and 8 bytes, n and m: normal ones. A kind's checksum is one of the last
-# nine numbers of each call but the normal ones. Of each of these calls the first of the last nine is listed.
+# These calls begin in the middle of a group: Philox makes four numbers at a time, and all generators make pairs of
+# normal numbers. Each row has an offset and some calls: i makes integers, u and d make uniform numbers of 4 and 8
+# bytes, and n and m make normal numbers. The checksum of a generator is over the last nine numbers of each call, except
+# normal numbers. For each call of normal numbers, the first of its last nine numbers is listed.
 CALLS = [
     (0, "i5 u7"), (0, "i5 n4"), (0, "i6 n6"), (0, "i3 d5"), (0, "i4 d5"), (0, "d3 i5"), (0, "d1 i5"), (0, "m6 i5"), (0, "m2 i5"),
     (0, "i3 m4"), (0, "n2 i3"), (0, "n6 i5"), (0, "n2 n2"), (0, "n2 m2"), (0, "u1 u9"), (0, "d1 d4"), (0, "d3 d3"), (5, "n4"), (3, "d4"),
@@ -111,7 +114,7 @@ class Generator:
             call(rand, "curandSetGeneratorOffset", self.at, ctypes.c_ulonglong(offset))
 
     def take(self, what, dtype, count, *more):
-        made = np.full(count + 1, 77, dtype)  # one more, which must stay
+        made = np.full(count + 1, 77, dtype)  # one more number, which must not change
         if not self.host:
             call(cuda, "cuMemcpyHtoD_v2", room, P(made.ctypes.data), Z(made.nbytes))
         call(rand, f"curandGenerate{what}", self.at, P(made.ctypes.data) if self.host else room, Z(count), *more)
@@ -158,7 +161,7 @@ for name, known in RECORDED.items():
         same(f"{name} mixed, uniform", g.take("Uniform", np.float32, 4098), known["mixed"][1])
         close(f"{name} mixed, normal", g.take("Normal", np.float32, 10, F(0), F(1))[[0, 1, 9]], known["mixed"][2], 2e-5)
         same(f"{name} mixed, at last", g.take("", np.uint32, 9), known["mixed"][3])
-        for mean in (0.01, 3.5, 700.0, 9000.0):  # six standard errors of the mean, and of the variance
+        for mean in (0.01, 3.5, 700.0, 9000.0):  # the tolerance is six standard errors of the mean and of the variance
             made = Generator(kind, host, seed=5).take("Poisson", np.uint32, 20000, D(mean)).astype(np.float64)
             assert abs(made.mean() - mean) < 6 * (mean / 20000) ** 0.5, f"{name} Poisson {mean}: {made.mean()}"
             assert abs(made.var() - mean) < 6 * ((mean + 2 * mean * mean) / 20000) ** 0.5, f"{name} Poisson {mean}: {made.var()}"
@@ -180,7 +183,7 @@ for name, (checksum, normal) in WITHIN_TURNS.items():
         assert zlib.crc32(exact) == checksum, f"{name}: calls that begin within a turn"
         close(f"{name}: normal numbers within a turn", first, normal, 1e-4)
 
-# a long offset is skipped, and the offset is where a sequence would have come
+# a generator with a long offset begins where the whole sequence would be at this offset
 for kind in KINDS.values():
     whole, part = Generator(kind, True, seed=7).take("", np.uint32, 700000), Generator(kind, True, seed=7, offset=650001)
     assert (part.take("", np.uint32, 49999) == whole[650001:]).all()
@@ -191,7 +194,7 @@ refuse("curandGenerateNormal", 105, g.at, room, Z(3), F(0), F(1))
 refuse("curandGenerateNormal", 104, g.at, room, Z(4), F(0), F(-1))
 refuse("curandGeneratePoisson", 104, g.at, room, Z(4), D(0))
 refuse("curandGenerateLongLong", 103, g.at, room, Z(4))
-refuse("curandGenerate", 201, g.at, room, Z((1 << 19) + 1))  # a number behind the memory
+refuse("curandGenerate", 201, g.at, room, Z((1 << 19) + 1))  # one number beyond the memory
 refuse("curandGenerate", 201, g.at, P(4096), Z(1))
 refuse("curandGenerate", 201, g.at, ctypes.c_uint64(room.value + 2), Z(1))
 refuse("curandGenerate", 201, g.at, room, Z(2**62 + 1))

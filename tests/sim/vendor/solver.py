@@ -1,5 +1,6 @@
-"""solver.py [--version 11|12] [--seed N]: the stand-in of cuSOLVER on the simulated device, against NumPy: random sizes, types, leading
-dimensions, triangles and transposes, batches, graphs; the info of singular matrices; and errors. Runs under `kiln sim run`."""
+"""solver.py [--version 11|12] [--seed N] compares Kiln's cuSOLVER on the simulated device with NumPy. It tests random
+sizes, types, leading dimensions, triangles, transposes, batches, graphs, the info of singular matrices, and errors. It
+runs under `kiln sim run`."""
 import argparse
 import ctypes
 import os
@@ -41,7 +42,7 @@ call(solver, "cusolverDnSetStream", handle, stream)
 
 
 class Memory:
-    """Device memory with the bytes of an array."""
+    """Allocates device memory with the bytes of an array."""
 
     def __init__(self, array):
         self.array, self.at = np.ascontiguousarray(array), ctypes.c_uint64()
@@ -64,7 +65,7 @@ def make(dtype, *shape):
 
 
 class Matrix:
-    """A matrix by columns with a gap between columns, which must stay."""
+    """A matrix that is stored by columns, with a gap between columns, which must not change."""
 
     def __init__(self, values):
         self.rows, self.columns = values.shape
@@ -139,7 +140,7 @@ def told():
 
 
 def areas(name, *given):
-    """The arguments of a function with 64-bit sizes that come after its own: working memory, and info."""
+    """Returns the last arguments of a function with 64-bit sizes: the working memory and the info."""
     call(solver, name + "_bufferSize", *given, ref(on_device), ref(on_host))
     assert 0 < on_device.value <= 4096
     return *given, buffer.at, on_device, None, on_host, info.at
@@ -155,7 +156,7 @@ def permute(pivots, values):
 for letter, dtype in TYPES.items():
     code, D, complex_ = CODES[dtype], f"cusolverDn{letter}", letter in "CZ"
     for n in sizes:
-        # Cholesky: the factor, solutions, and the inverse, of one triangle. The other triangle stays.
+        # Tests Cholesky: the factor, solutions and the inverse of one triangle. The other triangle must not change.
         columns, uplo = int(random.choice(sizes)), int(random.integers(0, 2))
         for generic in (False, True):
             spd = positive(dtype, n)
@@ -177,13 +178,13 @@ for letter, dtype in TYPES.items():
             close("potrs", b.read(), np.linalg.solve(wide(spd), wide(b.values)), scale)
         call(solver, D + "potri", handle, uplo, n, a.at, a.ld, buffer.at, numbers_of(D + "potri", handle, uplo, n, a.at, a.ld), info.at)
         close("potri", triangle(a.read(), uplo), triangle(np.linalg.inv(wide(spd)), uplo), scale)
-        # A matrix that is not positive: the info is the order of the first minor that is not.
+        # If a matrix is not positive definite, the info is the order of the first minor that is not positive.
         if n >= 3:
             spd[1, 1] = -1
             a = Matrix(spd)
             call(solver, D + "potrf", handle, uplo, n, a.at, a.ld, buffer.at, 4096, info.at)
             assert told() == 2
-        # The inverse of a triangle.
+        # Tests the inverse of a triangle.
         diag = int(random.integers(0, 2))
         whole = (make(dtype, n, n) / 2 + 2 * np.eye(n)).astype(dtype)
         a = Matrix(whole)
@@ -192,7 +193,7 @@ for letter, dtype in TYPES.items():
         inverse = np.linalg.inv(full)
         scale = 100 * (1 + np.abs(inverse).max(initial=0)) ** 2
         close("trtri", triangle(a.read(), uplo, 1), triangle(inverse, uplo, 1), scale)
-        # LU, with and without exchanges of rows.
+        # Tests LU, with and without exchanges of rows.
         m = int(random.choice(sizes))
         for generic in (False, True):
             for exchanges in (True, False):
@@ -229,7 +230,7 @@ for letter, dtype in TYPES.items():
                 a = Matrix(values)
                 call(solver, D + "getrf", handle, n, n, a.at, a.ld, buffer.at, place, info.at)
                 assert told() == 2, "the pivot that is zero"
-        # QR: R, Q as a matrix, and products with Q.
+        # Tests QR: R, Q as a matrix, and products with Q.
         name, letters = ("orgqr", "or") if not complex_ else ("ungqr", "un")
         for generic in (False, True):
             values, least = make(dtype, m, n), min(m, n)
@@ -358,7 +359,7 @@ for letter, dtype in TYPES.items():
                     close(which, narrow(side.conj().T @ side, dtype), np.eye(side.shape[1]), scale)
                 close(which, narrow(left[:, :least] @ np.diag(got.astype(np.float64)) @ right[:, :least].conj().T, dtype), values, scale)
 
-        # A range of the eigenvalues.
+        # Tests a range of the eigenvalues.
         for generic in (False, True):
             job, values = int(random.integers(0, 2)), hermitian(dtype, n)
             every = np.linalg.eigvalsh(wide(values))
@@ -385,7 +386,8 @@ for letter, dtype in TYPES.items():
         if n > 1:
             wrong = (handle, 0, 1002, uplo, n, a.at, a.ld, float_(0), float_(0), 2, 1, ref(ctypes.c_int()), w.at, buffer.at, 4096, info.at)
             assert getattr(solver, prefix + "evdx")(*wrong) == INVALID
-        # Eigenvalues of a matrix that is not symmetric; those of a real matrix as two vectors or as complex numbers.
+        # Tests eigenvalues of a matrix that is not symmetric. The eigenvalues of a real matrix are two vectors, or
+        # complex numbers.
         values, pairs = make(dtype, n, n), complex_ or random.random() < 0.5
         w_type = (np.complex64 if real == np.float32 else np.complex128) if pairs else dtype
         a, w = Matrix(values), Memory(np.zeros(n if pairs else 2 * n, w_type))
@@ -406,7 +408,7 @@ for letter, dtype in TYPES.items():
         a = Matrix(values)
         given = (handle, parameters, 0, 0, L(n), code, a.at, L(a.ld), CODES[w_type], w.at, code, None, L(1), code, None, L(1), code)
         call(solver, "cusolverDnXgeev", *areas("cusolverDnXgeev", *given))
-        # Solutions in one call, and least squares.
+        # Tests solutions in one call, and least squares.
         letters_ = {"S": ("SS", "SH"), "D": ("DD", "DS"), "C": ("CC", "CK"), "Z": ("ZZ", "ZC")}[letter]
         one, rounds, count = "cusolverDn" + str(random.choice(letters_)), ctypes.c_int(-1), Z()
         values = (make(dtype, n, n) + 3 * np.eye(n)).astype(dtype)
@@ -423,7 +425,7 @@ for letter, dtype in TYPES.items():
         call(solver, one + "gels", *given, count, ref(rounds), info.at)
         residual = wide(values).conj().T @ (wide(values) @ wide(x.read()) - wide(b.values))
         close("gels", narrow(residual, dtype), np.zeros((n, columns)), 1000 * (tall + 1) ** 2)
-        # The largest singular values of a batch.
+        # Tests the largest singular values of a batch.
         rank, batch, job = int(random.integers(0, n + 1)), 2, int(random.integers(0, 2))
         values = [make(dtype, tall, n) for _ in range(batch)]
         a, s = Memory(np.stack([x.T for x in values])), Memory(np.zeros((batch, rank), real))
@@ -444,7 +446,7 @@ for letter, dtype in TYPES.items():
                 best = np.linalg.svd(wide(values[k]), compute_uv=False)[rank:]
                 assert abs(expected - np.linalg.norm(best)) < (1e-3 if real == np.float32 else 1e-10)
 
-    # Batches: of lists of addresses, and one behind the other.
+    # Tests batches with lists of addresses, and batches whose matrices follow each other.
     n, batch = 5, 4
     squares, rights = [positive(dtype, n) for _ in range(batch)], [make(dtype, n, 1) for _ in range(batch)]
     squares[2][1, 1] = -1
@@ -528,7 +530,8 @@ assert solver.cusolverDnXpotrf(handle, None, 0, L(4), 1, a.at, L(a.ld), 0, buffe
 assert solver.cusolverDnXpotrf(handle, None, 0, L(4), 1, a.at, L(a.ld), 1, buffer.at, Z(1), None, Z(0), info.at) == INVALID
 assert solver.cusolverDnXpotrf(handle, None, 0, L(1 << 40), 1, a.at, L(1 << 40), 1, buffer.at, Z(4096), None, Z(0), info.at) == INVALID
 assert solver.cusolverDnDgesvd(handle, ctypes.c_byte(65), ctypes.c_byte(65), 2, 3, a.at, 4, a.at, a.at, 4, a.at, 4, buffer.at, 4096, None, info.at) == INVALID
-# A number that is not finite: LAPACK's gesvd would not return, and the reference LAPACK's geev would end the process.
+# Some numbers are not finite. With them, LAPACK's gesvd would not return, and geev of the reference LAPACK would end
+# the process.
 for letter, dtype in TYPES.items():
     for bad in (np.inf, np.nan):
         values = make(dtype, 5, 5)
@@ -540,7 +543,8 @@ for letter, dtype in TYPES.items():
         call(solver, "cusolverDnXgeev", handle, parameters, 0, 0, L(5), code, a.at, L(5), code, w.at, code, None, L(5), code, None, L(5), code, buffer.at,
              Z(4096), None, Z(0), told.at)
         assert told.read()[0] == 5 and np.isnan(w.read()[: 5 if np.iscomplexobj(values) else 10]).all()
-# The ends of a range are not read if the range is not one of values. Without vectors, V needs no memory: 10^12 numbers here.
+# The ends of a range are not read if it is not a range of values. Without vectors, V needs no memory, although it would
+# have 10^12 numbers here.
 a, s, found = Memory(make(np.float64, 3, 3)), Memory(np.zeros(3)), ctypes.c_int64()
 call(solver, "cusolverDnXsyevdx", handle, parameters, 0, 1001, LOWER, L(3), 1, a.at, L(3), P(8), P(8), L(0), L(0), ref(found), 1, s.at, 1, buffer.at, Z(4096),
      None, Z(0), info.at)

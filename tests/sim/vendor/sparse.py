@@ -1,6 +1,6 @@
-"""sparse.py [--seed N]: the stand-in of cuSPARSE on the simulated device, against NumPy's dense matrices in double precision: random
-shapes, formats, types of indices and values, bases, orders, transposes, pointer modes, batches, graphs; and hostile matrices.
-Runs under `kiln sim run`."""
+"""sparse.py [--seed N] compares Kiln's cuSPARSE on the simulated device with NumPy's dense matrices in double
+precision. It tests random shapes, formats, types of indices and values, bases, orders, transposes, pointer modes,
+batches, graphs, and hostile matrices. It runs under `kiln sim run`."""
 import argparse
 import ctypes
 import sys
@@ -40,7 +40,7 @@ call(sparse, "cusparseSetStream", handle, stream)
 
 
 class Memory:
-    """Device memory with the bytes of an array."""
+    """Allocates device memory with the bytes of an array."""
 
     def __init__(self, array):
         self.array, self.at = np.ascontiguousarray(array), ctypes.c_uint64()
@@ -116,7 +116,7 @@ FORMATS = {"csr": 1, "csc": 2, "coo": 3, "blocked": 5, "bsr": 6, "sliced": 7}
 
 
 class Sparse:
-    """A random sparse matrix: dense in `values`, and its descriptor in `at`."""
+    """A random sparse matrix. `values` is the same matrix in dense form, and `at` is the descriptor."""
 
     def __init__(self, rows, columns, kind, style, density=0.4, values=None, base=None, index=None, batch=1):
         self.type, self.style = kind, style
@@ -206,7 +206,7 @@ class Sparse:
 
 
 class Dense:
-    """A dense matrix with gaps that must stay, and its descriptor."""
+    """A dense matrix with gaps that must not change, and its descriptor."""
 
     def __init__(self, rows, columns, kind, order=None, values=None, batch=1):
         self.type, self.order = kind, int(random.integers(1, 3)) if order is None else order
@@ -246,7 +246,7 @@ class Vector:
 
 
 class Scalars:
-    """Two scalars on the host or on the device, by the handle's pointer mode."""
+    """Two scalars on the host or on the device, as the handle's pointer mode requires."""
 
     def __init__(self, kind, plain=False):
         mode = int(random.integers(0, 2))
@@ -268,7 +268,7 @@ sizes = [0, 1, 2, 3, 5, 8, 17]
 buffer = Memory(np.zeros(4096, np.uint8))
 bytes_ = ctypes.c_size_t()
 
-# Products with a vector and with a matrix, of all types, in all formats.
+# Tests products with a vector and with a matrix, of all types, in all formats.
 for round_ in range(4):
     for a_code, x_code, y_code, compute in PRODUCTS:
         for style in FORMATS:
@@ -294,7 +294,7 @@ for round_ in range(4):
             call(sparse, "cusparseSpMM", *given, buffer.at)
             close("SpMM " + name, c.read(), expect_product(alpha, apply(op, a.values) @ apply(op_b, b.values), beta, c.values), y_type.limit, scale)
 
-# Products at the entries of a sparse matrix.
+# Tests products that are computed only at the entries of a sparse matrix.
 for a_code, _, y_code, compute in [p for p in PRODUCTS if p[0] == p[1] and p[0] != 3]:
     for style in ("csr", "bsr", "coo", "csc"):
         kind, c_type = Type(a_code), Type(y_code)
@@ -311,7 +311,7 @@ for a_code, _, y_code, compute in [p for p in PRODUCTS if p[0] == p[1] and p[0] 
         expected = np.where(c.mask, expect_product(s.values[0], apply(op_a, a.values) @ apply(op_b, b.values), s.values[1], c.values), 0)
         close(f"SDDMM {style} {a_code}", dense.read(), expected, c_type.limit, 20 * (k + 2))
 
-# Sparse to dense and back.
+# Tests conversions from sparse to dense and back.
 for code in (0, 1, 4, 5, 2, 14, 6, 15, 3):
     for style in FORMATS:
         a = Sparse(*(int(random.choice(sizes)) for _ in range(2)), Type(code), style)
@@ -319,7 +319,8 @@ for code in (0, 1, 4, 5, 2, 14, 6, 15, 3):
         call(sparse, "cusparseSparseToDense", handle, a.at, dense.at, 0, buffer.at)
         assert (dense.read() == a.values).all(), f"SparseToDense {style}"
         rows, columns, nnz = L(), L(), L()
-        if style in ("csr", "csc", "coo"):  # the same entries, in memory that the analysis asks for
+        # the result has the same entries, in memory of the size that the analysis returns
+        if style in ("csr", "csc", "coo"):
             zero = Memory(np.zeros(a.rows + a.columns + 1, np.int64))
             made, given = P(), (L(a.rows), L(a.columns), L(0), zero.at, None, None)
             if style == "coo":
@@ -345,7 +346,7 @@ for code in (0, 1, 4, 5, 2, 14, 6, 15, 3):
             call(sparse, "cusparseSparseToDense", handle, a.at, dense.at, 0, buffer.at)
             assert (dense.read() == a.values).all(), "DenseToSparse blocked"
 
-# Triangular systems. The other triangle has numbers, which must not matter.
+# Tests triangular systems. The numbers in the other triangle must have no effect.
 for letter, dtype in LETTERS.items():
     kind = Type(CODES[dtype])
     for style in ("csr", "coo", "sliced"):
@@ -395,7 +396,7 @@ for letter, dtype in LETTERS.items():
             close(f"SpSM {letter} {style}", c.read(), np.linalg.solve(apply(op, full), alpha * apply(op_b, b.values)), kind.limit, scale)
             call(sparse, "cusparseSpSM_destroyDescr", plan)
 
-# Products of sparse matrices, in three calls and with one structure.
+# Tests products of sparse matrices, in three calls, and with a structure that is used again.
 for code in (0, 1, 4, 5):
     kind = Type(code)
     for _ in range(12):
@@ -427,7 +428,7 @@ for code in (0, 1, 4, 5):
         product = a.values @ b.values if k else np.zeros((m, n))
         close("SpGEMM", dense.read(), product, kind.limit, 10 * (k + 1))
         call(sparse, "cusparseSpGEMM_destroyDescr", plan)
-        # The structure once, then other values, which are added to C.
+        # Computes the structure once, and then products of other values, which are added to C.
         call(sparse, "cusparseSpGEMM_createDescr", ref(plan))
         shape = (handle, 0, 0, a.at, b.at, made, 0, plan)
         call(sparse, "cusparseSpGEMMreuse_workEstimation", *shape, ref(bytes_), None)
@@ -444,7 +445,7 @@ for code in (0, 1, 4, 5):
         call(sparse, "cusparseSpGEMM_destroyDescr", plan)
         call(sparse, "cusparseDestroySpMat", made)
 
-# A sparse and a dense vector.
+# Tests a sparse and a dense vector.
 for code, compute in ((0, 0), (1, 1), (4, 4), (5, 5), (2, 0), (14, 0), (6, 4), (15, 4)):
     kind, scalar = Type(code), Type(compute)
     for _ in range(8):
@@ -483,7 +484,7 @@ for code, compute in ((0, 0), (1, 1), (4, 4), (5, 5), (2, 0), (14, 0), (6, 4), (
             close("SpVV", scalar.load(on_device.read()[0] if mode else result), expected, scalar.limit, 20 * (size + 1))
         call(sparse, "cusparseDestroySpVec", x)
 
-# Rows as offsets and as indices; transpositions; sorts.
+# Tests rows as offsets and as indices, transpositions, and sorts.
 for _ in range(20):
     m, n, base = int(random.choice(sizes)), int(random.choice(sizes)), int(random.integers(0, 2))
     kind = Type(int(random.choice([0, 1, 4, 5, 2, 14, 3])))
@@ -527,7 +528,7 @@ for _ in range(20):
     assert (indices.read() == a.indices.array).all(), "cscsort"
     call(sparse, "cusparseDestroyMatDescr", descriptor)
 
-# Tridiagonal systems, also ones whose diagonal has zeros.
+# Tests tridiagonal systems, also with zeros in the diagonal.
 for letter, dtype in LETTERS.items():
     kind = Type(CODES[dtype])
     for m in (3, 4, 9, 33):
@@ -566,7 +567,7 @@ for letter, dtype in LETTERS.items():
             close("interleaved", kind.load(d[3].read()).T, expected, kind.limit, 1e3)
 
 
-# Incomplete factors: the sums of the textbook, at the entries of the matrix only.
+# Returns incomplete factors by the textbook's sums, only at the entries of the matrix.
 def incomplete(values, mask, cholesky):
     a = values.astype(np.complex128)
     for i in range(len(a)):
@@ -606,7 +607,8 @@ for letter, dtype in LETTERS.items():
             got = np.zeros((n, n), np.complex128)
             got[a.mask] = kind.load(a.stored.read())
             close(name, got, np.where(a.mask, incomplete(a.values, a.mask, name == "csric02"), 0), kind.limit, 100)
-            # A pivot of 0, and then other values: the second call forgets the first one's pivot.
+            # The first call has a pivot of 0, and the second call has other values. The second call must forget the
+            # pivot of the first.
             zeros = Memory(kind.store(np.zeros(a.nnz)))
             again = (handle, n, a.nnz, descriptor, zeros.at, a.offsets.at, a.indices.at, info)
             call(sparse, f"cusparse{letter}{name}", *again, 0, buffer.at)
@@ -616,7 +618,7 @@ for letter, dtype in LETTERS.items():
             call(sparse, f"cusparse{letter}{name}", *again, 0, buffer.at)
             call(sparse, f"cusparseX{name}_zeroPivot", handle, info, ref(position))
             assert position.value == -1
-            # A row without a diagonal.
+            # A row has no entry on the diagonal.
             broken = a.values.copy()
             broken[n - 1, n - 1] = 0
             b = Sparse(n, n, kind, "csr", values=broken, index=2, base=a.base)
@@ -626,7 +628,7 @@ for letter, dtype in LETTERS.items():
             call(sparse, f"cusparseDestroy{title}Info", info)
             call(sparse, "cusparseDestroyMatDescr", descriptor)
 
-# Batches of products: one matrix for all, or one for each.
+# Tests batches of products, with one matrix for all products, or one for each product.
 kind = Type(1)
 one, two = np.array(1.0), np.array(2.0)
 call(sparse, "cusparseSetPointerMode", handle, 0)
@@ -646,7 +648,7 @@ for same in (False, True):
     close("a batch", c.read(), [each[0 if same else i] @ b.values[i] + 2 * c.values[i] for i in range(batch)], 1e-13, 10)
     call(sparse, "cusparseDestroySpMat", a)
 
-# A graph keeps the arguments of its calls, also after the descriptors are gone.
+# A graph keeps the arguments of its calls, even after the descriptors were destroyed.
 a, x, y, graph, instance, count = Sparse(5, 5, kind, "csr", values=kind.make((5, 5))), Vector(5, kind), Vector(5, kind), P(), P(), ctypes.c_int()
 call(cuda, "cuStreamBeginCapture_v2", stream, 0)
 call(sparse, "cusparseSpMV", handle, 0, P(one.ctypes.data), a.at, x.at, P(two.ctypes.data), y.at, 1, 0, buffer.at)
@@ -665,7 +667,7 @@ close("graph", y.read(), a.values @ x.values + 2 * first, 1e-13, 100)
 call(cuda, "cuGraphExecDestroy", instance)
 call(cuda, "cuGraphDestroy", graph)
 
-# A graph writes a result to the host's memory, too.
+# A graph can also write a result to the host's memory.
 where, stored, v, result = Memory(np.array([1, 3], np.int32)), Memory(np.array([2.0, 3.0])), P(), np.zeros(1)
 call(sparse, "cusparseCreateSpVec", ref(v), L(5), L(2), where.at, stored.at, 2, 0, 1)
 call(cuda, "cuStreamBeginCapture_v2", stream, 0)
@@ -680,7 +682,7 @@ call(cuda, "cuGraphExecDestroy", instance)
 call(cuda, "cuGraphDestroy", graph)
 call(sparse, "cusparseDestroySpVec", v)
 
-# Errors: arguments, types, memory that is not there, and indices and offsets that are wrong.
+# Tests errors: wrong arguments and types, memory that does not exist, and wrong indices and offsets.
 y = Vector(5, kind)
 spmv = lambda a, x=x, y=y, op=0, compute=1, alpha=P(one.ctypes.data): sparse.cusparseSpMV(
     handle, op, alpha, a, x.at, P(two.ctypes.data), y.at, compute, 0, buffer.at)
@@ -738,7 +740,7 @@ for style in FORMATS:
                     call(sparse, "cusparseSpSV_destroyDescr", plan)
                 hostile += 1
 assert hostile > 60
-# Sizes that are larger than the memory.
+# Tests sizes that are larger than the memory.
 for rows, nnz in ((1 << 62, 0), (4, 1 << 61), (4, 1000000)):
     call(sparse, "cusparseCreateCsr", ref(made), L(rows), L(4), L(nnz), a.offsets.at, a.indices.at, a.stored.at, 3, 3, 0, 1)
     large = P()
@@ -746,7 +748,8 @@ for rows, nnz in ((1 << 62, 0), (4, 1 << 61), (4, 1000000)):
     assert sparse.cusparseSpMV(handle, 0, P(one.ctypes.data), made, x.at, P(two.ctypes.data), large, 1, 0, None) == FAILED
     call(sparse, "cusparseDestroySpMat", made)
     call(sparse, "cusparseDestroyDnVec", large)
-# A sum just above the middle of two bf16 numbers, which a float cannot tell from the middle, is rounded up.
+# This sum is just above the middle of two bf16 numbers, and a float could not represent the difference. The sum must be
+# rounded up.
 parts, ones = Memory(to_bfloat(np.array([1, 2.0**-8, 2.0**-40], np.float32))), Memory(to_bfloat(np.ones(3, np.float32)))
 total, row, x = Memory(np.zeros(1, np.uint16)), P(), P()
 places = Memory(np.array([0, 3], np.int32)), Memory(np.arange(3, dtype=np.int32))
@@ -756,14 +759,14 @@ call(sparse, "cusparseCreateDnVec", ref(made), L(1), total.at, BF16)
 f32 = np.array([1, 0], np.float32)
 call(sparse, "cusparseSpMV", handle, 0, P(f32.ctypes.data), row, x, P(f32.ctypes.data + 4), made, 0, 0, None)
 assert from_bfloat(total.read())[0] == 1 + 2.0**-7
-# A dense matrix is no vector: one without columns has no memory.
+# A dense matrix must be refused as a vector, because a matrix without columns has no memory.
 thin, entries, places = P(), P(), Memory(np.array([7, 99999]))
 call(sparse, "cusparseCreateSpVec", ref(entries), L(100000), L(2), places.at, y.memory.at, 3, 0, 1)
 call(sparse, "cusparseCreateDnMat", ref(thin), L(100000), L(0), L(100000), None, 1, COLUMNS)
 assert sparse.cusparseGather(handle, thin, entries) == INVALID and sparse.cusparseScatter(handle, entries, thin) == INVALID
 assert sparse.cusparseAxpby(handle, P(one.ctypes.data), entries, P(two.ctypes.data), thin) == INVALID
 assert sparse.cusparseSpVV(handle, 0, entries, thin, P(two.ctypes.data), 1, None) == INVALID
-# Matrices without columns may have any number of rows: a call returns at once.
+# A matrix without columns may have any number of rows. A call with such a matrix must return at once.
 many, plan = 1 << 40, P()
 dense = lambda rows, columns: sparse.cusparseCreateDnMat(ref(made := P()), L(rows), L(columns), L(rows), None, 1, COLUMNS) or made
 pairs = lambda rows, columns: sparse.cusparseCreateCoo(ref(made := P()), L(rows), L(columns), L(0), None, None, None, 3, 0, 1) or made

@@ -1,7 +1,7 @@
-/* A program that calls the stand-ins of cuSPARSE and cuSOLVER without NumPy. It makes sparse matrices of random bits in every format,
- * and multiplies, converts and solves with them. Each call either fails, or gives the result that the program computes from the
- * same bits itself. The sanitizers see every access. $KILN_LAPACK is fake_blas.so. Usage: sparse_program SEED. The program prints
- * each error, and its exit code is then 1. */
+/* A program that calls Kiln's cuSPARSE and cuSOLVER without NumPy. It makes sparse matrices of random bits in every
+ * format, and multiplies, converts and solves with them. Each call must fail, or must give the result that the program
+ * computes from the same bits. The sanitizers see every access. $KILN_LAPACK is fake_blas.so. Usage: sparse_program
+ * SEED. The program prints each error, and its exit code is then 1. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,7 +34,7 @@ static uint64_t next(uint64_t below) /* xorshift */
     return state % below;
 }
 
-static CUdeviceptr memory; /* offsets, indices, values, vectors, matrices: ROOM bytes each */
+static CUdeviceptr memory; /* has ROOM bytes for each of offsets, indices, values, vectors and matrices */
 
 static CUdeviceptr put(size_t part, const void *bytes, size_t count)
 {
@@ -42,7 +42,7 @@ static CUdeviceptr put(size_t part, const void *bytes, size_t count)
     return memory + part * ROOM;
 }
 
-/* A matrix on the host. The numbers of offsets and indices are right or random. */
+/* A matrix on the host. Its offsets and indices are right or random. */
 typedef struct matrix {
     int format, base, block;
     int64_t rows, columns, nnz, width; /* nnz: entries, or blocks */
@@ -50,7 +50,7 @@ typedef struct matrix {
     double values[PLACES];
 } matrix;
 
-/* Fills lists whose indices are mostly right: one in `error` is any number. */
+/* Fills lists of offsets and indices. Most of these are right, but one of `error` numbers is random. */
 static void fill_lists(matrix *m, int64_t lines, int64_t others, int64_t count, uint64_t error)
 {
     m->offsets[0] = m->base;
@@ -101,7 +101,7 @@ static void *make_matrix(matrix *m, bool has_error)
         if (error && m->nnz)
             m->offsets[next((uint64_t)m->nnz)] = (int64_t)next(3) ? INT64_MIN : 99;
     } else {
-        const int64_t last = m->offsets[line_count]; /* random, or the number of entries */
+        const int64_t last = m->offsets[line_count]; /* a random number, or the number of entries */
         m->nnz = last >= m->base && last - m->base <= 12 ? last - m->base : 4;
     }
     const CUdeviceptr offsets = put(0, m->offsets, sizeof m->offsets), indices = put(1, m->indices, sizeof m->indices),
@@ -136,7 +136,7 @@ static void *make_matrix(matrix *m, bool has_error)
 
 typedef double square[MOST][MOST];
 
-/* Adds a value at a place, or tells that the place does not exist. */
+/* Adds a value at a place of the dense matrix, or returns false if the place does not exist. */
 static bool add(square sum, const matrix *m, int64_t row, int64_t column, double value)
 {
     if (row < 0 || row >= m->rows || column < 0 || column >= m->columns)
@@ -145,7 +145,7 @@ static bool add(square sum, const matrix *m, int64_t row, int64_t column, double
     return true;
 }
 
-/* Reads the range of a line. */
+/* Reads the range of entries of a row or column. */
 static bool find_range(const matrix *m, int64_t line, int64_t *begin, int64_t *end)
 {
     const int64_t low = m->offsets[line], high = m->offsets[line + 1];
@@ -156,7 +156,7 @@ static bool find_range(const matrix *m, int64_t line, int64_t *begin, int64_t *e
     return true;
 }
 
-/* Computes the dense matrix from the same lists. Returns false if a number of them is wrong. */
+/* Computes the dense matrix from the same lists. Returns false if an offset or index is wrong. */
 static bool expand(const matrix *m, square sum)
 {
     const int64_t size = m->block, lines = m->format == CSC                               ? m->columns
@@ -217,7 +217,7 @@ static void destroy(const char *name, void *object)
     CHECK(function(object) == DONE);
 }
 
-/* y = A x with the matrix and its transpose. */
+/* Computes y = A x with the matrix and with its transpose. */
 static void check_product(void *a, const matrix *m, bool right, square sum, int op)
 {
     int (*multiply)(void *, int, const void *, void *, void *, const void *, void *, int, int, void *);
@@ -241,7 +241,7 @@ static void check_product(void *a, const matrix *m, bool right, square sum, int 
     destroy("cusparseDestroyDnVec", vy);
 }
 
-/* A solution with the lower triangle, and a product with itself: neither may leave its memory. */
+/* Solves with the lower triangle, and multiplies the matrix with itself. These calls may not access other memory. */
 static void try_others(void *a, const matrix *m, bool right)
 {
     int (*analyse)(void *, int, const void *, void *, void *, void *, int, int, void *, void *);
@@ -274,7 +274,7 @@ static void try_others(void *a, const matrix *m, bool right)
     }
 }
 
-/* Plain arrays with random numbers: each function either fails or stays inside. */
+/* Passes plain arrays with random numbers. Each function must fail, or access only these arrays. */
 static void try_arrays(void)
 {
     int (*rows)(void *, CUdeviceptr, int, int, CUdeviceptr, int);
@@ -321,7 +321,7 @@ static void try_arrays(void)
     destroy("cusparseDestroyMatDescr", descriptor);
 }
 
-/* cuSOLVER over a LAPACK of the test: the factor of a matrix, its info, and pivots that are no rows. */
+/* Tests cuSOLVER with the test's LAPACK: the factor of a matrix, its info, and pivots that are not numbers of rows. */
 static void check_solver(void)
 {
     int (*create)(void **), (*end)(void *);
@@ -332,7 +332,7 @@ static void check_solver(void)
                 int64_t, int, CUdeviceptr, int64_t, int, size_t *, size_t *);
     int (*polar)(void *, void *, int, int, int64_t, int64_t, int, CUdeviceptr, int64_t, int, CUdeviceptr, int,
                  CUdeviceptr, int64_t, int, CUdeviceptr, int64_t, int, size_t *, size_t *);
-    const double a[] = {4, 2, 77, 9, 10, 77}; /* two columns of two rows; 77 is the gap */
+    const double a[] = {4, 2, 77, 9, 10, 77}; /* two columns of two rows, with a gap of 77 */
     const int32_t pivots[] = {1, 3}, good[] = {2, 2};
     double result[6], rights[] = {1, 2};
     int32_t told = 55;
@@ -353,7 +353,7 @@ static void check_solver(void)
     CHECK(factor(own, 0, 2, at, 3, area, 31, info) == INVALID);
     CHECK(factor(own, 0, 2, 64, 3, area, 32, info) == FAILED);
     CHECK(factor(own, 0, 1 << 20, at, 1 << 20, area, 32, info) == FAILED);
-    put(0, a, sizeof a); /* without exchanges of rows: {4, 0.5, 9, 10 - 4.5} */
+    put(0, a, sizeof a); /* without exchanges of rows, the factors are {4, 0.5, 9, 10 - 4.5} */
     CHECK(lu(own, 2, 2, at, 3, area, 0, info) == DONE);
     OK(cuMemcpyDtoH(result, at, sizeof result));
     CHECK(result[0] == 4 && result[1] == 0.5 && result[3] == 9 && result[4] == 5.5);
@@ -361,7 +361,7 @@ static void check_solver(void)
     CHECK(solve(own, 0, 2, 1, at, 3, put(4, pivots, sizeof pivots), b, 2, info) == FAILED);
     CHECK(solve(own, 0, 2, 1, at, 3, put(4, good, sizeof good), b, 2, info) == DONE);
     OK(cuMemcpyDtoH(rights, b, sizeof rights));
-    CHECK(rights[0] == 2); /* fake_blas.c adds the first pivot to the right side, minus 1 */
+    CHECK(rights[0] == 2); /* fake_blas.c adds the first pivot minus 1 to the right side */
     /* sizes whose products do not fit 64 bits */
     size_t bytes, host_bytes;
     FIND(solver, "cusolverDnXgeev_bufferSize", geev);

@@ -1,7 +1,8 @@
-/* Several threads use the same handles of the stand-ins of NVIDIA's libraries, and another thread changes the settings of the
- * handles meanwhile. NVIDIA's libraries allow this. The thread sanitizer finds races, and the results are compared. In the second
- * part the other thread also captures the streams of the handles, so that any call may fail. A call that fails must not write its
- * result later. $KILN_BLAS and $KILN_LAPACK are fake_blas.so. The program prints each error, and its exit code is then 1. */
+/* Several threads use the same handles of Kiln's libraries that replace NVIDIA's, and another thread changes the
+ * settings of the handles meanwhile. NVIDIA's libraries allow this. The thread sanitizer finds races, and the results
+ * are compared. In the second part the other thread also captures the streams of the handles, so that any call may
+ * fail. A call that fails must not write its result later. $KILN_BLAS and $KILN_LAPACK are fake_blas.so. The program
+ * prints each error, and its exit code is then 1. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -34,9 +35,11 @@ enum { THREADS = 3, ROUNDS = 60, CAPTURES = 40, STREAMS = 2, N = 2, POINTS = 16,
 
 static CUcontext context;
 static CUstream streams[STREAMS];
-static atomic_bool failed, captures, ended; /* captures: the second part runs; ended: no other thread runs any more */
+/* `captures` tells that the second part runs, and `ended` that all other threads have ended */
+static atomic_bool failed, captures, ended;
 
-/* The shared handles: cuBLAS, cuSPARSE, cuSOLVER, generators of the device and of the host, a plan. */
+/* The shared handles are of cuBLAS, cuSPARSE and cuSOLVER, of generators on the device and on the host, and of a
+ * plan. */
 static void *blas, *sparse, *solver, *random_device, *random_host;
 static int plan;
 
@@ -61,7 +64,7 @@ typedef struct part {
 
 static CUdeviceptr at(const void *address) { return (uintptr_t)address; }
 
-/* Returns true if a call succeeded. In the first part each call must. */
+/* Returns true if a call succeeded. In the first part each call must succeed. */
 static bool went(int code)
 {
     EXPECT(code == DONE || atomic_load(&captures));
@@ -109,7 +112,7 @@ static void use_solver(part *p)
         EXPECT(p->spd[0] == 2 && p->spd[1] == 1 && p->spd[3] == 3);
 }
 
-/* Numbers of several threads are in no order, so only the calls are tested. */
+/* The numbers of several threads have no fixed order, so only the results of the calls are tested. */
 static void use_random(part *p, int round)
 {
     went(generate(random_device, p->numbers, PART));
@@ -147,7 +150,7 @@ static void *work(void *memory)
     return NULL;
 }
 
-/* Captures what the other threads call meanwhile, and launches it. */
+/* Captures the calls that the other threads make meanwhile, and launches the graph. */
 static void capture(CUstream stream)
 {
     CUgraph graph = NULL;
@@ -254,7 +257,7 @@ static void open_all(void)
     FIND(of_random, "curandSetStream", set_streams[4]);
     FIND(of_blas, "cublasSetPointerMode_v2", set_pointers[0]);
     FIND(of_sparse, "cusparseSetPointerMode", set_pointers[1]);
-    if (plan_1d(&plan, POINTS, D2Z, 1) == DONE) /* it needs FFTW on the host, and says so */
+    if (plan_1d(&plan, POINTS, D2Z, 1) == DONE) /* a transform needs FFTW on the host, and fails without it */
         FIND(of_fft, "cufftExecD2Z", transform);
 }
 

@@ -1,6 +1,6 @@
-/* A program that calls the stand-ins of cuBLAS, cuBLASLt and cuRAND with types that they cannot write, and with scalars, biases
- * and limits as NVIDIA's guides describe them. $KILN_BLAS is fake_blas.so. The program prints each error, and its exit code is
- * then 1. */
+/* A program that calls Kiln's cuBLAS, cuBLASLt and cuRAND. It requests results of types that they cannot write, and
+ * tests scalars, biases and limits as in NVIDIA's guides. $KILN_BLAS is fake_blas.so. The program prints each error,
+ * and its exit code is then 1. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <string.h>
@@ -33,9 +33,9 @@ static int (*free_layout)(void *), (*free_product)(void *), (*init_product)(void
 static int (*multiply)(void *, void *, const void *, CUdeviceptr, void *, CUdeviceptr, void *, const void *,
                        CUdeviceptr, void *, CUdeviceptr, void *, void *, void *, size_t, void *);
 
-/* A product of 1 x 1 matrices, or of a batch of m x 1 and 1 x 1. */
+/* A product of 1 x 1 matrices, or a batch of products of m x 1 and 1 x 1 matrices. */
 typedef struct trial {
-    int type, to, compute, scale; /* the types of A and B, and of D */
+    int type, to, compute, scale; /* `type` is the type of A and B, and `to` is the type of D */
     int m, batch, pointers, epilogue, bias_type, aux_type;
     int64_t alpha_stride;
     CUdeviceptr a, b, c, d, bias, aux;
@@ -91,7 +91,7 @@ static float read_float(CUdeviceptr at)
     return value;
 }
 
-/* Results of types that the stand-in cannot write are refused. */
+/* Kiln's library must refuse results of types that it cannot write. */
 static void refuse_types(void)
 {
     const float one = 1, none = 0;
@@ -133,7 +133,8 @@ static void refuse_types(void)
         CHECK(after[k] == 0);
 }
 
-/* Each matrix of a batch has its own vector alpha. C is not read if the host knows that beta is 0, and is needed otherwise. */
+/* Each matrix of a batch has its own vector alpha. If the host knows that beta is 0, C is not read. Otherwise C is
+ * needed. */
 static void use_scalars(void)
 {
     const float one = 1, none = 0, values[] = {1, 1, 1, 1}, factors[] = {1, 2, 3, 4};

@@ -1,5 +1,5 @@
-// arith.cu - one expression a row, for edge values, checked by test_vm_arith.c. ../ptx.py compiles it
-// with NVRTC.
+// arith.cu - has one expression in each row. test_vm_arith.c tests them with edge values. ../ptx.py compiles it with
+// NVRTC.
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
 extern "C" {

@@ -5,7 +5,7 @@ extern "C" {
 
 __global__ void add(int *to, int n) { atomicAdd(to + threadIdx.x, n); }
 
-// Each kernel notes when it came: to[0] counts.
+// Each kernel writes its number at the next free place. to[0] counts the kernels.
 __global__ void stamp(int *to, int who) { to[1 + atomicAdd(to, 1)] = who; }
 
 __global__ void one_each(int *to, int n)
@@ -14,7 +14,7 @@ __global__ void one_each(int *to, int n)
         add<<<threadIdx.x + 1, 32>>>(to + 32 * threadIdx.x, n);
 }
 
-// Children see the earlier writes of the block, and have the parameters' values of their launch.
+// Children must see earlier writes of the block, and have the values of parameters at their launch.
 __global__ void reads(const int *from, int *to, int n) { to[n] = from[n] + 1; }
 __global__ void writes(int *from, int *to)
 {
@@ -25,7 +25,7 @@ __global__ void writes(int *from, int *to)
             reads<<<1, 1>>>(from, to, n);
 }
 
-// A tree: 2^depth leaves count themselves; each level notes how deep it is.
+// Launches a tree of kernels. Its 2^depth leaves count themselves, and each level writes its depth.
 __global__ void tree(int *to, int depth)
 {
     if (depth == 0) {
@@ -67,14 +67,14 @@ __global__ void tails(int *to)
     tail_of_tail<<<1, 1, 0, cudaStreamTailLaunch>>>(to, 20);
     stamp<<<1, 1, 0, cudaStreamTailLaunch>>>(to, 30);
 }
-// A fill and a launch that run when all other work is done.
+// Enqueues a fill and a launch that run when all other work is done.
 __global__ void tail_moves(int *to)
 {
     cudaMemsetAsync(to + 2, 0x11, 4, cudaStreamTailLaunch);
     stamp<<<1, 1, 0, cudaStreamTailLaunch>>>(to, 5);
     to[2] = 7;
 }
-// One that launches itself into its tail again and again, further than grids may be nested.
+// Launches itself into its tail stream many times, more often than grids may be nested.
 __global__ void again(int *to, int times)
 {
     to[0]++;
@@ -142,7 +142,7 @@ __global__ void moves(int *to)
     int local;
     to[30] = (int)cudaMemsetAsync(&local, 0, 4, 0);
     to[31] = (int)cudaMemset2DAsync(to, 4, 0, 8, 2, 0);
-    to[32] = to[0]; // none of this has happened yet
+    to[32] = to[0]; // none of this work has run yet
     int *made = nullptr;
     to[33] = (int)cudaMalloc((void **)&made, 64);
     made[3] = 7;
@@ -168,7 +168,7 @@ __global__ void spin(volatile int *to) { while (to[0] == 0) ; }
 __global__ void endless_child(int *to) { spin<<<1, 32>>>(to); }
 __global__ void in_a_loop(int *to) { in_a_loop<<<1, 1>>>(to), in_a_loop<<<1, 1>>>(to), in_a_loop<<<1, 1>>>(to); }
 
-// Local and shared memory of its own, and much of it: the parent's must not grow by it.
+// Uses much local and shared memory. The memory of the parent kernel must not grow by it.
 __global__ void heavy(int *to)
 {
     __shared__ int box[4096];

@@ -1,4 +1,4 @@
-// count.cu - the textbook's accesses, each as a kernel. ../ptx.py compiles it.
+// count.cu - kernels with the accesses of textbooks. ../ptx.py compiles it.
 #define HERE (blockIdx.x * blockDim.x + threadIdx.x)
 
 // ---- global memory ----
@@ -153,7 +153,7 @@ template <class T> __device__ void pairs_of(T *out, unsigned divide)
 extern "C" __global__ void shared_pairs8(double *out, unsigned divide) { pairs_of(out, divide); }
 extern "C" __global__ void shared_pairs16(float4 *out, unsigned divide) { pairs_of(out, divide); }
 
-// Lanes 0 and 2, 1 and 3, ... share one.
+// Lanes 0 and 2, 1 and 3, ... share an address.
 template <class T> __device__ void apart_of(T *out)
 {
     __shared__ T words[32];

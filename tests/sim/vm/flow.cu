@@ -1,5 +1,5 @@
-// flow.cu - control flow, calls, barriers, atomics, warp operations, faults: one kernel each, checked by
-// test_vm_flow.c. ../ptx.py compiles it with NVRTC.
+// flow.cu - kernels with control flow, calls, barriers, atomics, warp operations and faults, for test_vm_flow.c.
+// ../ptx.py compiles it with NVRTC.
 extern "C" { __device__ int printf(const char*,...); __device__ void* malloc(size_t); __device__ void free(void*); __device__ void __assert_fail(const char*,const char*,unsigned,const char*); }
 extern "C" {
 __global__ void diverge(int*o){int i=threadIdx.x; int s=0; for(int k=0;k<i;k++){ if(k&1)s+=k*3; else if(k%3==0) s-=k; else s^=k; } if(i%5==0){o[i]=s;return;} switch(i%7){case 0:s+=1;break;case 1:s*=2;break;case 2:s-=5;break;case 3:s^=77;break;case 4:s=-s;break;case 5:s<<=2;break;default:s>>=1;} o[i]=s;}

@@ -1,6 +1,6 @@
-/* gemm_wgmma.cu - a product by copies of tensor maps and wgmma: one warpgroup copies, two multiply, a ring of stages is
- * between them. One thread of a warpgroup says for all of it that a stage has been read. C = A B^T, halves in, floats
- * out. ../ptx.py compiles it. */
+/* gemm_wgmma.cu - computes C = A B^T, from halves to floats. One warpgroup copies by tensor maps into a ring of stages,
+ * and two warpgroups multiply by wgmma. One thread of a warpgroup tells that the warpgroup has read a stage. ../ptx.py
+ * compiles it. */
 typedef unsigned int u32;
 typedef unsigned long long u64;
 struct alignas(64) tensor_map {

@@ -182,8 +182,8 @@ void ops_stmatrix(vm_warp *w, const vm_code *i, uint32_t m)
         const vm_u32 *reg = vm_r32(w, slots[row / 8]);
         unsigned r = row % 8;
         for (unsigned at = 0; at < 16; at++) {
-            if (bytes) /* column r of a matrix of 16 rows and 8 columns, in the layout of mma's fragment B */
-                p[at] = (unsigned char)(reg[r * 4 + at / 4] >> at % 4 * 8);
+            if (bytes) /* column r of a matrix of 16 rows and 8 columns, in the layout of mma's fragment C */
+                p[at] = (unsigned char)(reg[at % 8 * 4 + r / 2] >> (r % 2 + at / 8 * 2) * 8);
             else if (i->c & TRANSPOSED)
                 p[at] = (unsigned char)(reg[at / 2 * 4 + r / 2] >> (r % 2 * 16 + at % 2 * 8));
             else

@@ -177,6 +177,25 @@ vm_order check_commit_order(const vm_warp *w, const vm_flight *f, uint32_t lane)
     return own == VM_IN_ORDER || far == VM_IN_ORDER ? VM_IN_ORDER : own == VM_UNCOMMITTED ? far : own;
 }
 
+bool check_met_after(const vm_warp *w, uint32_t v, uint32_t when)
+{
+    const uint32_t came = w->block->check->came[v];
+    return when && when <= came && came < clock_of(w)->met_at;
+}
+
+bool check_met_commit(const vm_warp *w, const vm_flight *f)
+{
+    const vm_check_block *b = w->block->check;
+    for (uint32_t n = 0; n < b->bar_count; n++)
+        for (unsigned k = 0; k < VM_BAR_PHASES; k++) {
+            const vm_committed *c = &b->bars[n].committed[k];
+            for (uint32_t v = 0; tracks(c, f) && v < w->block->warp_count; v++)
+                if (b->bars[n].passed[v].phases > c->phase && check_met_after(w, v, b->bars[n].passed[v].wait.stamp))
+                    return true;
+        }
+    return false;
+}
+
 bool check_tensor_complete(const vm_warp *w, const vm_flight *f, uint32_t lane)
 {
     const vm_order found = check_commit_order(w, f, lane);

@@ -42,6 +42,12 @@ bool check_flight_is_complete(const vm_warp *w, uint32_t id, uint32_t by, uint32
  * result is VM_IN_ORDER, VM_UNCOMMITTED, VM_UNSEEN or VM_NO_AFTER. If `lane` is VM_LANES, one lane of the warp that
  * knows of the completion is enough. */
 vm_order check_commit_order(const vm_warp *w, const vm_flight *f, uint32_t lane);
+/* Returns true if warp v of the block has arrived at the cluster's barrier after the time `when`, and the warp w has
+ * passed this barrier. The arrival may be relaxed, so it orders no accesses to memory. It orders the execution. */
+bool check_met_after(const vm_warp *w, uint32_t v, uint32_t when);
+/* Returns true if a warp of the block has waited for a commit of the operation, and then has met the warp w at the
+ * cluster's barrier. */
+bool check_met_commit(const vm_warp *w, const vm_flight *f);
 /* Returns true if the lane knows that the product or copy is complete. */
 bool check_tensor_complete(const vm_warp *w, const vm_flight *f, uint32_t lane);
 /* Returns true if the lane knows that the mbarrier's phase is complete. */

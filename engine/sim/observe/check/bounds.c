@@ -38,6 +38,17 @@ static void find_nearest(const vm_function *function, nearest *found)
         }
 }
 
+const ptx_symbol *check_find_shared_variable(const vm_run_state *run, uint32_t insn, uint64_t address, uint64_t *start)
+{
+    nearest found = {.module = run->launch->module, .at = address};
+    const vm_function *own = check_function_of(found.module, insn);
+    find_nearest(run->kernel, &found);
+    if (own && own != run->kernel)
+        find_nearest(own, &found);
+    *start = found.start;
+    return found.symbol;
+}
+
 /* Returns a variable's name without its function. For _ZZ4turnE1s, a local variable of `turn`, it returns "s". */
 static const char *get_source_name(const char *name)
 {
@@ -59,14 +70,8 @@ static const char *get_source_name(const char *name)
 static void describe_shared(const vm_look *k, uint64_t at, char *text, size_t size)
 {
     const vm_run_state *run = k->w->runner->run;
-    nearest found = {.module = run->launch->module, .at = at};
-    const vm_function *own = at < run->shared_gap ? check_function_of(found.module, k->insn) : NULL;
-    if (at < run->shared_gap)
-        find_nearest(run->kernel, &found);
-    if (own && own != run->kernel)
-        find_nearest(own, &found);
-    const ptx_symbol *best = found.symbol;
-    const uint64_t start_of = found.start;
+    uint64_t start_of = 0;
+    const ptx_symbol *best = at < run->shared_gap ? check_find_shared_variable(run, k->insn, at, &start_of) : NULL;
     if (best && at - start_of < best->bytes)
         snprintf(text, size, "at offset %" PRIu64 " of '%.100s' (%" PRIu64 " bytes)", at - start_of,
                  get_source_name(best->name), best->bytes);

@@ -21,6 +21,9 @@ static inline bool check_find_shared_bounds(const vm_run_state *run, uint64_t ad
         *low = run->shared_system, *end = run->shared_reach;
     return true;
 }
+/* Returns the last shared variable that begins at or before the address, and sets `start` to the variable's address.
+ * The kernel, or the function of the instruction, must name the variable. Returns NULL if there is no such variable. */
+const ptx_symbol *check_find_shared_variable(const vm_run_state *run, uint32_t insn, uint64_t address, uint64_t *start);
 /* Reports lanes that access the shared memory of a block that has exited, or shared memory that they must not access.
  * `why` is the reason. */
 void check_no_block(vm_look *k, uint32_t lane, uint32_t lanes, const char *why);

@@ -124,6 +124,30 @@ static void record_commit(const vm_warp *w, uint32_t lane, const vm_block *home,
     c->count++;
 }
 
+/* Returns the record of a lane that commits to mbarriers of the block `home`. A new record replaces the oldest one.
+ * Returns NULL if the block has no tensor memory. */
+static vm_committer *find_committer(const vm_warp *w, uint32_t lane, const vm_block *home)
+{
+    vm_tensor_state *t = home->check->tensor;
+    const uint32_t block = (uint32_t)w->block->number, who = w->index * VM_LANES + lane;
+    for (uint32_t k = 0; t && k < t->committer_count && k < VM_COMMITTERS; k++)
+        if (t->committers[k].block == block && t->committers[k].who == who)
+            return &t->committers[k];
+    if (!t)
+        return NULL;
+    vm_committer *made = &t->committers[t->committer_count++ % VM_COMMITTERS];
+    *made = (vm_committer){.block = block, .who = who};
+    return made;
+}
+
+/* Publishes the phases that earlier commits of the same thread have completed. A thread that waits for this commit
+ * learns that these phases are complete too. */
+static void publish_commits(const vm_block *home, vm_bar *bar, const vm_committer *committer)
+{
+    for (size_t k = 0; k < home->check->bar_count; k++)
+        bar->gather.more.seen[k] = larger(bar->gather.more.seen[k], committer->phases[k]);
+}
+
 vm_block *check_find_home(const vm_warp *w, uint64_t address)
 {
     char why[200] = "";
@@ -327,7 +351,8 @@ static void arrive_lanes(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_
                          bool copies)
 {
     const ptx_insn *in = &w->frame->function->ptx->insns[i->insn];
-    const bool far = home != w->block, cluster = ptx_has(in, PTX_MOD_CLUSTER) && !ptx_has(in, PTX_MOD_RELAXED);
+    const bool far = home != w->block, commit = in->op == PTX_OP_TCGEN05_COMMIT;
+    const bool cluster = (ptx_has(in, PTX_MOD_CLUSTER) && !ptx_has(in, PTX_MOD_RELAXED)) || commit;
     vm_bar *bar = &home->check->bars[which];
     const bool counts = i->size != VM_BAR_EXPECT && i->size != VM_BAR_COMPLETE;
     const uint32_t now = check_advance_time(get_check(w));
@@ -340,9 +365,7 @@ static void arrive_lanes(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_
                              .insn = vm_insn_of(w, i),
                              .block = (uint32_t)w->block->number};
         bar->far_phase = bar->phase;
-        bar->far_product = in->op == PTX_OP_TCGEN05_COMMIT && w->block->check->tensor
-                               ? w->block->check->tensor->users[w->block->rank]
-                               : 0;
+        bar->far_product = commit && w->block->check->tensor ? w->block->check->tensor->users[w->block->rank] : 0;
     }
     const uint32_t phase = bar->phase;
     bool at_once = arrivals <= bar->pending; /* if false, a phase ends between the arrivals of two lanes */
@@ -639,8 +662,15 @@ bool check_commit_one(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t spac
         record_commit(w, lane, home, VM_BAR_NONE);
         return true;
     }
-    check_init(w, i, lane, &home->check->bars[n], false);
+    vm_bar *bar = &home->check->bars[n];
+    vm_committer *committer = find_committer(w, lane, home);
+    const uint32_t phase = bar->phase;
+    check_init(w, i, lane, bar, false);
     record_commit(w, lane, home, n);
+    if (committer)
+        publish_commits(home, bar, committer);
     arrive_lanes(w, i, 1u << lane, home, n, false);
+    if (committer && bar->expected == 1 && bar->phase > phase)
+        committer->phases[n] = bar->phase;
     return true;
 }

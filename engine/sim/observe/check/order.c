@@ -76,6 +76,7 @@ void check_block_start(vm_block *block)
     b->base = check_advance_time(check);
     memset(b->gates, 0, sizeof b->gates);
     memset(b->visitors, 0, sizeof b->visitors);
+    memset(b->came, 0, sizeof b->came);
     if (b->local_words)
         memset(b->local_written, 0, b->local_words * sizeof *b->local_written);
     if (b->dirty) /* marks of the previous block's asynchronous operations */
@@ -297,6 +298,7 @@ void check_cluster_arrive(vm_warp *w, bool relaxed)
 {
     const vm_cluster *cluster = w->block->cluster;
     const vm_clock *c = &w->block->check->warps[w->index];
+    w->block->check->came[w->index] = check_advance_time(get_check(w));
     if (relaxed) {
         for (uint32_t k = 0; k < cluster->size; k++) {
             vm_mark *visit = &cluster->blocks[k]->check->visitors[w->block->rank];
@@ -352,8 +354,10 @@ void check_know_all(vm_warp *w)
 
 void check_cluster_wait(vm_warp *w, uint32_t m)
 {
-    w->block->check->warps[w->index].met = true;
-    pass_gate(w, &w->block->check->opened, NULL, m, check_advance_time(get_check(w)));
+    vm_clock *c = &w->block->check->warps[w->index];
+    c->met = true;
+    c->met_at = check_advance_time(get_check(w));
+    pass_gate(w, &w->block->check->opened, NULL, m, c->met_at);
 }
 
 /* Reports wrong numbers and counts of a barrier; otherwise joins the clock of the arriving warp into it. */
@@ -497,7 +501,10 @@ void check_open(vm_block *block, uint32_t id)
             pass_gate(&block->warps[k], gate, block->check->gate_more ? &block->check->gate_more[id] : NULL, lanes[k],
                       now);
     for (uint32_t k = 0; k < block->warp_count && id == VM_BARRIERS; k++)
-        block->check->warps[k].met |= lanes[k] != 0;
+        if (lanes[k]) {
+            block->check->warps[k].met = true;
+            block->check->warps[k].met_at = now;
+        }
     if (id < VM_BARRIERS)
         publish_barrier(block, lanes, now);
     check_advance_time(check);

@@ -19,6 +19,7 @@
 
 #include "access_internal.h"
 #include "before_internal.h"
+#include "bounds_internal.h"
 #include "finding_internal.h"
 #include "flight_internal.h"
 #include "mbarrier_internal.h"
@@ -198,7 +199,8 @@ static bool is_pipelined(const vm_flight *earlier, role was, const vm_flight *la
  *                   fences orders the two threads.
  *   ld, st          The warp of `f` must have executed wait::ld or wait::st. An operation of another warp also needs a
  *                   barrier with both fences.
- * tcgen05.dealloc (v->f is NULL) needs no fence, and does not need the wait of a load. */
+ * tcgen05.dealloc (v->f is NULL) needs no fence, and does not need the wait of a load. It accesses no memory, so even a
+ * relaxed arrival at the cluster's barrier orders an operation before it. */
 static vm_order find_order(const visit *v, const vm_flight *f, role was, role is)
 {
     const vm_warp *w = v->w;
@@ -210,14 +212,15 @@ static vm_order find_order(const visit *v, const vm_flight *f, role was, role is
         if ((found == VM_UNCOMMITTED || found == VM_UNSEEN) && is_tensor(v->f) && is_pipelined(f, was, v->f, is) &&
             f->who != v->f->who && is_before(w, f, f->begun, v->lane))
             found = find_fences(w, f, f->begun, v->lane); /* another thread continues the pipeline */
-        return found == VM_NO_AFTER && !v->f ? VM_IN_ORDER : found;
+        return !v->f && (found == VM_NO_AFTER || check_met_commit(w, f)) ? VM_IN_ORDER : found;
     }
     const uint32_t when = f->done[0];
+    const bool met = !v->f && near && check_met_after(w, f->who / VM_LANES, when ? when : f->begun);
     if (!v->f && f->kind == VM_FLIGHT_TENSOR_LOAD) /* to free columns, the threads need only be ordered */
-        return own_warp || is_before(w, f, f->begun, v->lane) ? VM_IN_ORDER : VM_UNSYNCED;
+        return own_warp || met || is_before(w, f, f->begun, v->lane) ? VM_IN_ORDER : VM_UNSYNCED;
     if (!when)
         return VM_UNWAITED;
-    if (own_warp)
+    if (own_warp || met)
         return VM_IN_ORDER;
     if (!is_before(w, f, when, v->lane))
         return VM_UNSYNCED;
@@ -408,17 +411,19 @@ static void check_move(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_
 
 /* ---- products ---- */
 
-/* Returns the shared variable in which an address lies, and sets *base to the address of
- * the variable. Returns NULL if the address lies in no variable. */
-static const ptx_symbol *find_variable(const vm_module *module, uint32_t address, uint64_t *base)
+/* Narrows the window from *low to *end to the shared variables of the module in which an address lies. Kernels have
+ * variables at the same address, and a search for a kernel's own variable is slow. An operand that stays in this window
+ * stays in its variable. */
+static void narrow_window(const vm_module *module, uint32_t address, uint64_t *low, uint64_t *end)
 {
     for (uint32_t n = 0; n < module->ptx->symbol_count; n++) {
         const ptx_symbol *s = &module->ptx->symbols[n];
-        *base = module->address[n];
-        if (s->space == PTX_SPACE_SHARED && s->bytes && address >= *base && address < *base + s->bytes)
-            return s;
+        const uint64_t base = module->address[n];
+        if (s->space != PTX_SPACE_SHARED || address < base || address >= base + s->bytes)
+            continue;
+        *low = base > *low ? base : *low;
+        *end = base + s->bytes < *end ? base + s->bytes : *end;
     }
-    return NULL;
 }
 
 /* Reports an operand that begins in the shared variable `s` and reaches the address `at` outside of it. */
@@ -437,6 +442,19 @@ static void report_reach(const visit *v, const ptx_symbol *s, uint64_t base, uin
                              what, f->at.what, s->name, (unsigned long long)s->bytes, (unsigned long long)base, at);
 }
 
+/* Handles a piece at the address `at` outside of the window of the operand that begins at `begin`. */
+static void leave_window(const visit *v, uint32_t begin, uint32_t at, uint64_t *low, uint64_t *end, const char *what)
+{
+    uint64_t base = 0;
+    const ptx_symbol *own = check_find_shared_variable(v->w->runner->run, v->insn, begin, &base);
+    const uint64_t own_end = own ? base + own->bytes : 0;
+    const bool inside = own && begin < own_end, out = inside && (at < base || at + PIECE > own_end);
+    if (out)
+        report_reach(v, own, base, at, what);
+    *low = inside && !out ? base : 0;
+    *end = inside && !out ? own_end : UINT64_MAX;
+}
+
 /* Returns 1 plus the number that a tensor map uses for the swizzle of a descriptor, or 0 if there is no such
  * swizzle. */
 static uint8_t get_layout(uint64_t descriptor)
@@ -446,23 +464,23 @@ static uint8_t get_layout(uint64_t descriptor)
 }
 
 /* Checks the reads of a matrix in shared memory of one block: `count` rows or columns, each with `length` bytes along
- * K. A matrix that begins in a shared variable must stay in it. A module may have many variables, so the function finds
- * the variable once for all pieces. */
+ * K. A matrix that begins in a shared variable of the kernel must stay in it. Only a piece outside of the window needs
+ * the search for this variable. Then the window becomes the variable, or all memory if there is no variable. An error
+ * is reported only once. */
 static bool check_operand(visit *v, const vm_code *i, const vm_block *block, uint64_t descriptor, bool across,
                           unsigned type, uint32_t length, uint32_t count, const char *what)
 {
     const uint32_t bytes = ptx_type_bytes((ptx_type)type), each = across ? PIECE / bytes : 1;
     const uint32_t parts = length / (across ? bytes : PIECE), begin = (uint32_t)(descriptor & 0x3fff) << 4;
-    uint64_t base = 0;
-    const ptx_symbol *variable = find_variable(v->w->runner->run->launch->module, begin, &base);
+    const vm_run_state *run = v->w->runner->run;
+    uint64_t low = 0, end = UINT64_MAX;
+    narrow_window(run->launch->module, begin, &low, &end);
     v->f->layout = get_layout(descriptor);
     for (uint32_t at = 0; at < count; at += each)
         for (uint32_t part = 0; part < parts; part++) {
             const uint32_t address = ops_tcgen_piece(descriptor, across, at, part, bytes);
-            if (variable && (address < base || address + PIECE > base + variable->bytes)) {
-                report_reach(v, variable, base, address, what);
-                variable = NULL; /* so that the error is reported only once */
-            }
+            if (address < low || address + PIECE > end)
+                leave_window(v, begin, address, &low, &end, what);
             if (!check_stretch(v->w, i, v->lane, PTX_SPACE_SHARED, vm_rank_address(address, block->rank), PIECE,
                                VM_READS, v->f->id))
                 return false;

@@ -349,6 +349,7 @@ typedef struct vm_clock {
     /* the times of the last fence for the device and of the last fence for the block */
     uint32_t released, released_cta;
     bool met;                /* the warp has passed barrier.cluster, so all blocks of the cluster have begun */
+    uint32_t met_at;         /* the time at which it last passed barrier.cluster */
     uint32_t fencing;        /* lanes with a fence for the device since the warp's last barrier of the block */
     uint32_t know[VM_KNOWN]; /* indexed by warp and by block of the cluster */
     /* lanes[lane][other lane] is the entry that a lane has for another lane of the warp. NULL until a part of the
@@ -385,6 +386,12 @@ typedef struct vm_view {
 typedef struct vm_commit {
     uint32_t block, who, last;
 } vm_commit;
+/* A thread that commits to mbarriers of a block. The commits of a thread arrive in the order of its program. So if its
+ * last commit has arrived, phases[n] phases of mbarrier n are complete. Only phases that one commit completes count. */
+typedef struct vm_committer {
+    uint32_t block, who, phases[VM_BARS];
+} vm_committer;
+enum { VM_COMMITTERS = 8 };
 /* The commits that arrive in one phase of an mbarrier. */
 enum { VM_COMMITS = 8 };
 typedef struct vm_committed {
@@ -455,6 +462,9 @@ typedef struct vm_tensor_state {
      * memory. */
     uint32_t users[VM_CLUSTER_MOST];
     vm_tensor_warp warps[VM_LANES];
+    /* The last threads that began to commit to mbarriers of this block, and the number of all such threads. */
+    vm_committer committers[VM_COMMITTERS];
+    uint32_t committer_count;
 } vm_tensor_state;
 /* The state of a resident block. vm_block.check points to it; the device's allocator holds it. */
 typedef struct vm_check_block {
@@ -479,6 +489,8 @@ typedef struct vm_check_block {
     size_t bar_count, bar_capacity;
     bool dirty;             /* the cells contain numbers of asynchronous operations */
     bool waited, triggered; /* a thread has executed griddepcontrol.wait, or launch_dependents */
+    /* Indexed by warp: the time of its last arrival at the cluster's barrier, which may be relaxed. */
+    uint32_t came[VM_LANES];
     /* Indexed by the rank of another block: its last plain access to this block's shared memory. The stamp is 0 if
      * there was none. */
     vm_mark visitors[VM_CLUSTER_MOST];

@@ -1,12 +1,13 @@
-/* bound.c - names the bottleneck of a launch, from the shares of time that its replay found (vm_time.h). */
+/* bound.c - names the bottleneck of a launch. The replay of the launch has found for which share of the time each part
+ * is busy (vm_time.h). */
 #include "vm_time.h"
 
-/* A unit that works most of the time bounds the launch. If no unit does, latency bounds the launch, because its warps
- * wait for results. */
+/* A unit that is busy for this share of the time or more is the bottleneck of the launch. If every unit is busy for a
+ * smaller share, the bottleneck is latency: warps wait for results. */
 #define BOUND_LEAST 0.6
 
-/* Names the launch's overhead or atomics at one address if they exceed all other parts of the time. Otherwise names the
- * unit or path with the greatest share of at least BOUND_LEAST. */
+/* Names the launch's overhead, or atomics at one address, if it takes at least as long as the rest of the launch.
+ * Otherwise names the unit or path with the greatest share of at least BOUND_LEAST. */
 const char *model_time_bound(const vm_time_result *result, double overhead)
 {
     static const char *const units[VM_UNITS] = {

@@ -1,4 +1,5 @@
-/* cache.c - an L1 cache with LRU lines of four sectors, and the memory footprint of a whole launch. */
+/* cache.c - models an L1 cache whose lines have four sectors (replacement: LRU), and the memory footprint of a whole
+ * launch. */
 #include <string.h>
 
 #include "vm_cache.h"
@@ -89,13 +90,14 @@ void model_cache_fill(vm_cache *cache, uint32_t line, uint32_t at)
 
 typedef struct touched {
     uint32_t line;
-    uint8_t sectors, written; /* sectors: sectors that were read or written; written: sectors that were written */
+    /* sectors: bits of the sectors that were read or written; written: bits of the sectors that were written */
+    uint8_t sectors, written;
 } touched;
 typedef struct lines {
     touched *items;
     size_t count, room;
     bool failed;
-} lines; /* room is a power of two */
+} lines; /* the capacity `room` is a power of two */
 
 static bool grow_lines(const kiln_allocator *mem, lines *set)
 {
@@ -118,8 +120,8 @@ static bool grow_lines(const kiln_allocator *mem, lines *set)
     return true;
 }
 
-/* Adds sectors to a set, an open-addressing hash table. Returns the sectors that are new: for a read the sectors that
- * were not accessed before, for a write the sectors that were not written before. */
+/* Adds sectors to a set, an open-addressing hash table. Returns those of the sectors that are new. A read makes a
+ * sector new if nothing accessed the sector before, and a write if nothing wrote the sector before. */
 static uint32_t add_sectors(const kiln_allocator *mem, lines *set, uint32_t line, uint32_t sectors, bool write)
 {
     if (2 * (set->count + 1) > set->room && !grow_lines(mem, set))
@@ -140,10 +142,11 @@ static uint32_t add_sectors(const kiln_allocator *mem, lines *set, uint32_t line
 
 #define ALLOCATIONS 64
 #define BUSY_LINES 4096
-#define BUSY_REGION 16u  /* number of consecutive lines (2 KiB) that one slice of the L2 holds */
+#define BUSY_REGION 16u  /* number of consecutive lines (2 KiB) that one slice of the L2 serves */
 typedef struct part {    /* a piece of device memory that the launch touches */
     uint32_t first, end; /* lines */
-    /* sectors that the traced blocks access. each: the sum over the blocks; together: each sector counts once */
+    /* Numbers of sectors that the traced blocks access. `each` sums over the blocks; `together` counts a sector of
+     * several blocks once. */
     double each, together;
     double share;
     bool shared;
@@ -159,7 +162,8 @@ struct vm_footprint {
     struct {
         uint32_t line;
         double hits;
-        /* lines that atomics use, indexed by a hash; if two lines have the same slot, the first one keeps it */
+        /* groups of lines that atomics use, indexed by a hash; if two groups have the same hash, the first one keeps
+         * the slot */
     } busy[BUSY_LINES];
     double hottest;
 };
@@ -204,7 +208,7 @@ static uint32_t whole_granules(const vm_footprint *f, uint32_t sectors)
 }
 
 /* Adds the lines and sectors of a warp's trace to the set of its block (`own`) and to the set of all blocks. `scale`
- * extrapolates a trace that ends early. */
+ * multiplies the counts of a trace that ends before its block ends. */
 static void survey_warp(vm_footprint *f, vm_device *device, const vm_cost *cost, const vm_trace_warp *t, lines *own,
                         double scale)
 {
@@ -237,7 +241,8 @@ static void survey_warp(vm_footprint *f, vm_device *device, const vm_cost *cost,
     }
 }
 
-/* Estimates how many blocks share a sector, from the accesses of the traced blocks to each allocation and its size. */
+/* Estimates for each allocation how many blocks share a sector. The estimate uses the size of the allocation and the
+ * accesses of the traced blocks to it. */
 vm_footprint *model_footprint_new(const kiln_allocator *mem, vm_device *device, const struct vm_trace *trace,
                                   const vm_cost *cost, const sim_model *model, uint64_t block_count)
 {
@@ -255,7 +260,8 @@ vm_footprint *model_footprint_new(const kiln_allocator *mem, vm_device *device, 
             traced += trace->warps[(size_t)b * trace->warps_per_block + k].traced;
         }
         if (trace->blocks[b].whole && traced)
-            scale = (double)issued / (double)traced; /* the first block always runs to its end */
+            /* the scale of the first block also serves later blocks, because the first block always runs to its end */
+            scale = (double)issued / (double)traced;
         for (uint32_t k = 0; k < trace->warps_per_block; k++)
             survey_warp(f, device, cost, &trace->warps[(size_t)b * trace->warps_per_block + k], &own, scale);
         f->seen.failed |= own.failed;
@@ -295,8 +301,8 @@ double model_footprint_touch(vm_footprint *f, uint32_t line, uint32_t sectors, b
         return 0;
     const part *p = find_part(f, NULL, line & 0x0fffffffu);
     *share = p ? p->share : 1;
-    /* After the start, a sector that several blocks use misses only with the probability `share`: usually another block
-     * has fetched the sector before. */
+    /* After the start of the launch, usually another block has already fetched a sector that several blocks use. So the
+     * access misses only with the probability `share`. */
     *missing = cold || !p || !p->shared || hash_line(line ^ 0x9e3779b9u) < p->share * 4294967295.0;
     return 32.0 * __builtin_popcount(fresh);
 }

@@ -1,13 +1,15 @@
-/* cost.c - finds the machine instructions that a PTX instruction becomes. The units and counts follow the arithmetic
- * throughput table of the CUDA C++ Programming Guide and the observed output of ptxas; ESTIMATE.md has the reasons. */
+/* cost.c - finds the machine instructions that a PTX instruction becomes. The units and counts come from the arithmetic
+ * throughput table of the CUDA C++ Programming Guide, and from the machine code that ptxas makes. ESTIMATE.md has the
+ * reasons. */
 #include <string.h>
 
 #include "vm_cost.h"
 #include "vm_schedule.h"
 
-#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h needs a case; there is no default */
+/* no switch here has a default, so that the compiler demands a case for each word of ptx_trait.h */
+#pragma GCC diagnostic error "-Wswitch"
 
-#define MODULE_MOST (1u << 20) /* the largest number of instructions of a module that can be timed */
+#define MODULE_MOST (1u << 20) /* the model does not time a module with more instructions than this */
 #define ANY_REGISTER UINT32_MAX
 
 /* ---- registers ---- */
@@ -16,10 +18,12 @@ typedef struct builder {
     vm_cost *cost;
     const ptx_function *f;
     const sim_model *model;
-    bool *wide;       /* indexed by register: true if all its 64 bits are used */
-    uint32_t *uses;   /* indexed by register: number of reads */
-    uint32_t *writer; /* indexed by register: the only instruction that writes it, or ANY_REGISTER */
-    uint8_t *fused;   /* indexed by instruction: a set of bits of `fusion` */
+    bool *wide;     /* indexed by register: true if an instruction needs all 64 bits */
+    uint32_t *uses; /* indexed by register: how many operands read it */
+    /* indexed by register: the only instruction that writes it, ANY_REGISTER if there are several, ANY_REGISTER - 1 if
+     * there is none */
+    uint32_t *writer;
+    uint8_t *fused; /* indexed by instruction: bits of the enum `fusion` */
     bool failed;
 } builder;
 
@@ -38,7 +42,7 @@ static const unsigned char result_of_effect[] = {
 #define EFFECT(name, flow, engine, access, check, act, result) RESULT_##result,
 #include "effects.def"
 };
-enum { VM_ACT_GROUP = 255 }; /* act_of_group() decides by the operation */
+enum { VM_ACT_GROUP = 255 }; /* act of the effects for which act_of_group() chooses a vm_act by the operation */
 static const unsigned char act_of_effect[] = {
 #define EFFECT(name, flow, engine, access, check, act, result) VM_ACT_##act,
 #include "effects.def"
@@ -77,7 +81,7 @@ static bool is_half(unsigned type)
     return type == PTX_F16 || type == PTX_F16X2 || type == PTX_BF16 || type == PTX_BF16X2;
 }
 
-/* Marks `reg` as wide if instruction k reads it and needs more than its lower 32 bits. Addresses of shared memory have
+/* Marks `reg` as wide if instruction k reads it and needs more than the lower 32 bits. Addresses of shared memory have
  * 32 bits. So if 64-bit arithmetic only computes such addresses, ptxas replaces it by 32-bit arithmetic. For an opcode
  * that this function does not list, all bits count as needed. */
 static void mark_wide(builder *b, uint32_t k, uint32_t reg, bool result)
@@ -120,7 +124,8 @@ static bool find_uses(builder *b, const kiln_allocator *mem)
         b->writer[r] = ANY_REGISTER - 1; /* no writer yet */
     for (uint32_t k = 0; k < b->f->insn_count; k++)
         visit_registers(b, k, count_use);
-    for (unsigned pass = 0; pass < 8; pass++) /* if a mark is missed, the estimate has one instruction too few */
+    /* the number of passes is limited: a missed mark costs the estimate only one machine instruction */
+    for (unsigned pass = 0; pass < 8; pass++)
         for (uint32_t k = b->f->insn_count; k-- > 0;)
             visit_registers(b, k, mark_wide);
     return true;
@@ -204,7 +209,8 @@ static price price_conversion(const ptx_insn *in)
                                                                                     : (price){VM_UNIT_ALU, 1, 0};
 }
 
-/* The compiler removes copies of registers and constants. Reading a special register needs an instruction. */
+/* Returns the price of a move: ptxas removes copies of registers and constants. Only a move from a special register
+ * needs an instruction. */
 static price price_move(const ptx_insn *in)
 {
     const ptx_operand *from = &in->operands[1];
@@ -231,7 +237,7 @@ static price price_selection(const builder *b, const ptx_insn *in)
     return p.unit == VM_UNIT_ALU ? p : (price){VM_UNIT_ALU, 1, 0};
 }
 
-/* ---- machine instructions that do the work of two PTX instructions ---- */
+/* ---- pairs of PTX instructions that become one machine instruction ---- */
 
 enum fusion {
     FUSED_INTO_NEXT = 1, /* the instruction that reads the result also does this instruction's work */
@@ -267,9 +273,9 @@ static bool is_fixed_address(const builder *b, const ptx_operand *o)
     return writer->op == PTX_OP_MOV && writer->operands[1].kind == PTX_OPERAND_SYMBOL;
 }
 
-/* Returns true if `user` can do the work of `in`, whose result it reads. The pairs are machine instructions of the CUDA
- * Binary Utilities: LOP3 (any function of three operands), IMAD.WIDE, LEA, and the offset in the address of a memory
- * access. */
+/* Returns true if `user` can do the work of `in`, whose result it reads. The pairs are the machine instructions LOP3
+ * (any function of three operands), IMAD.WIDE and LEA in the CUDA Binary Utilities, and a memory access with an offset
+ * in its address. */
 static bool can_fuse(const builder *b, const ptx_insn *in, const ptx_insn *user)
 {
     const uint32_t result = in->operands[0].index;
@@ -299,13 +305,13 @@ static bool reads(const ptx_insn *in, uint32_t reg)
     return false;
 }
 
-/* Finds pairs of instructions that become one machine instruction, in the order of the code. Only the second
- * instruction of a pair reads the result of the first. An instruction belongs to at most one pair, because no machine
+/* Finds pairs of instructions that become one machine instruction, in the order of the code. In a pair, only the second
+ * instruction reads the result of the first instruction. An instruction belongs to at most one pair, because no machine
  * instruction does the work of three. */
 static bool find_fusions(builder *b, const kiln_allocator *mem)
 {
-    /* limit of the distance between the instructions of a pair, because distant instructions are seldom in the same
-     * basic block */
+    /* the largest distance between the instructions of a pair: more distant instructions are seldom in the same basic
+     * block */
     enum { REACH = 8 };
     b->fused = kiln__calloc(mem, (size_t)b->f->insn_count + 1, sizeof *b->fused);
     if (!b->fused)
@@ -332,8 +338,8 @@ static bool find_fusions(builder *b, const kiln_allocator *mem)
 /* ---- tensor cores ---- */
 
 typedef struct tensor {
-    double fma;        /* operations of one warp's instruction */
-    unsigned operands; /* bytes of one warp's operands in shared memory */
+    double fma;        /* multiply-adds of one warp's instruction */
+    unsigned operands; /* bytes of the operands that the tensor core reads from shared memory for one warp */
 } tensor;
 
 static unsigned bits_of(unsigned type)
@@ -341,7 +347,8 @@ static unsigned bits_of(unsigned type)
     return type == PTX_B1 ? 1 : type == PTX_S4 || type == PTX_U4 ? 4 : 8 * ptx_type_bytes((ptx_type)type);
 }
 
-/* Returns the type of the factors. wmma.mma on halves names only the types of its sums. */
+/* Returns the type of the factors of a product. `wmma.mma` on halves names only the types of the sums, so its factors
+ * are fp16. */
 static unsigned factor_type(const ptx_insn *in) { return in->types[2] != PTX_NONE ? in->types[1] : PTX_F16; }
 
 static tensor tensor_of(const ptx_insn *in)
@@ -353,7 +360,7 @@ static tensor tensor_of(const ptx_insn *in)
     bool quads = !group && shape.m == 8 && factor_type(in) == PTX_F16 && shape.n == 8;
     double columns = group ? 8.0 * in->tiles : shape.n, depth = sparse ? shape.k / 2.0 : shape.k;
     tensor t = {.fma = shape.m * columns * depth * (quads ? 4 : 1)};
-    if (group) { /* one warp reads 16 rows of A, and a quarter of B, which the four warps read together */
+    if (group) { /* each of the four warps reads 16 rows of A, and its quarter of B, which the warps read together */
         bool a_shared = in->operands[1].kind != PTX_OPERAND_VECTOR;
         double row = depth * bits_of(factor_type(in)) / 8, column = shape.k * bits_of(in->types[2]) / 8.0;
         t.operands = (unsigned)((a_shared ? shape.m * row : 0) + columns * column / 4);
@@ -361,8 +368,8 @@ static tensor tensor_of(const ptx_insn *in)
     return t;
 }
 
-/* Returns how many multiply-adds the tensor cores of an SM do in a clock. Integers of 4 bits and of 1 bit run at 2 and
- * 8 times the rate of 8 bits, as the whitepapers of Turing and Ampere say; later devices differ. */
+/* Returns how many multiply-adds the tensor cores of an SM do in a clock. Products of 4-bit and 1-bit integers run at 2
+ * and 8 times the rate of 8-bit integers, as the whitepapers of Turing and Ampere say. Later devices differ. */
 static double tensor_rate(const sim_model *m, const ptx_insn *in)
 {
     bool halves = in->types[0] == PTX_F16;
@@ -376,7 +383,7 @@ static double tensor_rate(const sim_model *m, const ptx_insn *in)
     case PTX_S4:
     case PTX_U4: return 2 * m->tensor_int8;
     case PTX_B1: return 8 * m->tensor_int8;
-    case PTX_E2M1: /* elements of 4 bits run at twice the rate of 8 bits */
+    case PTX_E2M1: /* products of 4-bit elements run at twice the rate of 8-bit elements */
         if (ptx_has(in, PTX_MOD_KIND_MXF4) || ptx_has(in, PTX_MOD_KIND_MXF4NVF4))
             return 2 * m->tensor_fp8;
         return halves ? m->tensor_fp8_fp16 : m->tensor_fp8;
@@ -428,7 +435,7 @@ static price price_of(const builder *b, uint32_t k)
     case PTX_COST_MIN_MAX: return type == PTX_F64 ? (price){VM_UNIT_FP64, 2, 0} : (price){VM_UNIT_ALU, wide ? 4 : 1, 0};
     case PTX_COST_BIT_COUNT: return (price){VM_UNIT_SFU, 1 + wide, 0};
     case PTX_COST_PAIR: return (price){VM_UNIT_ALU, 2 + 2 * wide, 0};
-    case PTX_COST_COMPARE: /* the first type of `set` is the result's type, which is never wide */
+    case PTX_COST_COMPARE: /* the first type of `set` is the type of its result, which never has 64 bits */
         return in->types[in->op == PTX_OP_SET] == PTX_F64 ? (price){VM_UNIT_FP64, 1, 0}
                                                           : (price){VM_UNIT_ALU, 1 + wide, 0};
     case PTX_COST_MOVE: return price_move(in);
@@ -458,7 +465,7 @@ static unsigned latency_of(const sim_model *m, vm_unit unit)
     return (unsigned)m->alu_latency;
 }
 
-/* Returns the queue of a commit or wait instruction. */
+/* Returns the queue to which a commit or wait instruction belongs. */
 static vm_queue queue_of(const ptx_insn *in)
 {
     switch (in->op) {
@@ -477,8 +484,8 @@ static vm_act act_of_group(const ptx_insn *in)
     return waits ? VM_ACT_WAIT : commits ? VM_ACT_COMMIT : VM_ACT_FENCE;
 }
 
-/* Returns how the replay handles an instruction. As an approximation, textures, remote stores, cluster barriers and
- * proxy fences are plain: they cost no memory traffic and never wait. */
+/* Returns how the replay handles an instruction. As an approximation, the replay treats textures, remote stores,
+ * cluster barriers and proxy fences like arithmetic: they cost no memory traffic and never wait. */
 static vm_act act_of(const ptx_insn *in)
 {
     const unsigned act = act_of_effect[ptx_effect_of(in)];
@@ -524,7 +531,7 @@ static void price_queue(const ptx_insn *in, vm_cost_insn *c)
         c->pending = (uint8_t)(in->operands[0].imm < UINT8_MAX ? in->operands[0].imm : UINT8_MAX);
 }
 
-/* Records whether the instruction lets blocks exchange data during the launch. */
+/* Records in the module's costs whether the instruction lets blocks exchange data during the launch. */
 static void note_exchange(vm_cost *cost, const ptx_insn *in)
 {
     const bool global = in->space == PTX_SPACE_GLOBAL || in->space == PTX_SPACE_GENERIC;
@@ -606,7 +613,7 @@ vm_cost *model_cost_new(const kiln_allocator *mem, const vm_module *module, cons
     cost->order = kiln__calloc(mem, cost->insn_count, sizeof *cost->order);
     cost->place = kiln__calloc(mem, cost->insn_count, sizeof *cost->place);
     bool ok = cost->insns && cost->order && cost->place;
-    /* the numbers that stand for the ends of functions stay unchanged */
+    /* for the end of a function, the value that marks it stays */
     for (uint32_t k = 0; ok && k < cost->insn_count; k++)
         cost->insns[k] =
             (vm_cost_insn){.act = VM_ACT_BRANCH, .issue = 1, .traced.merge_count = 1, .region = UINT32_MAX};

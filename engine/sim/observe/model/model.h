@@ -1,22 +1,22 @@
-/* model.h - the figures of a device for the estimate of times. A device profile (profile.c) gives them; ESTIMATE.md
- * explains their use. */
+/* model.h - the figures of a device for the estimate of times. A device profile (profile.c) states these figures, and
+ * ESTIMATE.md explains how the estimate uses them. */
 #ifndef KILN_SIM_MODEL_H
 #define KILN_SIM_MODEL_H
 
-/* The figures: X(member, key in a profile, least, most). Lanes and bytes are per clock and SM unless a comment says
- * otherwise. */
+/* The figures: X(member, key in a profile, smallest valid value, largest valid value). The unit is lanes or bytes for
+ * each clock and SM, unless a comment says otherwise. */
 #define SIM_MODEL_MAP(X)                                                                                               \
     X(schedulers, "warp_schedulers", 1, 16) /* schedulers of an SM; each issues one instruction per clock */           \
     X(fp32, "fp32_lanes", 1, 1024)          /* add, multiply, fused multiply-add */                                    \
     X(fp64, "fp64_lanes", 1, 1024)                                                                                     \
-    X(fp16, "fp16_lanes", 1, 2048)   /* results; a packed instruction has two */                                       \
+    X(fp16, "fp16_lanes", 1, 2048)   /* results; a packed instruction gives two results */                             \
     X(integer, "int_lanes", 1, 1024) /* add, logic, shift, compare, select */                                          \
     X(multiply, "int_multiply_lanes", 1, 1024)                                                                         \
     X(special, "sfu_lanes", 1, 1024)           /* reciprocal, square root, sine, conversions of floats */              \
     X(load_store, "load_store_lanes", 1, 1024) /* addresses of lanes */                                                \
     X(shuffle, "shuffle_lanes", 1, 1024)                                                                               \
-    /* fused multiply-adds of the tensor cores for dense matrices; the sums are fp32 (int32 for int8) unless the name
-     * has fp16 twice */  \
+    /* fused multiply-adds of the tensor cores for dense matrices. A second type in a key is the type of the sums;
+     * otherwise the sums are fp32, int32 for int8, and fp64 for fp64 */     \
     X(tensor_fp16, "tensor_fp16_fma", 0, 65536) /* also for bf16 */                                                    \
     X(tensor_fp16_fp16, "tensor_fp16_fp16_fma", 0, 65536)                                                              \
     X(tensor_tf32, "tensor_tf32_fma", 0, 65536)                                                                        \
@@ -32,35 +32,36 @@
     X(fp64_latency, "fp64_latency", 1, 1000)                                                                           \
     X(special_latency, "sfu_latency", 1, 1000)                                                                         \
     X(shuffle_latency, "shuffle_latency", 1, 1000)                                                                     \
-    X(branch_latency, "branch_latency", 0, 1000)               /* clocks until the instruction after a branch */       \
-    X(barrier_latency, "barrier_latency", 0, 1000)             /* clocks after the last warp's arrival */              \
-    X(code_bytes, "instruction_cache_bytes", 1024, 1e9)        /* cache of an SM; an instruction has 16 bytes */       \
-    X(code_rate, "instruction_fetch_bytes_per_clock", 1, 4096) /* rate after a miss */                                 \
+    X(branch_latency, "branch_latency", 0, 1000)               /* clocks from a branch to the next instruction */      \
+    X(barrier_latency, "barrier_latency", 0, 1000)             /* clocks from the arrival of the last warp */          \
+    X(code_bytes, "instruction_cache_bytes", 1024, 1e9)        /* code cache of an SM; an instruction has 16 bytes */  \
+    X(code_rate, "instruction_fetch_bytes_per_clock", 1, 4096) /* rate at which the cache fills after a miss */        \
     X(shared_latency, "shared_latency", 1, 10000)                                                                      \
     X(shared_bytes, "shared_bytes_per_clock", 1, 4096)                                                                 \
     X(l1_bytes, "l1_bytes", 0, 16777216) /* includes shared memory */                                                  \
     X(l1_latency, "l1_latency", 1, 10000)                                                                              \
-    X(l1_lines, "l1_lines_per_clock", 0.01, 64) /* tags of 128 bytes that are looked up */                             \
+    X(l1_lines, "l1_lines_per_clock", 0.01, 64) /* tags that the L1 looks up; a line has 128 bytes */                  \
     X(l2_latency, "l2_latency", 1, 10000)                                                                              \
     X(l2_bytes_sm, "l2_bytes_per_clock_sm", 1, 4096)  /* largest rate of one SM */                                     \
     X(l2_bytes, "l2_bytes_per_clock", 1, 65536)       /* rate of the whole device */                                   \
-    X(l2_copies, "l2_copy_bytes_per_clock", 1, 65536) /* of the device, for bulk copies */                             \
-    X(l2_writes, "l2_writes_per_clock", 1, 65536)     /* stores to a line or to a part of it, of the whole device */   \
-    X(l2_atomics, "l2_atomics_per_clock", 1, 65536)   /* sectors, of the whole device */                               \
-    X(atomic_clocks, "atomic_clocks", 0.1, 1000)      /* clocks between two atomics in a slice of the L2 */            \
-    X(dram_latency, "dram_latency", 1, 10000)         /* while memory is idle */                                       \
-    X(dram_loaded, "dram_loaded_latency", 1, 100000)  /* while memory transfers at its full rate */                    \
+    X(l2_copies, "l2_copy_bytes_per_clock", 1, 65536) /* rate of the whole device for bulk copies */                   \
+    X(l2_writes, "l2_writes_per_clock", 1, 65536)     /* written lines of the whole device, whole or in part */        \
+    X(l2_atomics, "l2_atomics_per_clock", 1, 65536)   /* sectors of the whole device */                                \
+    X(atomic_clocks, "atomic_clocks", 0.1, 1000)      /* clocks between two atomics in one slice of the L2 */          \
+    X(dram_latency, "dram_latency", 1, 10000)         /* clocks while memory is idle */                                \
+    X(dram_loaded, "dram_loaded_latency", 1, 100000)  /* clocks while memory is busy all the time */                   \
     X(dram_rate, "dram_gb_per_second", 1, 1000000)                                                                     \
     X(dram_share, "dram_efficiency", 0.01, 1) /* share of dram_rate that long copies reach */                          \
     X(dram_granule, "dram_access_bytes", 32, 1024)                                                                     \
-    X(block_clocks, "clocks_per_block", 0, 10000) /* for the whole device: clocks between the starts of two blocks */  \
+    X(block_clocks, "clocks_per_block", 0, 10000) /* clocks between the starts of two blocks on the device */          \
     X(launch, "launch_microseconds", 0, 10000)    /* time of a kernel that does nothing */
 
-/* Figures of the link between host and device, for copies in the timeline of a program (timeline.h). A kernel's
- * estimate does not use them. A profile may leave them out. X(member, key, least, most, default) */
+/* Figures of the link between host and device. They give the times of copies in the timeline of a program (timeline.h).
+ * The estimate of a kernel does not use these figures. If a profile leaves out such a figure, the default applies.
+ * X(member, key in a profile, smallest valid value, largest valid value, default) */
 #define SIM_LINK_MAP(X)                                                                                                \
-    X(host_rate, "host_gb_per_second", 0.01, 100000, 31.5) /* in each direction; PCIe 4.0, 16 lanes */                 \
-    X(host_share, "host_efficiency", 0.01, 1, 0.9)         /* the share that packets of 256 bytes leave for data */
+    X(host_rate, "host_gb_per_second", 0.01, 100000, 31.5) /* each direction; default: PCIe 4.0, 16 lanes */           \
+    X(host_share, "host_efficiency", 0.01, 1, 0.9)         /* share of data in packets of 256 bytes */
 
 /* The version of the estimate. Increment it with every change of the estimate, because the version and the figures are
  * part of the key of stored samples (store/). tests/sim/test_estimate.c expects some estimates of this version. */
@@ -74,12 +75,12 @@ typedef struct sim_model {
 #define SIM_X(member, key, least, most, usual) double member;
     SIM_LINK_MAP(SIM_X)
 #undef SIM_X
-    double clock;   /* Hz; the members from here on are also attributes of the device */
+    double clock;   /* Hz; this member and the next members are also attributes of the device */
     double l2_size; /* bytes */
     double sm_count;
-    double carveouts[16]; /* possible sizes of an SM's shared memory, ascending, in bytes */
+    double carveouts[16]; /* possible sizes of an SM's shared memory in bytes, in ascending order */
     unsigned carveout_count;
-    double gpcs[16];    /* Number of SMs of each GPC, within which a cluster must find room. The sum is sm_count. */
+    double gpcs[16];    /* Number of SMs of each GPC. A cluster must fit into one GPC. The sum is sm_count. */
     unsigned gpc_count; /* 0 if the GPCs are unknown */
 } sim_model;
 #endif

@@ -1,6 +1,6 @@
-/* profile.c - reads device profiles: the text of a .profile file becomes a simulated device. Lines are `key: value`;
- * `#` begins a comment. Each figure must occur exactly once, within its bounds. Only a figure with a default may be
- * left out. */
+/* profile.c - reads device profiles. The text of a .profile file becomes a simulated device. Lines are `key: value`;
+ * `#` begins a comment. Each key of a figure must occur exactly once, and its value must be within the bounds. Only a
+ * key whose figure has a default may be absent. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "profile.h"
 
-/* Figures that are also attributes of the device: X(key, least, most). */
+/* The figures that are also attributes of the device: X(key, least, most). */
 #define TOLD(X)                                                                                                        \
     X(compute_capability, 7.0, 12.1)                                                                                   \
     X(sm_count, 1, 4096)                                                                                               \
@@ -32,7 +32,7 @@ typedef enum figure_use {
 
 typedef struct figure {
     const char *key;
-    double least, most, usual; /* usual: the default, or 0 if the figure is required */
+    double least, most, usual; /* `usual` is the default, or 0 if the profile must state the figure */
 } figure;
 static const figure figures[] = {
 #define SIM_X(key, least, most) {#key, least, most, 0},
@@ -47,7 +47,7 @@ static const figure figures[] = {
 };
 
 typedef struct reader {
-    const char *name; /* name of the text, for messages */
+    const char *name; /* name of the profile's text, for messages */
     unsigned line;
     double values[KILN__COUNT(figures)];
     bool set[KILN__COUNT(figures)];
@@ -77,12 +77,12 @@ static bool read_number(const char *text, double *value, const char **rest)
     return end != text && errno == 0 && isfinite(*value);
 }
 
-/* A list of numbers between spaces. `count` is the number of values that were read so far. */
+/* A list of numbers with spaces between them. `count` is the number of values that have been read. */
 typedef struct number_list {
     const char *key;
     double least, most;
     bool ascending;
-    double unit, *values; /* each value is multiplied by `unit` before it is stored */
+    double unit, *values; /* the reader stores each value times `unit` */
     unsigned *count;
 } number_list;
 #define LIST_MOST KILN__COUNT(((sim_model *)0)->carveouts)
@@ -173,7 +173,7 @@ static void read_line(reader *r, char *line)
     }
 }
 
-/* Reads a profile line by line, then reports figures that are missing. */
+/* Reads a profile line by line, then reports the figures that the profile lacks. */
 static void read_text(reader *r, const char *text, size_t length)
 {
     char line[512];
@@ -214,7 +214,7 @@ static void read_text(reader *r, const char *text, size_t length)
         report_problem(r, "gpc_sms: %g in sum, but sm_count is %g", sms, r->values[TOLD_sm_count]);
 }
 
-/* Copies the figures into the profile, as the model's members and the device's attributes. */
+/* Copies the figures that were read into the profile: as members of the model and as attributes of the device. */
 static void set_profile(sim_profile_data *data, const reader *r)
 {
     const double *v = r->values;

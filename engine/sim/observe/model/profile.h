@@ -1,4 +1,4 @@
-/* profile.h - device profiles as text. profile.c reads them. driver/objects/device.c has the built-in profiles. */
+/* profile.h - device profiles as text. profile.c reads them, and driver/objects/device.c has the built-in profiles. */
 #ifndef KILN_SIM_PROFILE_H
 #define KILN_SIM_PROFILE_H
 
@@ -20,6 +20,7 @@ typedef struct sim_profile_data {
     sim_model model;
 } sim_profile_data;
 
-/* Reads a profile. If the text has errors, lists them in `log`, each with `name` and the line, and returns false. */
+/* Reads a profile. If the text has errors, the function lists them in `log`, each with `name` and the line, and returns
+ * false. */
 bool sim_profile_read(const char *text, size_t length, const char *name, sim_profile_data *data, kiln__text *log);
 #endif

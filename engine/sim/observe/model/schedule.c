@@ -1,12 +1,13 @@
-/* schedule.c - divides functions into regions and orders the instructions of each region by list scheduling, because
- * ptxas also reorders the instructions of PTX. The instruction with the longest path to the region's end goes first. */
+/* schedule.c - divides functions into regions and orders the instructions of each region by list scheduling. ptxas also
+ * reorders the instructions of PTX. The instruction with the longest path to the end of the region goes first. */
 #include <string.h>
 
 #include "vm_schedule.h"
 
-#define SHORT 16u  /* a branch that skips at most this number of instructions becomes a predicate */
-#define WINDOW 64u /* the limit on instructions that one instruction may overtake, because registers are limited */
-#define GROUP 4u   /* largest number of loads of 4 bytes that become one load */
+#define SHORT 16u /* ptxas replaces a branch by predicates if it skips at most this number of instructions */
+/* largest number of instructions that one instruction may overtake, because a GPU has few registers */
+#define WINDOW 64u
+#define GROUP 4u /* largest number of 4-byte loads that become one load */
 
 typedef struct edge {
     uint32_t to, next;
@@ -17,19 +18,20 @@ typedef struct scheduler {
     const ptx_function *f;
     const sim_model *model;
     uint32_t first; /* index of the function's first instruction in cost->insns */
-    /* indexed by instruction (insn_count + 1 elements): the first branch that leads there, and the last one + 1 */
+    /* indexed by instruction (insn_count + 1 elements): the first branch that leads to the instruction, and the last
+     * such branch + 1 */
     uint32_t *low, *high;
     /* indexed by register */
-    /* writer: position + 1 of the last writer in this region; reader: head of the list of readers */
+    /* writer: position + 1 of the last writer in this region; reader: head of the list of the register's readers */
     uint32_t *writer, *reader;
-    uint32_t *stamp; /* the round (region) for which `writer` and `reader` are valid */
+    uint32_t *stamp; /* `writer` and `reader` are valid only if this is the number of the current region (`round`) */
     uint32_t round;
-    /* the data of the current region */
+    /* arrays for the current region */
     uint32_t *height, *waits, *head, *ready;
     bool *placed;
     edge *edges;
     size_t edge_count, edge_capacity;
-    uint32_t *reader_next; /* the lists of readers, with one element for each operand */
+    uint32_t *reader_next; /* links of the lists of readers, with one element for each operand */
     size_t reader_count, reader_capacity;
     uint32_t *readers;
     size_t readers_capacity;
@@ -60,7 +62,7 @@ static void find_targets(scheduler *s)
     }
 }
 
-/* Returns true if all branches to `target` are in [first, target). */
+/* Returns true if all branches to `target` are at or after `first` and before `target`. */
 static bool is_inside(const scheduler *s, uint32_t target, uint32_t first)
 {
     return s->high[target] == 0 || (s->low[target] >= first && s->high[target] <= target);
@@ -88,7 +90,7 @@ static bool can_join(const scheduler *s, uint32_t k, uint32_t first)
 /* Returns the place one past the last instruction of the region that starts at `first`. */
 static uint32_t find_region_end(scheduler *s, uint32_t first)
 {
-    uint32_t k = first, until = 0; /* until: the farthest target of the joined branches */
+    uint32_t k = first, until = 0; /* until: the farthest target of the branches that the region contains */
     for (; k < s->f->insn_count; k++) {
         if (k > first && !is_inside(s, k, first))
             return k;
@@ -147,14 +149,15 @@ static void join_loads(scheduler *s, uint32_t first, uint32_t end)
         const ptx_insn *in = &s->f->insns[k];
         if (!is_candidate(in) || c->traced.merge_count > 1)
             continue;
-        uint32_t at[2 * GROUP - 1]; /* loads whose offset differs from this load's by -12 to +12 */
+        /* the other loads whose offset differs from the offset of this load by -12 to +12 */
+        uint32_t at[2 * GROUP - 1];
         memset(at, 0xff, sizeof at);
         at[GROUP - 1] = k;
         uint32_t base = in->operands[1].index;
         for (uint32_t n = k + 1; n < end && n < k + 2 * WINDOW && !is_fence(s, n) && !writes_register(s, n - 1, base);
              n++) {
             const ptx_insn *other = &s->f->insns[n];
-            int64_t distance = INT64_MAX; /* stays larger than 12 if the subtraction overflows */
+            int64_t distance = INT64_MAX; /* if the subtraction overflows, this value stays, which is larger than 12 */
             if (is_candidate(other) && other->operands[1].index == base &&
                 __builtin_sub_overflow(other->operands[1].offset, in->operands[1].offset, &distance))
                 distance = INT64_MAX;
@@ -171,7 +174,7 @@ static void join_loads(scheduler *s, uint32_t first, uint32_t end)
         while (count > 2 && (count & (count - 1))) /* a group has 2 or 4 loads */
             count--;
         if (count < 2 || low + count <= GROUP - 1)
-            continue; /* the load is not combined */
+            continue; /* this load stays alone */
         for (uint32_t n = 0; n < count; n++) {
             vm_cost_insn *member = &s->cost->insns[s->first + at[low + n]];
             member->traced.merge_index = (uint8_t)n;
@@ -191,7 +194,7 @@ static bool add_dependence(scheduler *s, uint32_t before, uint32_t after)
     if (!kiln__grow(s->cost->mem, &s->edges, &s->edge_capacity, s->edge_count + 2, sizeof *s->edges))
         return false;
     s->edges[++s->edge_count] = (edge){after, s->head[before]};
-    s->head[before] = (uint32_t)s->edge_count; /* 0 ends the list */
+    s->head[before] = (uint32_t)s->edge_count; /* an index 0 ends the list */
     s->waits[after]++;
     return true;
 }
@@ -230,10 +233,10 @@ static bool write_register(scheduler *s, uint32_t reg, uint32_t at)
     return ok;
 }
 
-/* Adds the dependences through memory. A load keeps its order relative to the stores to the same space, unless the load
- * is read-only. A fence keeps its order relative to all accesses. `oldest` is the first access with which a store or a
- * fence is compared: the first access after the last fence, or REACH instructions before the last store. The limit
- * REACH bounds the work. All stores to a space stay in order. */
+/* Adds the dependences between memory accesses of a region. A load keeps its order relative to the stores to the same
+ * space, unless the load is read-only. A fence keeps its order relative to all accesses. A store or a fence is compared
+ * with the earlier accesses from `oldest` on. `oldest` is the first access after the last fence, or REACH instructions
+ * before the last store. The limit REACH bounds the number of comparisons. All stores to a space stay in order. */
 static bool order_memory(scheduler *s, uint32_t first, uint32_t count)
 {
     enum { REACH = 256 };
@@ -250,7 +253,7 @@ static bool order_memory(scheduler *s, uint32_t first, uint32_t count)
         bool ordered = c->act != VM_ACT_LOAD || !ptx_has(in, PTX_MOD_NC);
         if (ok && store[space] != UINT32_MAX && ordered)
             ok = add_dependence(s, store[space], k);
-        if (whole || c->act == VM_ACT_STORE) /* compares with the earlier accesses */
+        if (whole || c->act == VM_ACT_STORE) /* a store or a fence must follow the earlier accesses */
             for (uint32_t n = oldest; ok && n < k; n++) {
                 const vm_cost_insn *other = &s->cost->insns[s->first + first + n];
                 bool same = (s->f->insns[first + n].space & 7u) == space &&
@@ -290,7 +293,7 @@ static bool find_dependences(scheduler *s, uint32_t first, uint32_t count)
             ok = add_dependence(s, c->leader - s->first - first, k);
         if (c->act == VM_ACT_BRANCH)
             for (uint32_t n = k > WINDOW ? k - WINDOW : 0; ok && n < k; n++)
-                ok = add_dependence(s, n, k); /* the instruction ends the region */
+                ok = add_dependence(s, n, k); /* a branch ends the region, so it follows the earlier instructions */
     }
     return ok && order_memory(s, first, count);
 }
@@ -315,8 +318,8 @@ static void find_heights(scheduler *s, uint32_t first, uint32_t count)
     }
 }
 
-/* List scheduling. Among the instructions whose dependences are scheduled, takes the instruction with the greatest
- * height. An instruction may overtake at most WINDOW instructions. */
+/* List scheduling. Schedules a region: among the instructions whose dependences are scheduled, takes the instruction
+ * with the greatest height. An instruction may overtake at most WINDOW instructions. */
 static void schedule_region(scheduler *s, uint32_t first, uint32_t count, uint32_t *order)
 {
     uint32_t now = 0, oldest = 0;
@@ -372,7 +375,8 @@ static bool add_region(scheduler *s, uint32_t first, uint32_t end)
     return true;
 }
 
-/* Finds regions and combined loads of a function, and schedules each region. The scratch memory is freed at the end. */
+/* Finds the regions and the combined loads of a function, and schedules each region. Frees the scratch memory at the
+ * end. */
 bool model_schedule_function(vm_cost *cost, const ptx_function *f, uint32_t first, const sim_model *model)
 {
     const kiln_allocator *mem = cost->mem;

@@ -1,11 +1,11 @@
-/* ties.c - orders launches whose estimates are equal within the error of the model. Many launches get the same
- * estimate, which is the time that memory needs for their bytes, although their measured times differ by up to 25 %.
- * ESTIMATE.md has the reasons for the rules, and the recorded sweeps on which they were checked. */
+/* ties.c - orders launches whose estimates are nearly equal: they differ by less than the error of the model. Many
+ * launches get the same estimate, the time that memory needs for their bytes, although their measured times differ by
+ * up to 25 %. ESTIMATE.md has the reasons for the rules, and the recorded sweeps on which they were checked. */
 #include <math.h>
 
 #include "vm_time.h"
 
-/* The weight of each rule. It is far below the error of the model, so a rule decides only between near ties. */
+/* The weight of each rule. The weight is far below the error of the model, so a rule decides only between near ties. */
 #define TIE_SHARE 0.01
 
 /* Returns a factor that is smaller, which means better, for a launch

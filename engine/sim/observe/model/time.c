@@ -1,6 +1,6 @@
-/* time.c - an operational model of one SM: replays the traces of blocks on warp schedulers, functional units, queues
- * and caches, clock by clock. Latency is hidden as on a GPU: a warp that waits for an operand lets the other resident
- * warps issue. The time of the launch is extrapolated from the time of the replayed blocks.
+/* time.c - an operational model of one SM. It replays the traces of blocks clock by clock on warp schedulers,
+ * functional units, queues and caches. The replay hides latency as a GPU does: a warp that waits for an operand lets
+ * the other resident warps issue. The model extrapolates the time of the launch from the time of the replayed blocks.
  *
  * The states of a warp:
  *   ready    from the clock `soonest` on
@@ -18,55 +18,58 @@
 #define SEND_LATENCY                                                                                                   \
     180u /* clocks of the network between SMs: Luo, Fan, Li and others, arXiv 2402.13499 (2024), H100 */
 
-/* The limits of the number of blocks that run one after the other in a slot of the SM. MOST_ROUNDS: a line has four
- * bits for the round of its block (vm_cache.h). */
+/* Limits of the number of rounds, which are the blocks that run one after the other in a slot of the SM. A line number
+ * has four bits for the round of its block (vm_cache.h), so there are at most 16 rounds. */
 enum { LEAST_ROUNDS = 3, MOST_ROUNDS = 16 };
 
 typedef struct replay replay;
 
-enum { GROUPS = 16 }; /* number of groups of a queue whose clocks are kept */
-/* Asynchronous work that a warp has started, in groups. */
+enum { GROUPS = 16 }; /* number of a queue's last groups whose end is known */
+/* Groups of asynchronous work that a warp has started. */
 typedef struct queue {
     uint32_t open, count;
     uint32_t at[GROUPS]; /* indexed by group modulo GROUPS: the clock at which the group is complete */
 } queue;
 
-/* A resident warp and its position in its trace. */
+/* A resident warp, with its position in its trace. */
 typedef struct warp {
     const vm_trace_warp *trace;
-    uint32_t slot;           /* the slot of its block */
-    size_t at;               /* index of the next run in the words of the trace */
-    uint32_t insn, left;     /* next instruction of the run, and number of instructions left */
-    uint32_t round;          /* round of its block, in the upper bits (see vm_cache.h) */
-    const vm_region *region; /* NULL if the next region must be read */
-    uint32_t position;       /* position in the region's order */
-    /* Indexed by position in the region: 0 if the instruction did not run, 1 if it ran and has no record in the trace,
-     * otherwise the index of its record + 2. */
+    uint32_t slot; /* the SM's slot for the block of this warp */
+    size_t at;     /* index of the next run in the words of the trace */
+    /* next instruction of the current run, and the number of instructions that the run has left */
+    uint32_t insn, left;
+    uint32_t round;          /* the round of its block, in the upper bits of line numbers (vm_cache.h) */
+    const vm_region *region; /* the current region, or NULL if the warp must read its next region */
+    uint32_t position;       /* position of the next instruction in the order of the region */
+    /* Indexed by position in the region: 0 if the instruction did not run, 1 if it ran without a record, otherwise the
+     * index of its record in the trace + 2. */
     uint32_t *executed;
-    uint32_t *ready;         /* indexed by register: the clock at which the register can be read */
-    uint32_t soonest;        /* earliest clock of the next instruction; NEVER if the warp waits or has ended */
+    uint32_t *ready; /* indexed by register: the clock from which on the register can be read */
+    /* earliest clock at which the next instruction can issue; NEVER if the warp waits or has ended */
+    uint32_t soonest;
     uint32_t free;           /* the clock at which the warp itself can issue again */
-    queue queues[VM_QUEUES]; /* asynchronous work that it has started */
-    uint32_t read;           /* the clock at which its bulk stores have read shared memory */
-    uint32_t blocked;        /* the phase of an mbarrier for which it waits, or 0 */
-    uint32_t line;           /* the line of code that it executes */
-    uint32_t current;        /* the instruction to be issued, in cost->insns */
-    double due;              /* instructions of the kernel since the last spills */
+    queue queues[VM_QUEUES]; /* asynchronous work that the warp has started */
+    uint32_t read;           /* the clock at which the warp's bulk stores have read shared memory */
+    uint32_t blocked;        /* the phase of an mbarrier for which the warp waits, or 0 */
+    uint32_t line;           /* the line of code that the warp executes */
+    uint32_t current;        /* index in cost->insns of the instruction to be issued */
+    /* machine instructions of the kernel that the warp has executed since its last spill accesses */
+    double due;
     bool waits, ended;
 } warp;
 
-/* A slot of the SM for a resident block. The number of slots is the occupancy in blocks. */
+/* A slot of the SM for a resident block. An SM has as many slots as it can hold blocks of this launch at once. */
 typedef struct block_slot {
     uint32_t warps_left, arrived;
     uint32_t next_warp;
     uint32_t block;
     bool used;
-    /* Indexed by the phase of an mbarrier - 1: the number of missing arrivals, and the clock at which all arrivals had
-     * come. */
+    /* Indexed by (phase of an mbarrier - 1): the number of missing arrivals, and the clock at which the last arrival
+     * came. */
     uint32_t *left, *complete;
 } block_slot;
 
-/* The state of the SM. Fields that end in _free are the clocks at which a unit or queue is free again. */
+/* The state of the replayed SM. A member that ends in _free is the clock at which a unit or a queue becomes free. */
 struct replay {
     const kiln_allocator *mem;
     const vm_time_launch *launch;
@@ -76,32 +79,34 @@ struct replay {
     warp *warps;
     block_slot *slots;
     double unit_free[16][VM_UNITS];
-    /* indexed by scheduler: its clock, the warp that issues next, and the clock of that issue */
+    /* indexed by scheduler: the scheduler's clock, the warp that issues next, and the clock of that issue */
     uint32_t now[16], best[16], soonest[16];
-    /* dirty: `best` and `soonest` must be computed again; vacant: at least one slot is free */
+    /* dirty, indexed by scheduler: `best` and `soonest` must be computed again; vacant: at least one slot is free */
     bool dirty[16], vacant;
-    double memory_free;                    /* the load/store unit of the SM */
-    double engine_free;                    /* shared memory, for tensor cores and bulk copies */
-    double l2_free, write_free, dram_free; /* reads and writes are independent in the L2 */
-    /* bytes per clock that this SM gets: of the L2 for loads, of the L2 for bulk copies, and of memory */
+    double memory_free;                    /* when the load/store unit of the SM is free */
+    double engine_free;                    /* when shared memory is free for tensor cores and bulk copies */
+    double l2_free, write_free, dram_free; /* reads and writes have separate queues in the L2 */
+    /* bytes per clock that the L2 gives to this SM for loads, that the L2 gives to it for bulk copies, and that memory
+     * gives to it */
     double l2_bytes, copy_bytes, dram_bytes;
-    double active;                    /* number of SMs that share the L2 and the memory */
-    double started;                   /* the clock at which the device last started a block for this SM */
-    double spill_stores, spill_loads; /* words of 4 bytes per thread, for each instruction of the kernel */
-    double spill_misses;              /* share of the loads of spilled registers that miss in the L1 */
+    double active;  /* number of SMs that share the L2 and the memory */
+    double started; /* the clock at which the device last started a block for this SM */
+    /* spilled words of 4 bytes of a thread, for each machine instruction of the kernel */
+    double spill_stores, spill_loads;
+    double spill_misses; /* share of the spill loads that miss in the L1 */
     vm_cache *cache, *code;
     double code_free;
     vm_footprint *footprint;
-    /* in bytes; traffic_written is the part of traffic_dram that are writes */
+    /* traffic in bytes; traffic_written is the written part of traffic_dram */
     uint64_t issued, traffic_l2, traffic_dram, traffic_written;
     double unit_busy[VM_UNITS];                           /* busy clocks, summed over all schedulers */
     double memory_busy, engine_busy, l2_busy, write_busy; /* busy clocks of the queues with these names */
-    uint32_t first_round; /* the clock at which as many blocks were done as there are slots */
-    uint32_t later_round; /* the clock at which rounds - 1 times as many blocks were done */
+    uint32_t first_round;                                 /* the clock at which one block for each slot had ended */
+    uint32_t later_round; /* the clock at which rounds - 1 blocks for each slot had ended */
     uint32_t done;        /* number of blocks that have ended */
     uint32_t rounds;      /* the result of count_rounds() */
     uint32_t finished, half_time;
-    uint64_t half; /* the number of issued instructions at which half_time is recorded */
+    uint64_t half; /* half_time is the clock at which this number of instructions was issued */
     bool cold;
 };
 
@@ -110,10 +115,10 @@ struct replay {
 /* Returns the first whole clock at or after a time. */
 static uint32_t round_up_clock(double clock) { return clock < 4e9 ? (uint32_t)(clock + 0.999) : NEVER - 1; }
 
-/* Returns the latency of memory, which grows with the share u of its rate that is in use since the start of the launch.
- * A read waits if its bank is busy, with a probability of about u, and then for a queue whose length grows with u too.
- * The product of both grows with u^2. A write counts twice: its bank must finish the write (tWR of JEDEC's HBM
- * standards) before it can open another row, and the bus changes its direction. */
+/* Returns the latency of memory at this clock. The latency grows with the share u of memory's rate that the launch has
+ * used since its start. A read waits if its bank is busy, with a probability of about u. It then waits in a queue whose
+ * length also grows with u. So the mean wait grows with the product, u^2. A write counts twice. A bank must finish a
+ * write before it opens another row (tWR of JEDEC's HBM standards), and the bus must change its direction. */
 static double get_memory_latency(const replay *r, double now)
 {
     const double idle = r->model->dram_latency, total = (double)r->traffic_dram;
@@ -123,8 +128,8 @@ static double get_memory_latency(const replay *r, double now)
     return idle + used * used * (1 + writes) * (r->model->dram_loaded - idle);
 }
 
-/* Returns the clock at which sectors arrive from the L2, or on a miss from memory. `blocks` is the number of blocks to
- * which a bulk copy writes, or 0 for a load. */
+/* Returns the clock at which the sectors arrive from the L2, or from memory if they miss in the L2. `blocks` is the
+ * number of blocks to which a bulk copy writes. It is 0 for a load. */
 static double fetch_from_l2(replay *r, uint32_t line, uint32_t sectors, double now, bool write, uint32_t blocks)
 {
     unsigned count = (unsigned)__builtin_popcount(sectors);
@@ -132,7 +137,7 @@ static double fetch_from_l2(replay *r, uint32_t line, uint32_t sectors, double n
     double clocks = count * 32.0 / (blocks ? r->copy_bytes : r->l2_bytes);
     if (write) /* writing a part of a line takes as long as writing the whole line */
         clocks = fmax(clocks, r->active / r->model->l2_writes);
-    if (blocks > 1) /* in a multicast each SM gets as many bytes from other SMs as it requests itself */
+    if (blocks > 1) /* in a multicast, each SM receives from other SMs as many bytes as it requests itself */
         clocks = fmax(clocks, blocks * count * 32.0 / r->model->l2_bytes_sm);
     *way = (*way > now ? *way : now) + clocks;
     *(write ? &r->write_busy : &r->l2_busy) += clocks;
@@ -152,8 +157,8 @@ static double fetch_from_l2(replay *r, uint32_t line, uint32_t sectors, double n
     return there;
 }
 
-/* Queues at the load/store unit, which handles one wavefront of shared memory for each clock, or a number of L1 tags.
- * Returns the clock at which the unit has handled the access. */
+/* Makes an access wait for the load/store unit. The unit handles one wavefront of shared memory for each clock, or a
+ * number of tags of the L1. Returns the clock at which the unit has handled the access. */
 static double pass_load_store_unit(replay *r, double now, double clocks)
 {
     r->memory_free = (r->memory_free > now ? r->memory_free : now) + clocks;
@@ -161,8 +166,8 @@ static double pass_load_store_unit(replay *r, double now, double clocks)
     return r->memory_free;
 }
 
-/* Replays an access to global memory line by line: L1, L2 on a miss, atomics. Returns the clock at which the result has
- * arrived. */
+/* Replays an access to global memory line by line. A load looks in the L1 and, on a miss, in the L2. A store or an
+ * atomic goes to the L2. Returns the clock at which the result has arrived. */
 static double access_global(replay *r, const uint32_t *record, uint32_t round, double now, vm_act act)
 {
     uint32_t lines = VM_TRACE_LINES(*record), sectors = 0;
@@ -198,8 +203,9 @@ static double access_global(replay *r, const uint32_t *record, uint32_t round, d
 
 /* ---- spills ---- */
 
-/* Sets how often registers are spilled. The compiler tells how many words the code stores and loads, but not where. So
- * the model spreads them evenly over the machine instructions of the kernel. */
+/* Computes how many spill accesses each instruction of the kernel adds. ptxas tells how many spilled words the code
+ * stores and loads, but not at which instructions. So the model spreads the spill accesses evenly over the machine
+ * instructions of the kernel. */
 static void set_spills(replay *r, double l1_bytes)
 {
     const vm_spills *spills = &r->launch->spills;
@@ -213,9 +219,10 @@ static void set_spills(replay *r, double l1_bytes)
     r->spill_misses = fmax(0, 1 - l1_bytes / fmax(1, threads * spills->bytes));
 }
 
-/* Executes the spills that have become due, between two regions. Returns the clock at which the warp can continue. A
- * word of a warp is a line of 128 bytes, which the L1 treats as a line of global memory: stores go through to the L2.
- * The warp waits for the words that it loads, because a thread without a free register cannot load them earlier. */
+/* Executes the spill accesses that have become due, when the warp is between two regions. Returns the clock at which
+ * the warp can continue. A spilled word of a warp is a line of 128 bytes. The L1 treats it as a line of global memory,
+ * so stores go through to the L2. The warp waits for its spill loads, because a thread without a free register cannot
+ * load them earlier. */
 static uint32_t pass_spills(replay *r, warp *w, uint32_t now)
 {
     const double stores = w->due * r->spill_stores, loads = w->due * r->spill_loads, misses = loads * r->spill_misses;
@@ -237,7 +244,7 @@ static uint32_t pass_spills(replay *r, warp *w, uint32_t now)
     double there = loads > 0 ? start + r->model->l1_latency : now + stores;
     if (misses > 0)
         there = fmax(there, r->l2_free + r->model->l2_latency);
-    /* as in issue_memory(), the latency limits the number of stores that have not arrived */
+    /* as in issue_memory(), the latency limits how many stores are on their way */
     return round_up_clock(fmax(there, r->write_free - r->model->l2_latency));
 }
 
@@ -247,12 +254,12 @@ static void start_work(queue *q, uint32_t done) { q->open = done > q->open ? don
 
 static void commit_group(queue *q)
 {
-    uint32_t last = q->count ? q->at[(q->count - 1) % GROUPS] : 0; /* groups are complete in order */
+    uint32_t last = q->count ? q->at[(q->count - 1) % GROUPS] : 0; /* the groups of a queue complete in order */
     q->at[q->count++ % GROUPS] = q->open > last ? q->open : last;
     q->open = 0;
 }
 
-/* Returns the clock at which a wait for groups ends. */
+/* Returns the clock at which an instruction that waits for groups ends its wait. */
 static uint32_t get_wait_end(const warp *w, const vm_cost_insn *c)
 {
     const queue *q = &w->queues[c->queue];
@@ -269,7 +276,7 @@ static double pass_engine(replay *r, double now, double bytes)
     return r->engine_free;
 }
 
-/* Issues a wgmma: the tensor core of the warp's scheduler executes products in order, at most as fast as shared memory
+/* Issues a wgmma. The tensor core of the warp's scheduler executes products in order, and not faster than shared memory
  * delivers the operands. */
 static uint32_t issue_product(replay *r, warp *w, unsigned s, const vm_cost_insn *c, uint32_t now)
 {
@@ -289,7 +296,7 @@ static void mark_all_dirty(replay *r)
         r->dirty[s] = true;
 }
 
-/* Counts one arrival of a phase. The last arrival makes the warps that wait for the phase ready. */
+/* Counts one arrival of a phase of an mbarrier. The last arrival wakes the warps that wait for the phase. */
 static void complete_arrival(replay *r, warp *w, uint32_t phase, uint32_t at)
 {
     block_slot *p = &r->slots[w->slot];
@@ -309,7 +316,8 @@ static void complete_arrival(replay *r, warp *w, uint32_t phase, uint32_t at)
     }
 }
 
-/* Issues a bulk copy: its lines come from the L2 and go through shared memory, without the load/store unit. */
+/* Issues a bulk copy. The lines of the copy come from the L2 and go through shared memory. They do not use the
+ * load/store unit. */
 static void issue_copy(replay *r, warp *w, const uint32_t *record, uint32_t now)
 {
     bool store = VM_TRACE_KIND(*record) == VM_ENGINE_STORE;
@@ -334,7 +342,7 @@ static void issue_engine(replay *r, warp *w, const vm_cost_insn *c, uint32_t now
     case VM_ENGINE_COPY:
     case VM_ENGINE_STORE: issue_copy(r, w, record, now); break;
     case VM_ENGINE_ARRIVE: {
-        /* cp.async.mbarrier.arrive arrives when the earlier copies are complete */
+        /* cp.async.mbarrier.arrive arrives when the earlier copies of the warp are complete */
         uint32_t copied = c->open ? get_wait_end(w, c) : now;
         complete_arrival(r, w, record[1], copied > now ? copied : now);
         break;
@@ -344,8 +352,8 @@ static void issue_engine(replay *r, warp *w, const vm_cost_insn *c, uint32_t now
     }
 }
 
-/* Returns the clock at which the phase for which the warp waits, according to its record, is complete. Returns NEVER if
- * arrivals are missing. */
+/* Returns the clock at which a phase of an mbarrier is complete, the phase for which the warp waits according to its
+ * record. Returns NEVER if the phase lacks arrivals. */
 static uint32_t get_phase_end(const replay *r, const warp *w, const uint32_t *record)
 {
     const block_slot *p = &r->slots[w->slot];
@@ -369,7 +377,8 @@ static void issue_memory(replay *r, warp *w, const vm_cost_insn *c, uint32_t now
         if (lines) {
             double done = access_global(r, record, w->round, now, (vm_act)c->act);
             uint32_t at = round_up_clock(done);
-            /* A warp continues as soon as its store has been sent. The latency limits the number of such stores. */
+            /* A warp continues as soon as its store has been sent. The latency of the L2 limits how many stores may be
+             * on their way. */
             if (c->act == VM_ACT_STORE) {
                 const uint32_t sent = round_up_clock(fmax(r->write_free - r->model->l2_latency, 0));
                 w->free = sent > w->free ? sent : w->free;
@@ -384,9 +393,9 @@ static void issue_memory(replay *r, warp *w, const vm_cost_insn *c, uint32_t now
         w->ready[r->cost->registers[c->first + c->source_count + n]] = there;
 }
 
-/* ---- a warp's position in its trace ---- */
+/* ---- the position of a warp in its trace ---- */
 
-/* Reads the records of the next region into w->executed. Returns false at the end of the trace. */
+/* Reads the records of the warp's next region into w->executed. Returns false at the end of the trace. */
 static bool read_next_region(replay *r, warp *w)
 {
     const vm_trace_warp *t = w->trace;
@@ -403,7 +412,7 @@ static bool read_next_region(replay *r, warp *w)
         which = r->cost->insns[w->insn].region;
         if (which != UINT32_MAX)
             break;
-        w->insn++; /* skips the number that stands for the end of a function */
+        w->insn++; /* skips the index that stands for the end of a function */
         w->left--;
     }
     const vm_region *region = &r->cost->regions[which];
@@ -414,7 +423,7 @@ static bool read_next_region(replay *r, warp *w)
             uint32_t record = 1;
             if (r->cost->insns[w->insn].traced.memory && w->at < t->count) {
                 const uint32_t size = VM_TRACE_SIZE(t->words[w->at]);
-                if (size <= t->count - w->at) /* the trace has the whole record */
+                if (size <= t->count - w->at) /* false if the trace ends within the record */
                     record = (uint32_t)w->at + 2;
                 w->at += size;
             }
@@ -434,8 +443,8 @@ static bool read_next_region(replay *r, warp *w)
 
 static void end_warp(replay *r, warp *w, uint32_t now);
 
-/* Returns the clock at which the next instruction has been fetched. Warps fetch lines of eight instructions through one
- * cache. A rate limits the misses, and following lines are prefetched. */
+/* Returns the clock at which the warp has fetched its next instruction. All warps fetch lines of eight instructions
+ * through one cache. Misses queue at the cache's fill rate, and the cache prefetches the following lines. */
 static uint32_t fetch_code(replay *r, warp *w, uint32_t now)
 {
     uint32_t line = r->cost->place[w->current] / 8 + 1, pending;
@@ -450,8 +459,8 @@ static uint32_t fetch_code(replay *r, warp *w, uint32_t now)
     return pending > now ? pending : now;
 }
 
-/* Finds the warp's next machine instruction and the clock at which it can be issued. An instruction that the compiler
- * removes passes the clock of its operands to its result. */
+/* Finds the next machine instruction of the warp, and the clock at which it can issue. If the compiler removes an
+ * instruction, its result is ready when its operands are ready. */
 static void find_next_insn(replay *r, warp *w, uint32_t now)
 {
     for (;;) {
@@ -522,7 +531,7 @@ static void release_barrier(replay *r, block_slot *p, uint32_t now)
     }
 }
 
-/* Starts the next block in a slot: its warps begin at the start of their traces. */
+/* Starts the next block in a slot. The block's warps begin at the start of their traces. */
 static void start_block(replay *r, uint32_t slot, uint32_t now)
 {
     block_slot *p = &r->slots[slot];
@@ -552,8 +561,8 @@ static void start_block(replay *r, uint32_t slot, uint32_t now)
         find_next_insn(r, &r->warps[slot * r->warps_per_block + k], now);
 }
 
-/* Returns the clock at which all queues are empty. The end of the launch waits for stores and unused loads, but a warp
- * does not wait for them. */
+/* Returns the clock at which all queues are empty. A launch ends when its stores and its unused loads have arrived, but
+ * a warp does not wait for them. */
 static uint32_t get_drain_end(const replay *r, uint32_t now)
 {
     double last = fmax(fmax(r->l2_free, r->write_free), fmax(r->dram_free, r->memory_free));
@@ -583,14 +592,15 @@ static void end_warp(replay *r, warp *w, uint32_t now)
         release_barrier(r, p, now);
 }
 
-/* Issues the warp's current instruction: occupies its unit, and sets the clock of its results. */
+/* Issues the current instruction of the warp: occupies the instruction's unit, and sets the clock at which its results
+ * are ready. */
 static void issue_insn(replay *r, warp *w, unsigned s, uint32_t now)
 {
     const vm_cost_insn *c = &r->cost->insns[w->current];
     uint32_t k = w->current - w->region->first;
     w->free = now + c->issue;
     r->dirty[s] = true;
-    /* A tensor core may be free in the middle of a clock; the next instruction is issued at the end of that clock. */
+    /* A tensor core may become free within a clock; its next instruction issues at the end of that clock. */
     if (c->unit != VM_UNIT_NONE) {
         double *free = &r->unit_free[s][c->unit], least = c->unit == VM_UNIT_TENSOR ? now - 1.0 : now;
         *free = (*free > least ? *free : now) + c->busy;
@@ -628,8 +638,8 @@ static void issue_insn(replay *r, warp *w, unsigned s, uint32_t now)
     find_next_insn(r, w, w->free);
 }
 
-/* Chooses the warp that a scheduler issues next, and the clock: the warp that is ready first, or the oldest of several
- * warps that are ready at the same clock. */
+/* Chooses the warp that the scheduler issues next, and the clock of the issue. The warp that is ready first goes first.
+ * If several warps are ready at the same clock, the oldest goes first. */
 static void choose_warp(replay *r, unsigned s)
 {
     uint32_t count = r->places * r->warps_per_block;
@@ -679,7 +689,7 @@ static void start_blocks(replay *r)
             uint32_t at = r->warps[p * r->warps_per_block + k].free;
             now = at > now ? at : now;
         }
-        /* The device starts blocks one after the other, and gives them to the SMs in turn. */
+        /* The device starts one block after the other, and goes round the SMs. */
         r->started += r->active * r->model->block_clocks;
         r->started = r->started > now ? r->started : now;
         now = round_up_clock(r->started);
@@ -689,8 +699,8 @@ static void start_blocks(replay *r)
     mark_all_dirty(r);
 }
 
-/* Releases warps that would wait for ever, at a barrier or for a phase. This happens if a trace ends early, if a
- * barrier is not for all warps, or if other blocks of the cluster arrive. */
+/* Releases warps that would wait for ever at a barrier or for a phase of an mbarrier. Such a warp exists if a trace
+ * ends early, if not all warps use the barrier, or if the arrivals come from other blocks of the cluster. */
 static bool release_any(replay *r)
 {
     uint32_t now = 0;
@@ -737,8 +747,8 @@ static void close_replay(replay *r)
     model_footprint_free(r->footprint);
 }
 
-/* Returns the size of the L1: the part that is left after shared memory. For shared memory, the driver reserves the
- * smallest possible size that the blocks need. */
+/* Returns the size of the L1, which is the part of the SM's memory that shared memory leaves. The driver reserves for
+ * shared memory the smallest possible size that holds the resident blocks. */
 static double l1_size(const vm_time_launch *launch, uint32_t places)
 {
     const sim_model *m = launch->model;
@@ -751,22 +761,22 @@ static double l1_size(const vm_time_launch *launch, uint32_t places)
     return m->l1_bytes > taken ? m->l1_bytes - taken : 0;
 }
 
-/* Returns how many SMs have blocks, because clusters may not find room on all SMs. */
+/* Returns the number of SMs that run blocks. Clusters may not find room on all SMs. */
 static double used_sms(const vm_time_launch *launch)
 {
     const double all = launch->model->sm_count, room = (double)launch->at_once / launch->resident;
     return launch->at_once && room < all ? room : all;
 }
 
-/* Returns the largest number of rounds of a replay. It is limited because the blocks of each round need separate line
- * numbers. */
+/* Returns the largest number of rounds that a replay may have. The number is limited because line numbers have only a
+ * few bits for the round of their block. */
 static uint32_t count_rounds(const vm_time_launch *launch, uint32_t places)
 {
     const uint32_t rounds = MOST_ROUNDS * launch->trace->block_count / places;
     return rounds < LEAST_ROUNDS ? LEAST_ROUNDS : rounds < MOST_ROUNDS ? rounds : MOST_ROUNDS;
 }
 
-/* Sets up an SM with `places` resident blocks. Returns false if memory runs out. */
+/* Sets up an SM with slots for `places` resident blocks. Returns false if memory runs out. */
 static bool open_replay(replay *r, const kiln_allocator *mem, const vm_time_launch *launch, uint32_t places,
                         uint32_t blocks)
 {
@@ -817,7 +827,8 @@ static bool open_replay(replay *r, const kiln_allocator *mem, const vm_time_laun
     return ok;
 }
 
-/* Returns the ratio of the executed to the recorded instructions of the blocks that have run to their end. */
+/* Returns how many instructions the blocks executed for each instruction that was recorded. Only blocks that have run
+ * to their end count. */
 static double beyond_trace(const struct vm_trace *trace)
 {
     double issued = 0, traced = 0;
@@ -829,8 +840,8 @@ static double beyond_trace(const struct vm_trace *trace)
     return traced > 0 ? issued / traced : 1;
 }
 
-/* Returns the clocks for which the busiest queue or unit of the SM has worked. No number of resident blocks makes the
- * replayed blocks faster than that. */
+/* Returns the number of clocks for which the busiest queue or unit of the SM has worked. The replayed blocks cannot
+ * take less time than this, however many blocks are resident. */
 static double get_busiest(const replay *r)
 {
     double most = fmax(fmax(r->l2_busy, r->write_busy), (double)r->traffic_dram / r->dram_bytes);
@@ -841,10 +852,10 @@ static double get_busiest(const replay *r)
 }
 
 /* Replays `blocks` blocks on an SM that holds `places` of them. Returns the clocks, or a negative number if memory runs
- * out. If `rate` is not NULL, there must be more blocks than count_rounds() - 1 rounds have. Then *rate becomes the
- * clocks per block between the end of the first round and the end of the last but one. At both times the slots have
- * later blocks that are partly done. So the rate includes neither the empty caches of the start nor the idle slots of
- * the end. */
+ * out. If `rate` is not NULL, `blocks` must be larger than the number of blocks in count_rounds() - 1 rounds. Then
+ * *rate becomes the clocks for each block, from the end of the first round to the end of the last round but one. At
+ * both ends of this interval the slots contain later blocks that are partly done. So the rate includes neither the
+ * empty caches of the start nor the idle slots of the end. */
 static double replay_blocks(const kiln_allocator *mem, const vm_time_launch *launch, uint32_t places, uint32_t blocks,
                             double *rate, vm_time_result *result)
 {
@@ -874,8 +885,8 @@ static double replay_blocks(const kiln_allocator *mem, const vm_time_launch *lau
     return clocks;
 }
 
-/* Estimates the clocks of a launch: replays the traced blocks, extrapolates to all blocks, and adds the device's own
- * limits. Returns false if memory runs out. */
+/* Estimates the clocks of a launch. Replays the traced blocks, extrapolates to all blocks, and adds the limits of the
+ * whole device. Returns false if memory runs out. */
 static bool estimate_launch(const kiln_allocator *mem, const vm_time_launch *launch, vm_time_result *result)
 {
     *result = (vm_time_result){0};
@@ -883,7 +894,7 @@ static bool estimate_launch(const kiln_allocator *mem, const vm_time_launch *lau
     on_sm = on_sm > 1 ? on_sm : 1;
     uint32_t places = launch->resident < on_sm ? launch->resident : (uint32_t)ceil(on_sm);
     uint32_t rounds = longer > 1.001 ? 1 : count_rounds(launch, places);
-    if (on_sm <= (double)places * rounds) { /* the replay runs all blocks of the SM */
+    if (on_sm <= (double)places * rounds) { /* the replay contains all blocks of the SM */
         double clocks = replay_blocks(mem, launch, places, (uint32_t)ceil(on_sm), NULL, result);
         result->clocks = clocks * longer;
         return clocks >= 0;

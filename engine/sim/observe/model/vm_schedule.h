@@ -4,7 +4,8 @@
 
 #include "vm_cost.h"
 
-/* Finds the regions of a function, loads that become one load, and an order for each region. The function's
- * instructions begin at `first` in cost->insns, and their costs are set. Returns false if memory runs out. */
+/* Finds the regions of a function, the loads that become one load, and the order of each region. The instructions of
+ * the function begin at `first` in cost->insns, and their costs must be set before. Returns false if memory runs
+ * out. */
 bool model_schedule_function(vm_cost *cost, const ptx_function *f, uint32_t first, const sim_model *model);
 #endif

@@ -5,12 +5,13 @@
 #include "vm_cost.h"
 #include "vm_trace.h"
 
-/* Registers that ptxas spills to local memory, per thread. The PTX does not contain these accesses, so the trace does
- * not contain them either. */
+/* Registers that ptxas spills to local memory, per thread. The PTX does not contain these accesses, so a trace does not
+ * contain them either. */
 typedef struct vm_spills {
-    double stores, loads; /* bytes of all store and load instructions in the code, each counted once */
-    double bytes;         /* local memory, which the spills occupy */
-    uint32_t first, end;  /* the kernel's instructions in vm_cost.insns, among which the spills are */
+    /* bytes of all spill stores and of all spill loads in the machine code; each instruction counts once */
+    double stores, loads;
+    double bytes;        /* bytes of local memory that the spills occupy */
+    uint32_t first, end; /* range of the kernel's instructions in vm_cost.insns */
 } vm_spills;
 
 /* The launch to be estimated. */
@@ -18,25 +19,26 @@ typedef struct vm_time_launch {
     const sim_model *model;
     const struct vm_trace *trace;
     const vm_cost *cost;
-    vm_device *device;    /* finds the allocation to which a line belongs */
-    uint64_t block_count; /* blocks of the whole launch */
-    uint32_t resident;    /* resident blocks per SM */
-    /* blocks of whole clusters that can be resident on the device at once; 0 if the launch has no clusters */
+    vm_device *device;    /* needed to find the allocation of a line */
+    uint64_t block_count; /* number of blocks of the whole launch */
+    uint32_t resident;    /* number of blocks that an SM holds at once */
+    /* number of blocks that the device can hold at once if it must place whole clusters; 0 if the launch has no
+     * clusters */
     uint64_t at_once;
-    double shared_bytes; /* per block, including the system's part */
-    vm_spills spills;    /* all members are zero if there are no spills, or if they are unknown */
+    double shared_bytes; /* shared memory of a block, with the part that the system reserves */
+    vm_spills spills;    /* if there are no spills, or if the spills are unknown, all members are zero */
 } vm_time_launch;
 
-/* The estimate, and the shares that explain it. */
+/* The estimate, and how busy each part of the SM is. */
 typedef struct vm_time_result {
-    double clocks; /* clocks of the whole launch, without its overhead */
-    /* shares of an SM's time in which each part is busy */
+    double clocks; /* clocks of the whole launch, without the overhead of a launch */
+    /* for each part of the SM, the share of the time for which the part is busy */
     double issue, unit[VM_UNITS], l2, dram;
-    double shared;     /* share of the time in which the path to shared memory and the L1 is busy */
+    double shared;     /* share of the time for which the path to shared memory and the L1 is busy */
     double starting;   /* share of the time in which the device starts blocks */
     double l2_bytes;   /* bytes that the SM has read from the L2 or written to it */
-    double hottest;    /* clocks that the atomics at the most used line need */
-    uint64_t replayed; /* * number of replayed instructions * */
+    double hottest;    /* clocks for which the atomics keep the most used 2 KiB of memory busy */
+    uint64_t replayed; /* number of instructions that were replayed */
 } vm_time_result;
 
 /* Estimates the time of a launch. Returns false if memory runs out. */
@@ -44,7 +46,7 @@ bool model_time_estimate(const kiln_allocator *mem, const vm_time_launch *launch
 /* Returns a factor from 1 to 1.04. If the estimates of two launches are nearly equal, the clocks times this factor
  * decide their order (ties.c). */
 double model_time_tie_factor(const vm_time_launch *launch, const vm_time_result *result);
-/* Names the bottleneck of the launch in a few words: "memory", "fp32 units". `overhead` is the launch's overhead in
- * clocks, which `clocks` does not include. The text is static. */
+/* Names the bottleneck of the launch in a few words: "memory", "fp32 units". `overhead` is the time of starting the
+ * launch in clocks. result->clocks does not include it. The text is static. */
 const char *model_time_bound(const vm_time_result *result, double overhead);
 #endif
