@@ -204,9 +204,8 @@ static uint64_t run_first_region(vm_warp *w, const vm_code *i, uint64_t quantum)
 
 /* Runs a turn of a warp that is a single path of 32 lanes, without the work for several paths. That work would take
  * most of the time of a warp that runs few instructions, until it ends or waits at a barrier. Returns true if the turn
- * is over, after *begun operations, because the warp has ended or waits at a barrier of the block. Otherwise, if *begun
- * is not 0, *begun operations of at most `quantum` have run, and vm_warp_run() must continue the turn. If *begun is 0,
- * nothing has run.
+ * is over, because the warp has ended or waits at a barrier of the block. Sets *begun to the number of operations that
+ * have run, at most `quantum`. If the turn is not over, vm_warp_run() must continue it.
  *
  * Precondition, which run_whole_warps() ensures: the launch has neither hooks nor clusters. */
 bool vm_warp_run_whole(vm_warp *w, uint64_t quantum, uint64_t *begun)

@@ -407,9 +407,9 @@ CUresult sim_module_load(sim_context *context, const void *image, size_t length,
 sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel);
 CUresult sim_file_read(const char *path, char **data, size_t *length);
 void sim_link_drop(sim_object *link); /* Frees the contents of a link object, but not the object itself. */
-/* sim_module_on() returns the module that was loaded from `image` on this device. sim_module_twin() returns such a
- * module on any device except the device of the context. Both compare only the pointer of the image. They return NULL
- * if no module has this image. The caller must hold the state lock. */
+/* sim_module_on() returns the module that was loaded from `image` on this device. sim_module_twin() returns a
+ * module that was loaded from `image` on any device except the device of the context. Both compare only the pointer of
+ * the image. They return NULL if no module has this image. The caller must hold the state lock. */
 const sim_module *sim_module_on(unsigned ordinal, const void *image);
 const sim_module *sim_module_twin(const sim_context *context, const void *image);
 /* Frees a module and its functions. The caller must hold both locks. */
