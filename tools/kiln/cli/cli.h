@@ -141,17 +141,17 @@ typedef struct cli { /* one run of the command, from the parsed command line to 
     cli_output_args output;
     /* the struct with the values of the command's options; NULL if the command has no options of its own */
     void *args;
-    const char *line;              /* the whole command line, quoted for a shell */
-    kiln_engine *engine;           /* the engine that cli_engine() opened; main() closes it */
-    kiln_spec *spec;               /* the spec that cli_spec() loaded; main() frees it */
+    const char *line;    /* the whole command line, quoted for a shell */
+    kiln_engine *engine; /* the engine that cli_engine() opened; main() closes it */
+    kiln_spec *spec;     /* the spec that cli_spec() loaded; main() frees it */
     /* the ranks of an MPI job, for `kiln tune`; NULL means that only this process works. main() closes the ranks after
      * the engine */
     kiln_ranks *ranks;
-    unsigned sandbox;              /* sandbox flag of kiln_options, from cli_sandbox(); 0 means no sandbox */
-    bool stopped;                  /* the sandboxed process was interrupted, and this process shows the results so
+    unsigned sandbox; /* sandbox flag of kiln_options, from cli_sandbox(); 0 means no sandbox */
+    bool stopped;     /* the sandboxed process was interrupted, and this process shows the results so
                                     * far */
-    bool apart;                    /* this is the sandboxed process that cli_apart() made */
-    int apart_fd;                  /* in the sandboxed process: a socket to the command's own process */
+    bool apart;       /* this is the sandboxed process that cli_apart() made */
+    int apart_fd;     /* in the sandboxed process: a socket to the command's own process */
     /* the files that the sandboxed process may ask the parent to write, each as "BUFFER=FILE" */
     const cli_list *apart_outputs;
     /* in the sandboxed process: why the command could not write a file; NULL means no such error */
@@ -168,7 +168,7 @@ struct cli_command {
     const char *brief;  /* paragraphs */
     const char *common; /* names of options in the order of the help, with spaces between them */
     size_t min_words, max_words;
-    cli_completes completes;     /* the kind of the arguments that are not options, for completion */
+    cli_completes completes; /* the kind of the arguments that are not options, for completion */
     /* the action that starts a program: after this word and the program, all arguments belong to the program */
     const char *passes_on;
     /* for CLI_WORDS the possible words, such as "list show gc"; for CLI_SPECS the word before the spec */
@@ -261,10 +261,10 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_sa
 /* Sets c->sandbox from the option --sandbox, for cli_engine(). Returns false if kernels will run without a sandbox or
  * on a GPU. */
 bool cli_sandbox(cli *c, const cli_engine_args *args);
-/* Calls work(c, user) in a sandboxed child process and returns its exit code. Without a sandbox, cli_apart() calls
- * work() in this process. cli_apart() also returns in the child, where `apart` is set; the command must then end
+/* Calls work(c, user) in a sandboxed child process and returns its exit code. Without a sandbox, the function calls
+ * work() in this process. The function also returns in the child, where `apart` is set; the command must then end
  * without further work. `run` tells how long the child may take, and which files the child may ask the parent to write.
- * Call cli_apart() before the library has opened a device or compiled a kernel. */
+ * Call this function before the library has opened a device or compiled a kernel. */
 int cli_apart(cli *c, const cli_engine_args *args, const cli_run_args *run, int (*work)(cli *c, void *user),
               void *user);
 /* writes a file in the sandboxed process, as `write` of kiln_run_options */
@@ -355,7 +355,7 @@ kiln_status cli_list_devices(cli *c, cli_devices *list, kiln_error **error);
 bool cli_take_arch(cli *c, const char *arch, cli_engine_args *args);
 /* Warns about environment variables whose names are almost the name of a variable that Kiln reads. */
 void cli_check_environment(void);
-const char *cli_usual_device(void);                        /* the value of KILN_DEVICE; NULL if it is not set */
+const char *cli_usual_device(void); /* the value of KILN_DEVICE; NULL if it is not set */
 /* the name of the device, with a note if the device is simulated */
 const char *cli_device_name(const kiln_device_info *info);
 
@@ -425,10 +425,10 @@ void table_cell(cli_table *table, const char *format, ...) CLI_PRINTF(2, 3);
 void table_print(const cli_table *table, bool heading);
 
 /* Numbers for people. */
-const char *cli_seconds(double seconds);                /* "1.234 ms" */
-const char *cli_duration(double seconds);               /* a duration for people, such as "1 min 20 s" */
-const char *cli_bytes(uint64_t bytes);                  /* "1.5 MiB" */
-const char *cli_whole(uint64_t number);                 /* "116,928" */
+const char *cli_seconds(double seconds);  /* "1.234 ms" */
+const char *cli_duration(double seconds); /* a duration for people, such as "1 min 20 s" */
+const char *cli_bytes(uint64_t bytes);    /* "1.5 MiB" */
+const char *cli_whole(uint64_t number);   /* "116,928" */
 /* a number with `digits` significant digits, without an exponent */
 const char *cli_significant(double number, int digits);
 /* Returns the next name of "NAME=NUMBER ..." (metrics, host functions) and its number, or NULL at the end. */
@@ -460,7 +460,7 @@ typedef struct cli_stream {
     char *text;
     size_t size;
 } cli_stream;
-FILE *cli_stream_open(cli_stream *stream);                                /* returns NULL if memory runs out */
+FILE *cli_stream_open(cli_stream *stream); /* returns NULL if memory runs out */
 /* writes the collected text to the file, and closes the stream */
 int cli_write_stream(const cli *c, const char *path, cli_stream *stream);
 /* Reads a regular file of at most `most` bytes. Returns NULL and sets errno on an error. The function refuses a FIFO,
@@ -478,7 +478,7 @@ json_t *js_object(void);
 json_t *js_array(void);
 void js_set(json_t *object, const char *key, json_t *value); /* takes ownership of value */
 void js_add(json_t *array, json_t *value);
-json_t *js_text(const char *text); /* makes a JSON text; bytes that are not UTF-8 are replaced; NULL gives null */
+json_t *js_text(const char *text); /* makes a JSON text, null for NULL; bytes that are not UTF-8 are replaced */
 json_t *js_real(double value);     /* makes a JSON number; NaN and infinities give null */
 json_t *js_whole(uint64_t value);
 json_t *js_value(kiln_value value);

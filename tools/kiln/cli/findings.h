@@ -15,12 +15,12 @@ typedef struct finding {
 typedef struct findings {
     finding *items;
     size_t count, room;
-    uint64_t run;        /* the current run */
-    const char *rules;   /* rules for kiln_check_is_suppressed(); NULL means that there are no rules */
+    uint64_t run;      /* the current run */
+    const char *rules; /* rules for kiln_check_is_suppressed(); NULL means that there are no rules */
     /* number of findings that a rule suppressed, counted before findings of one place are merged */
     uint64_t suppressed;
-    uint64_t dropped;    /* number of findings that a check could not store */
-    bool starved;        /* true: a check ran out of memory, so it may have missed races */
+    uint64_t dropped; /* number of findings that a check could not store */
+    bool starved;     /* true: a check ran out of memory, so it may have missed races */
 } findings;
 
 /* Adds a finding to the list `user`, a `findings`, as a callback (kiln_check_fn). Two findings of one kind become one
@@ -28,7 +28,7 @@ typedef struct findings {
 int findings_add(void *user, const kiln_check_finding *f);
 /* Ends the current run. Findings that were new in this run get `name` as the name of their first run. */
 void findings_next(findings *list, const char *name);
-size_t findings_severe(const findings *list);                    /* returns the number of findings that are not notes */
+size_t findings_severe(const findings *list); /* returns the number of findings that are not notes */
 /* prints the findings; with `runs` also the number of runs of each finding and its first run */
 void findings_text(const findings *list, bool notes, bool runs);
 json_t *findings_json(const findings *list);

@@ -395,8 +395,8 @@ static void put_last(const char *cell, size_t from, size_t width)
 }
 
 /* Returns the columns of the terminal if a table is wider than the terminal and ends with a column of texts. Returns 0
- * for all other tables, because programs that read a table expect one line for a row. *from gets the column at which
- * the last cells begin. *below becomes true if the last cells need a line of their own. */
+ * for all other tables, because programs that read a table expect one line for a row. Sets *from to the column at which
+ * the last cells begin. Sets *below if the last cells need a line of their own. */
 static size_t narrow_width(const cli_table *table, const size_t *widths, size_t *from, bool *below)
 {
     enum { LEAST = 24, INDENT = 4 };

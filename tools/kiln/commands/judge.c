@@ -1,4 +1,4 @@
-/* judge.c - kiln judge: a verdict on a kernel that somebody else, or a program, wrote. */
+/* judge.c - kiln judge: gives a verdict on a kernel that somebody else, or a program, wrote. */
 #include <string.h>
 #include <sys/stat.h>
 

@@ -1,4 +1,5 @@
-/* sim.c - kiln sim: lists and settings of the simulated device. sim_run.c runs programs on the device. */
+/* sim.c - kiln sim: lists the abilities and settings of the simulated device. sim_run.c runs programs on this
+ * device. */
 #include <string.h>
 
 #include "commands.h"
@@ -37,7 +38,8 @@ static int add_instruction(void *user, const kiln_sim_instruction *i)
 
 /* ---- the page engine/sim/device/ptx/COVERAGE.md ---- */
 
-/* Returns true if an earlier form has the same suffixes as form k. Such forms differ in their operands. */
+/* Returns true if an earlier form of the instruction has the same suffixes as form k. Two forms with the same suffixes
+ * differ only in their operands. */
 static bool is_repeated(const kiln_sim_instruction *i, size_t k)
 {
     const size_t length = (size_t)(strstr(i->forms[k], " :") - i->forms[k]) + 2;
@@ -105,8 +107,8 @@ static void page(const found *f)
     page_names(&f->register_names);
 }
 
-/* `kiln sim coverage`: lists the PTX instructions that the simulated device runs, the instructions that it refuses,
- * and the special registers. */
+/* `kiln sim coverage`: lists the PTX instructions that the simulated device runs, the instructions that it refuses, and
+ * the special registers. */
 static int coverage(const cli *c)
 {
     const sim_args *args = c->args;

@@ -1,4 +1,4 @@
-/* study.c - kiln study: tables about a kernel that engineers otherwise compute by hand, for any spec. */
+/* study.c - kiln study: computes tables about a kernel that engineers otherwise compute by hand, for any spec. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ static int study_run(cli *c)
             args->engine.device = "sim"; /* only the simulated device counts accesses */
         void *study = (void *)(uintptr_t)&studies[i];
         if (studies[i].run != study_tiles &&
-            /* `tiles` makes its own sandboxed process for each value, and `occupancy` runs no kernels */
+            /* `tiles` makes a separate sandboxed process for each value, and `occupancy` runs no kernels */
             studies[i].run != study_occupancy)
             return cli_apart(c, &args->engine, &args->run, study_here, study);
         cli_sandbox(c, &args->engine);
