@@ -338,7 +338,8 @@ const cli_command cli_check_command = {
     .groups =
         (const cli_use[]){{&group, 0}, {&cli_sandbox_group, FIELD(engine)}, {&cli_engine_group, FIELD(engine)}, {0}},
     .examples = (const cli_example[]){{"kiln check matmul", "All configurations, at the size `tiny`."},
-                                      {"kiln check matmul -v tiled -s ragged -m 20", "Some of them, at another size."},
+                                      {"kiln check matmul -v tiled -s ragged -m 20",
+                                       "Some of the configurations, at another size."},
                                       {"kiln check matmul --each -m 3 --strategy random", "Three of each variant."},
                                       {0}},
     .run = check_run,

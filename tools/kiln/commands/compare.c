@@ -596,7 +596,7 @@ const cli_command cli_compare_command = {
                               {"kiln compare h100 h200 matmul", "Two devices of the store."},
                               {"kiln compare old.json new.json", "Two outputs of kiln tune --json."},
                               {"kiln compare 'driver 12.8' 'driver 13.0' matmul --noise 2 --csv all.csv",
-                               "Two drivers, and all rows in a file."},
+                               "Compares two drivers, and writes all rows to a file."},
                               {0}},
     .run = compare_run,
 };

@@ -85,7 +85,9 @@ const cli_command cli_devices_command = {
              "sim:FILE.profile names any other file.",
     .args_size = sizeof(devices_args),
     .groups = (const cli_use[]){{&group, 0}, {&cli_engine_group, FIELD(engine)}, {0}},
-    .examples = (const cli_example[]){{"kiln devices --json", "With all properties that constraints can use."}, {0}},
+    .examples =
+        (const cli_example[]){{"kiln devices --json", "The devices with all properties that constraints can use."},
+                              {0}},
     .run = devices_run,
 };
 

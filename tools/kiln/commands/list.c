@@ -89,7 +89,7 @@ const cli_command cli_list_command = {
     .groups = (const cli_use[]){{&group, 0}, {&cli_engine_group, FIELD(engine)}, {0}},
     .examples = (const cli_example[]){{"kiln list", "Names and titles."},
                                       {"kiln list -I ./specs --all",
-                                       "Also the specs in a folder of your own, with their files."},
+                                       "Lists the specs in a folder of your own too, with their files."},
                                       {0}},
     .run = list_run,
 };

@@ -524,9 +524,10 @@ const cli_command cli_profile_command = {
                                 {&cli_engine_group, FIELD(engine)},
                                 {0}},
     .examples =
-        (const cli_example[]){{"kiln profile matmul -v tiled", "By kernel."},
-                              {"kiln profile matmul -v tiled -p TILE_WIDTH=16 --lines", "Also by line of the source."},
-                              {"kiln profile matmul -v coarsened -s M=256 -s N=256 -s K=256 --json", "For programs."},
-                              {0}},
+        (const cli_example[]){
+            {"kiln profile matmul -v tiled", "By kernel."},
+            {"kiln profile matmul -v tiled -p TILE_WIDTH=16 --lines", "Counts for each line of the source too."},
+            {"kiln profile matmul -v coarsened -s M=256 -s N=256 -s K=256 --json", "For programs."},
+            {0}},
     .run = profile_run,
 };

@@ -642,12 +642,13 @@ const cli_command cli_results_command = {
     .args_size = sizeof(results_args),
     .groups = (const cli_use[]){{&group, 0}, {0}},
     .examples =
-        (const cli_example[]){{"kiln results matmul --device h200", "All samples of a spec on one kind of device."},
-                              {"kiln results compare matmul h100 h200", "Which configurations became faster."},
-                              {"kiln results export matmul.csv matmul", "To import on another machine."},
-                              {"kiln results export matmul.t4.json matmul -s N=4096", "As T4 results."},
-                              {"kiln results prune --older 90", "Removes samples older than 90 days."},
-                              {"kiln results convert gemm.json.gz gemm.t4.json", "Kernel Tuner's file as T4."},
-                              {0}},
+        (const cli_example[]){
+            {"kiln results matmul --device h200", "All samples of a spec on one kind of device."},
+            {"kiln results compare matmul h100 h200", "Shows which configurations became faster."},
+            {"kiln results export matmul.csv matmul", "Writes a file that you can import on another machine."},
+            {"kiln results export matmul.t4.json matmul -s N=4096", "As T4 results."},
+            {"kiln results prune --older 90", "Removes samples older than 90 days."},
+            {"kiln results convert gemm.json.gz gemm.t4.json", "Kernel Tuner's file as T4."},
+            {0}},
     .run = results_run,
 };

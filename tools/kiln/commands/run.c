@@ -339,9 +339,9 @@ const cli_command cli_run_command = {
                                 {0}},
     .examples =
         (const cli_example[]){
-            {"kiln run matmul", "The first contender with its defaults."},
+            {"kiln run matmul", "Runs the first contender with its defaults."},
             {"kiln run matmul -v tiled -p TILE_WIDTH=16 -s ragged", "One configuration."},
-            {"kiln run matmul -v naive,tiled,coarsened -s ragged", "Three, each with its defaults."},
+            {"kiln run matmul -v naive,tiled,coarsened -s ragged", "Three variants, each with its defaults."},
             {"kiln run matmul -s M=512 -s K=64 --device sim", "Your own sizes, without a GPU."},
             {"kiln run matmul --input A=a.npy --input B=b.npy --output P=p.npy -s M=100 -s K=50", "Your own data."},
             {"kiln run matmul -v naive --capture captures",

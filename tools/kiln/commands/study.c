@@ -101,14 +101,14 @@ const cli_command cli_study_command = {
                                 {&cli_engine_group, FIELD(engine)},
                                 {0}},
     .examples =
-        (const cli_example[]){
-            {"kiln study occupancy matmul -v tiled --over TILE_WIDTH --arch sm_80",
-             "The tile widths at which an SM has room for fewer blocks."},
-            {"kiln study tiles matmul -v tiled", "The effect of wider tiles."},
-            {"kiln study access matmul -v tiled -p TILE_WIDTH=8 -s M=16 -s N=16 -s K=16 --block 1",
-             "The element that each thread reads, step by step."},
-            {"kiln study transactions matmul -v naive", "Sectors and lines, and how much of them is used."},
-            {"kiln study carveout matmul -v row_block", "L1 or shared memory."},
-            {0}},
+        (const cli_example[]){{"kiln study occupancy matmul -v tiled --over TILE_WIDTH --arch sm_80",
+                               "The tile widths at which an SM has room for fewer blocks."},
+                              {"kiln study tiles matmul -v tiled", "The effect of wider tiles."},
+                              {"kiln study access matmul -v tiled -p TILE_WIDTH=8 -s M=16 -s N=16 -s K=16 --block 1",
+                               "The element that each thread reads, step by step."},
+                              {"kiln study transactions matmul -v naive",
+                               "The sectors and lines that each access moves, and the share that the kernel uses."},
+                              {"kiln study carveout matmul -v row_block", "L1 or shared memory."},
+                              {0}},
     .run = study_run,
 };

@@ -516,7 +516,8 @@ const cli_command cli_tune_command = {
                                 {0}},
     .examples =
         (const cli_example[]){
-            {"kiln tune matmul", "All variants at the default size; without a GPU the first 60 seconds of estimates."},
+            {"kiln tune matmul",
+             "Sweeps all variants at the default sizes. Without a GPU the sweep ends after 60 seconds of estimates."},
             {"kiln tune matmul --variants tiled,coarsened -p UNROLL=4 -s M=512", "A part of the space."},
             {"kiln tune matmul --device sim:h200 -s n1024 --no-verify -t 60",
              "Estimated times of a GPU that is not installed."},
@@ -524,7 +525,7 @@ const cli_command cli_tune_command = {
             {"mpirun -n 8 kiln tune matmul", "Eight processes share the sweep, each with its own GPU."},
             {"kiln tune matmul --max-seconds 60 --json > sweep.json", "The best configuration that one minute finds."},
             {"kiln tune matmul --stagnation 100 --roofline 0.9",
-             "Until a configuration is good enough, or the search does not improve."},
+             "Stops when a configuration is good enough, or the search no longer improves."},
             {"kiln tune matmul -v tiled --objective time --objective 'TILE_WIDTH ** 2'",
              "The Pareto front of short times and small tiles."},
             {"kiln tune --replay gemm.json.gz --seed 3", "Search a recorded space."},
