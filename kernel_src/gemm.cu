@@ -941,7 +941,8 @@ __device__ __forceinline__ bool whole_words(const result *C, unsigned N)
 // A warp writes `width` elements of a row from shared memory to C, at most `columns`. A lane has a word of 4 bytes, and
 // each instruction writes one line of 128 bytes. So only both ends of a row share a line with another tile. Fragments
 // whose rows begin at odd addresses write each sector twice. On an H200 the lines take a third of the time of the
-// fragments. `from` is a multiple of 4 bytes. `words` tells that `to` and the end of the row are too.
+// fragments. `from` is a multiple of 4 bytes. If `words` is true, `to` and the end of the row are also multiples of 4
+// bytes.
 template <unsigned columns>
 __device__ __forceinline__ void store_lines(result *to, const result *from, unsigned width, bool words)
 {

@@ -484,7 +484,7 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// Returns the first place from `first` on whose cell is after `cell`. Codes are shifted right by `shift`.
+// Returns the first place from `first` on whose code, shifted right by `shift`, is a cell after `cell`.
 __device__ __forceinline__ u32 end_of_cell(const u32 *codes, u32 first, u32 N, u32 cell, u32 shift)
 {
     u32 step = 16;

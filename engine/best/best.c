@@ -145,7 +145,7 @@ kiln_status kiln__best_take(const kiln_engine *engine, const char *function, con
                : kiln__fail_number(mem, error, function, "options.tune_seconds", options->tune_seconds);
 }
 
-/* Returns whether features are needed. They are needed if no candidate has exactly these sizes, and a verified
+/* Returns whether features are needed. Features are needed if no candidate has exactly these sizes, and a verified
  * candidate has features. This saves time, because the features of the requested input can be computed only by making
  * its inputs. */
 static bool needs_features(const kiln__best_search *s)

@@ -1,6 +1,6 @@
-/* code.c - gets the compiled code of a configuration: writes the macros before the source, makes the cache key and
- * looks into the cache. On a miss it starts a compile. If the compile fails, the error message also names the params
- * whose macros are in the faulty lines. */
+/* code.c - gets the compiled code of a configuration. Writes the macros before the source, makes the cache key, and
+ * looks for the code in the cache. If the cache does not have the code, it starts a compile. If the compile fails, the
+ * error message also names the params whose macros are in the lines with errors. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,37 +8,39 @@
 #include "chars.h"
 #include "config.h"
 
-#define SOURCE_LIMIT ((size_t)16 << 20)   /* bytes of one source file */
-#define TOGETHER_LEAST ((size_t)64 << 10) /* least bytes of a source with its headers for which allow_together() pays */
+#define SOURCE_LIMIT ((size_t)16 << 20) /* the largest number of bytes that a source file may have */
+/* allow_together() is used only if a source and its headers have at least this number of bytes */
+#define TOGETHER_LEAST ((size_t)64 << 10)
 
-/* The making of one piece of code. kiln__code_take() or kiln__code_cancel() frees it. */
+/* A job that makes the code of one configuration. kiln__code_take() or kiln__code_cancel() frees the job. */
 struct kiln__code_job {
     kiln_engine *engine;
     kiln__arena arena;
-    kiln__text source;   /* the text for the compiler */
+    kiln__text source;   /* the text that the compiler gets */
     kiln__text material; /* the cache key */
-    kiln__text label;    /* such as "coarsened TILE_M=128 ...", for messages */
+    kiln__text label;    /* a text such as "coarsened TILE_M=128 ...", for messages */
     kiln__cache_key key;
     kiln__compile_request request;
-    kiln__compile_job *compile; /* NULL if the code came from the cache */
-    const char **places;        /* for each kernel the place in the spec that names the kernel, such as "x.yaml:12:3" */
+    kiln__compile_job *compile; /* the compile of the job; NULL if the code came from the cache */
+    /* for each kernel, the place in the spec that names the kernel, such as "x.yaml:12:3" */
+    const char **places;
     kiln__includes includes;
-    char headers[33]; /* digest of the CUDA headers that the source names */
+    char headers[33]; /* the digest of the CUDA headers that the source names */
     struct macro *macros;
     size_t macro_count;
-    const char *prefix; /* prefix of the macros' names */
+    const char *prefix; /* the prefix of the names of macros */
     const char *variant;
-    struct foreign_macro *foreign; /* macros that only other variants have */
+    struct foreign_macro *foreign; /* the macros that only other variants have */
     size_t foreign_count;
     kiln__unit unit;
-    kiln__code_job *next; /* next of the engine's jobs that were abandoned */
-    bool lines;           /* true if the PTX must have source lines, which the simulated device shows in faults and
-                           * counts */
+    kiln__code_job *next; /* the next job in the engine's list of abandoned jobs */
+    /* true if the PTX must have source lines, because the simulated device shows them in faults and counts */
+    bool lines;
 };
 
-/* ---- which kernels ---- */
+/* ---- the kernels of the spec and of the source ---- */
 
-/* A growing list of names. */
+/* A list of names that grows. */
 typedef struct name_list {
     const char **names;
     size_t count, capacity;
@@ -103,7 +105,7 @@ kiln_status kiln__config_kernels(const kiln__config *config, const kiln_allocato
 
 /* ---- a kernel that the source does not have ---- */
 
-/* Finds the place in the spec where a launch names the kernel; `source` is NULL if no step launches it. */
+/* Finds the place in the spec where a launch names the kernel. `source` is NULL if no step launches the kernel. */
 static kiln__pos find_place(const kiln__step *steps, size_t count, const kiln__scope *scope, const kiln_allocator *mem,
                             const char *kernel)
 {
@@ -123,7 +125,7 @@ static kiln__pos find_place(const kiln__step *steps, size_t count, const kiln__s
     return pos;
 }
 
-/* Collects the names of functions after __global__ in a text. */
+/* Collects the names of the functions that follow __global__ in a text. */
 static void add_kernels(kiln__arena *arena, const char *text, name_list *list)
 {
     static const char global[] = "__global__", bounds[] = "__launch_bounds__";
@@ -150,8 +152,8 @@ static void add_kernels(kiln__arena *arena, const char *text, name_list *list)
     }
 }
 
-/* Appends a line for each kernel of the spec that the source lacks: its place in the spec, and the kernels that the
- * source has. */
+/* Appends a line for each kernel of the spec that the source does not have. The line has the kernel's place in the
+ * spec, and the kernels that the source has. */
 static void explain_names(const kiln__code_job *job, kiln__arena *arena, kiln__text *out)
 {
     name_list list = {0};
@@ -180,10 +182,11 @@ static void explain_names(const kiln__code_job *job, kiln__arena *arena, kiln__t
     kiln__free(arena->mem, list.names);
 }
 
-/* ---- the macros ---- */
+/* ---- the macros of a configuration ---- */
 
-/* Returns why a text cannot be the value of a macro, or NULL if it can. A bad text could end the line of its #define,
- * or it could turn the text after it into a comment, for example an #include that includes.c must see. */
+/* Returns the reason why a text cannot be the value of a macro. Returns NULL if it can. A bad text could end the line
+ * of its #define. It could also turn the text after it into a comment, for example an #include that includes.c must
+ * see. */
 static const char *is_unfit(const char *text)
 {
     for (const char *at = text; *at; at++) {
@@ -208,22 +211,24 @@ static kiln_status check_text(const kiln_allocator *mem, const char *name, kiln_
     return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the macro %s cannot be a text with %s", name, why);
 }
 
-/* A macro of a configuration. It is a param, a let or expression under `define:`, or a size under `bake:`. */
+/* A macro of a configuration. The macro stands for a param, for a let or expression under `define:`, or for a size
+ * under `bake:`. */
 typedef struct macro {
-    const char *name, *of, *value; /* `of`: the name without the spec's prefix */
+    const char *name, *of, *value; /* `of` is the name without the prefix of the spec */
     bool param;
 } macro;
 
 static kiln_status add_macro(kiln__code_job *job, const char *name, kiln_value value, bool param, kiln_error **error)
 {
     kiln__text text = {.mem = job->arena.mem};
-    if (value.kind == KILN_BOOL) /* the preprocessor does not know `true` */
+    if (value.kind == KILN_BOOL) /* the preprocessor does not know the word `true` */
         kiln__text_puts(&text, value.as.i ? "1" : "0");
     else
         kiln__value_print(&text, value);
     macro *made = &job->macros[job->macro_count++];
     *made = (macro){.name = kiln__arena_printf(&job->arena, "%s%s", job->prefix, name),
-                    .of = kiln__arena_strdup(&job->arena, name), /* a job may outlive the spec */
+                    /* copies the name, because a job may outlive the spec */
+                    .of = kiln__arena_strdup(&job->arena, name),
                     .value = kiln__arena_strdup(&job->arena, kiln__text_get(&text)),
                     .param = param};
     bool failed = text.failed || job->arena.failed;
@@ -231,8 +236,8 @@ static kiln_status add_macro(kiln__code_job *job, const char *name, kiln_value v
     return failed ? kiln__fail_memory(error) : check_text(job->arena.mem, name, value, error);
 }
 
-/* A param of another variant, which the configuration's own variant lacks. If the source needs its macro, the compile
- * fails, and the message explains why. */
+/* A param of another variant that the configuration's own variant does not have. If the source needs the macro of this
+ * param, the compile fails, and the message explains why. */
 typedef struct foreign_macro {
     const char *name, *variant;
 } foreign_macro;
@@ -247,8 +252,8 @@ static bool has_macro(const kiln__code_job *job, const char *name)
     return found;
 }
 
-/* Lists the macros of the other variants' params. If several variants have a param, the first of them is kept. Copies
- * every name, because a job may outlive the spec. */
+/* Lists the macros of the other variants' params. If several variants have a param, keeps the param of the first of
+ * them. Copies every name, because a job may outlive the spec. */
 static kiln_status list_foreign_macros(const kiln__config *config, kiln__code_job *job, kiln_error **error)
 {
     const kiln_spec *spec = config->spec;
@@ -301,11 +306,11 @@ static kiln_status make_macros(const kiln__config *config, kiln__code_job *job, 
     return status;
 }
 
-/* ---- which macros the code can see ----
+/* ---- the macros that the code can see ----
  *
- * A macro that no text names cannot change the code, and is left out. Configurations that differ only in such macros
- * then have one source and compile once. A text that builds names from pieces, by a joined line or by ##, may name any
- * macro. */
+ * A macro that no text names cannot change the code, so it is left out. If configurations differ only in such macros,
+ * they have the same source, and the source is compiled once. A text may build names from pieces, by a joined line or
+ * by ##. Such a text may name any macro. */
 
 static bool contains_name(const char *text, const char *name)
 {
@@ -326,14 +331,13 @@ static bool may_build_names(const char *text)
             end--;
         end -= end - text >= 3 && strncmp(end - 3, "?\?/", 3) == 0 ? 3 : end > text && end[-1] == '\\' ? 1 : 0;
         if (end != at && *end != '\r' && end > text && kiln__is_word_part(end[-1]) &&
-            (kiln__is_word_part(at[1]) || at[1] == '\\' || at[1] == '?')) /* the name may also continue in a joined
-                                                                           * line */
+            (kiln__is_word_part(at[1]) || at[1] == '\\' || at[1] == '?')) /* a joined line may continue the name */
             return true;
     }
     return false;
 }
 
-/* Lists all texts that the compiler gets, except CUDA's headers. */
+/* Lists all texts that the compiler gets, except the headers of CUDA. */
 static size_t list_texts(const kiln__code_job *job, const char **texts)
 {
     const kiln__compile_request *request = &job->request;
@@ -350,7 +354,7 @@ static size_t list_texts(const kiln__code_job *job, const char **texts)
     return count;
 }
 
-/* Returns whether a CUDA header is included after the macros. */
+/* Returns whether the text includes a CUDA header after the macros. */
 static bool includes_cuda_later(const kiln__code_job *job, const char *const *prelude, size_t count)
 {
     for (size_t i = 0; i < job->includes.other_count; i++) {
@@ -368,8 +372,8 @@ static void write_macro(kiln__code_job *job, const macro *m)
     kiln__text_printf(&job->source, "#define %s %s\n", m->name, m->value);
 }
 
-/* Writes the prelude (the CUDA headers that the source begins with), and sets the fields of the request about it. Bit
- * i of *first is set if macro i was written before the headers. */
+/* Writes the prelude, which is the CUDA headers that the source includes first. Sets the fields of the request about
+ * the prelude. Sets bit i of *first if macro i was written before the headers. */
 static kiln_status write_prelude(kiln__code_job *job, const char *const *prelude, size_t count, uint64_t *first,
                                  kiln_error **error)
 {
@@ -401,7 +405,7 @@ static kiln_status write_macros(kiln__code_job *job, kiln_error **error)
     uint64_t first = 0;
     kiln_status status = kiln__prelude_find(job->engine->nvrtc, &job->arena, &job->includes, &prelude, &prelude_count,
                                             error);
-    /* a later CUDA header may name any macro */
+    /* a CUDA header that comes later may name any macro */
     bool any = status == KILN_OK && includes_cuda_later(job, prelude, prelude_count);
     if (status == KILN_OK && prelude_count > 0 && *job->headers)
         status = write_prelude(job, prelude, prelude_count, &first, error);
@@ -417,8 +421,8 @@ static kiln_status write_macros(kiln__code_job *job, kiln_error **error)
     return status;
 }
 
-/* Returns whether a kernel may have a name that is a word in no text of the job. The source may build the name from
- * tokens. It may also include a header of the toolkit, which Kiln does not read. */
+/* Returns whether a kernel may have a name that is not a word in a text of the job. The source may build the name from
+ * tokens. The source may also include a header of the toolkit, which Kiln does not read. */
 static bool may_have_other_names(const kiln__code_job *job)
 {
     const kiln__compile_request *request = &job->request;
@@ -437,14 +441,14 @@ static bool names_kernel(const kiln__code_job *job, const char *plain)
     for (size_t i = 0; i < request->include_count && !found; i++)
         found = contains_name(request->includes[i].text, plain);
     for (size_t i = 0; i < request->option_count && !found; i++)
-        found = strstr(request->options[i], plain) != NULL; /* this is not a search for a word, because in -Dadd no word
-                                                             * begins at `add` */
+        /* searches for the text and not for a word, because in -Dadd no word begins at `add` */
+        found = strstr(request->options[i], plain) != NULL;
     return found;
 }
 
-/* Fails if the name of a kernel occurs nowhere in the source, its headers and the options. So a misspelt name is
- * reported before anything is compiled. The function refuses only names that are certainly wrong. The compiler checks
- * the other names: names that are more than one word of ASCII, such as `space::sum`, and all names if
+/* Fails if the name of a kernel occurs nowhere in the source, its headers and the options. So the function reports a
+ * misspelt name before anything is compiled. It refuses only names that are certainly wrong. The compiler checks the
+ * other names. The other names are names that are more than one word of ASCII, such as `space::sum`, and all names if
  * may_have_other_names() returns true.
  */
 static kiln_status check_kernel_names(kiln__code_job *job, kiln_error **error)
@@ -492,18 +496,19 @@ static kiln_status collect_includes(kiln_engine *engine, const kiln__config *con
                                error);
 }
 
-/* Reads the source and collects its headers. Sets the request's name and headers, and job->includes. */
+/* Reads the source and collects the headers that it includes. Sets the name and the headers of the request, and
+ * job->includes. */
 static kiln_status read_source(kiln_engine *engine, const kiln__config *config, kiln__code_job *job, kiln_error **error)
 {
     const kiln_spec *spec = config->spec;
     const char *name = config->variant->source ? config->variant->source : spec->source;
     const char *path = NULL;
-    if (!name) /* a T1 file may have a search space without a source */
+    if (!name) /* a T1 file may have a search space but no source */
         return kiln__fail(engine->mem, error, KILN_ERROR_NOT_FOUND,
                           "%s names no CUDA kernel: its space can be shown, "
                           "but nothing can be compiled or run",
                           spec->path);
-    for (const char *at = name; *at; at++) /* the name is written into a #line directive */
+    for (const char *at = name; *at; at++) /* checks the name, because it is written into a #line directive */
         if ((unsigned char)*at < 0x20 || *at == 0x7f)
             return kiln__fail(engine->mem, error, KILN_ERROR_REFUSED,
                               "the name of a source contains a control character");
@@ -529,13 +534,13 @@ static kiln_status read_source(kiln_engine *engine, const kiln__config *config, 
         status = kiln__fail(engine->mem, error, KILN_ERROR_IO, "%s: not a text file: it contains a zero byte", path);
     else
         status = collect_includes(engine, config, path, kept, job, error);
-    /* An absolute name loses its folder, because equal files in two folders must have the same key. */
+    /* Removes the folder from an absolute name, because equal files in two folders must have the same key. */
     job->request.name = *name == '/' ? strrchr(name, '/') + 1 : name;
     kiln__free(engine->mem, text);
     return status;
 }
 
-/* Writes the text for the compiler. Options and names must be known. */
+/* Writes the text that the compiler gets. The options and the names of kernels must already be known. */
 static kiln_status write_source(kiln__code_job *job, kiln_error **error)
 {
     kiln_status status = write_macros(job, error);
@@ -547,9 +552,9 @@ static kiln_status write_source(kiln__code_job *job, kiln_error **error)
     return job->source.failed ? kiln__fail_memory(error) : status;
 }
 
-/* ---- the options ---- */
+/* ---- the options of the compiler ---- */
 
-/* Fills the template of an option, checks it against the allow-list, and adds it. */
+/* Fills the template of an option, checks the option against the list of allowed options, and adds it. */
 static kiln_status add_option(kiln_engine *engine, const kiln__template *option, const kiln__scope *scope,
                               kiln__code_job *job, name_list *list, kiln_error **error)
 {
@@ -560,14 +565,14 @@ static kiln_status add_option(kiln_engine *engine, const kiln__template *option,
     kiln_error *why = NULL;
     if (status == KILN_OK && (!filled || text.failed))
         status = kiln__fail_memory(error);
-    else if (status == KILN_OK && text.length > 0) { /* the option {X} is left out if the param X is empty */
+    else if (status == KILN_OK && text.length > 0) { /* leaves out the option {X} if the param X is empty */
         status = kiln__option_check(engine->mem, text.data, &why);
         if (status != KILN_OK) {
             kiln__diag_add(&diag, kiln__template_pos(option), "%s", kiln_error_message(why));
             status = kiln__diag_finish(&diag, status, error);
         } else {
             char *kept = kiln__arena_strdup(&job->arena, text.data);
-            /* an option may occur twice, and the order matters, so add_name() does not fit */
+            /* does not use add_name(), because an option may occur twice, and the order of options matters */
             if (!kept || !kiln__grow(engine->mem, &list->names, &list->capacity, list->count + 1, sizeof *list->names))
                 status = kiln__fail_memory(error);
             else
@@ -579,7 +584,7 @@ static kiln_status add_option(kiln_engine *engine, const kiln__template *option,
     return status;
 }
 
-/* Lists the options of the variant, then the options of its params, then the engine's own -lineinfo. */
+/* Lists the options of the variant, then the options of its params, and then the engine's own option -lineinfo. */
 static kiln_status fill_options(kiln_engine *engine, const kiln__config *config, kiln__code_job *job,
                                 kiln_error **error)
 {
@@ -609,10 +614,10 @@ static kiln_status fill_options(kiln_engine *engine, const kiln__config *config,
     return status;
 }
 
-/* ---- the key ---- */
+/* ---- the cache key ---- */
 
-/* Adds one field of the key material: its length and its bytes. So two different lists of fields never give the same
- * bytes. */
+/* Adds one field to the data of the key: its length and its bytes. So two different lists of fields always give
+ * different bytes. */
 static void add_field(kiln__text *material, const char *bytes)
 {
     uint64_t length = strlen(bytes);
@@ -620,7 +625,7 @@ static void add_field(kiln__text *material, const char *bytes)
     kiln__text_add(material, bytes, length);
 }
 
-/* Makes the cache key from everything that determines the code: NVRTC's identity, the digest of CUDA's headers,
+/* Makes the cache key from everything on which the code depends: the identity of NVRTC, the digest of CUDA's headers,
  * target, options, kernels, headers, source. */
 static kiln_status make_key(kiln_engine *engine, kiln__code_job *job, kiln_error **error)
 {
@@ -662,9 +667,9 @@ static kiln_status make_key(kiln_engine *engine, kiln__code_job *job, kiln_error
     return failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* Allows the compiler to compile this job together with others that differ only in the template arguments of their
- * kernels (compile/group.c). This pays if NVRTC reads much for few kernels: headers of CUDA, or a long text. The
- * decision depends only on the texts, so that it is the same in each run. */
+/* Allows the compiler to compile this job together with other jobs that differ only in the template arguments of their
+ * kernels (compile/group.c). This saves time if NVRTC reads much text for few kernels, such as headers of CUDA or a
+ * long source. The decision depends only on the texts, so it is the same in each run. */
 static void allow_together(kiln__code_job *job)
 {
     kiln__compile_request *request = &job->request;
@@ -706,7 +711,7 @@ static kiln_status note_places(const kiln__config *config, kiln__code_job *job, 
     return job->arena.failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* The steps have this order because each step needs the results of the earlier steps. */
+/* Prepares a job. The steps have this order because each step needs the results of the steps before it. */
 kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, const kiln__target *target, bool cubin,
                                kiln__code_job **result, kiln_error **error)
 {
@@ -753,8 +758,8 @@ kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, 
     return KILN_OK;
 }
 
-/* Takes the jobs that kiln__code_leave() left to the engine and that are compiled by now. Their code goes into the
- * cache. */
+/* Takes the jobs that kiln__code_leave() left to the engine and whose compiles have ended. The code of these jobs goes
+ * into the cache. */
 static void collect_left(kiln_engine *engine)
 {
     kiln__code_job *done = NULL;
@@ -829,8 +834,8 @@ static bool is_own_line(const kiln__code_job *job, const char *line)
     return ours;
 }
 
-/* `line` is the source line of an error, and `ours` is true if it is in the source or in a header of the project. The
- * function adds one sentence for each macro that the line names. If an earlier error has explained macro i, told[i] is
+/* `line` is the source line of an error. `ours` is true if the line is in the source or in a header of the project.
+ * Adds one sentence for each macro that the line names. If an earlier error has already explained macro i, told[i] is
  * set, and the function adds nothing for it. */
 static void explain_line(const kiln__code_job *job, const char *line, bool ours, unsigned char *told, kiln__text *out)
 {
@@ -857,7 +862,7 @@ static void explain_line(const kiln__code_job *job, const char *line, bool ours,
     }
 }
 
-/* Adds one sentence for each undefined identifier that is a param of another variant. */
+/* Adds one sentence for each undefined identifier that is the name of a param of another variant. */
 static void explain_foreign_macros(const kiln__code_job *job, const char *message, kiln__text *out)
 {
     for (size_t i = 0; i < job->foreign_count; i++) {
@@ -893,8 +898,8 @@ static kiln_status explain_macros(kiln__code_job *job, const char *message, kiln
     return job->arena.failed || out->failed ? KILN_ERROR_MEMORY : KILN_OK;
 }
 
-/* Returns whether CUDA's headers are unchanged. NVRTC read them after the key was made. If they have changed, the
- * result must not be stored under that key. */
+/* Returns whether CUDA's headers have not changed. NVRTC reads these headers after the key was made. If the headers
+ * have changed, the result must not be stored under the key. */
 static bool headers_are_the_same(kiln__code_job *job)
 {
     char now[33];
@@ -953,10 +958,10 @@ void kiln__code_cancel(kiln__code_job *job)
 
 /* ---- compiles that nobody waits for ---- */
 
-#define QUIET_SECONDS 0.5 /* a shorter wait is not worth a message */
+#define QUIET_SECONDS 0.5 /* after this wait in seconds, the function logs a message */
 
-/* Waits for a compile. Returns false if the engine's `stop` flag is set before it ends. After QUIET_SECONDS the
- * function warns that it waits, once for all calls with the same *told. */
+/* Waits for the end of a compile. Returns false if somebody sets the engine's `stop` flag before the end. After
+ * QUIET_SECONDS the function warns that it waits. It warns once for all calls with the same *told. */
 static bool await_left(kiln__code_job *job, bool *told)
 {
     const volatile int *stop = job->engine->stop;
@@ -976,8 +981,8 @@ static bool await_left(kiln__code_job *job, bool *told)
     return true;
 }
 
-/* Finishes the jobs that kiln__code_leave() left to the engine, whose code goes into the cache. The engine calls this
- * before it closes its compiler. The error of a failed compile is ignored, because the next sweep compiles the
+/* Finishes the jobs that kiln__code_leave() left to the engine. Their code goes into the cache. The engine calls this
+ * function before it closes its compiler. Ignores the error of a failed compile, because the next sweep compiles the
  * configuration again. */
 static void finish_left(kiln_engine *engine)
 {
@@ -1015,7 +1020,7 @@ void kiln__code_leave(kiln__code_job *job, bool unfinished)
             kiln__code_free(&code);
         return;
     }
-    /* the name belongs to the spec, which may be freed before the compile ends */
+    /* copies the name, because it belongs to the spec, which may be freed before the compile ends */
     job->request.name = job->key.source = kiln__arena_strdup(&job->arena, job->key.source);
     if (!job->key.source) {
         kiln__code_cancel(job);
@@ -1039,7 +1044,7 @@ void kiln__code_free(kiln__code *code)
 const char *kiln__code_symbol(const kiln__code *code, const char *kernel)
 {
     const char *at = code->unit.lowered, *end = at + code->unit.lowered_length;
-    while (at && at < end) { /* the reader of the entry has checked the pairs */
+    while (at && at < end) { /* the pairs are valid, because the reader of the entry has checked them */
         const char *symbol = at + strlen(at) + 1;
         if (symbol >= end)
             break;

@@ -1,11 +1,11 @@
-/* config.c - resolves a choice: every param, size and let gets its value. */
+/* config.c - makes a configuration from a choice: gives every param, size and let a value. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "config.h"
 
-/* ---- names and values of a choice ---- */
+/* ---- the names and values of a choice ---- */
 
 kiln_status kiln__plan_unknown(const kiln_allocator *mem, const char *owner, const char *what, const char *name,
                                const void *names, size_t stride, size_t count, kiln_error **error)
@@ -26,8 +26,8 @@ kiln_status kiln__plan_unknown(const kiln_allocator *mem, const char *owner, con
     return status;
 }
 
-/* Returns the first contender that the device can run. If the device can run no contender, returns the first contender.
- * If the spec has no contenders, all variants count as contenders. */
+/* Returns the first contender among the variants that the device can run. If the device can run no contender, returns
+ * the first contender of the spec. If the spec has no contenders, all variants count as contenders. */
 static const kiln__variant *find_first_variant(kiln_engine *engine, const kiln_spec *spec)
 {
     const size_t first = kiln_spec_variant_first(spec);
@@ -50,9 +50,9 @@ static kiln_status find_variant(kiln_engine *engine, const kiln_spec *spec, cons
                               spec->variant_count, error);
 }
 
-/* Finds the value in the param's list that is equal to `value` after conversion. An integer may become a float. 0, 1
- * and words may become booleans. A number may become a text that looks like the number. Returns NULL if the list has no
- * such value. */
+/* Finds the value in the param's list that equals `value` after a conversion. An integer may become a float. The
+ * numbers 0 and 1 and words may become booleans. A number may become a text with the digits of the number. Returns NULL
+ * if the list has no such value. */
 static const kiln_value *find_value(const kiln_allocator *mem, const kiln__param *param, kiln_value value)
 {
     for (size_t i = 0; i < param->count; i++)
@@ -76,8 +76,8 @@ static const kiln_value *find_value(const kiln_allocator *mem, const kiln__param
 
 static double read_number(kiln_value value) { return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i; }
 
-/* Makes a KILN_ERROR_CONSTRAINT whose message lists the values of the param, and suggests the nearest value if they are
- numbers.
+/* Makes a KILN_ERROR_CONSTRAINT. Its message lists the values of the param, and suggests the nearest value if they are
+ * numbers.
  */
 static kiln_status fail_value(const kiln_allocator *mem, const kiln__param *param, kiln_value value, kiln_error **error)
 {
@@ -109,7 +109,7 @@ static kiln_status fail_value(const kiln_allocator *mem, const kiln__param *para
     return status;
 }
 
-/* ---- params and sizes ---- */
+/* ---- setting params and sizes ---- */
 
 static kiln_status set_params(const kiln_allocator *mem, kiln__config *config, const kiln_choice *choice,
                               kiln_error **error)
@@ -142,7 +142,8 @@ static bool is_extent(kiln_value value)
     return value.kind == KILN_TEXT && kiln__is_extent(value.as.text, &length, &dim);
 }
 
-/* Returns true if a size set of the spec has this integer. Such a number may be negative, for example -1 for "no source". */
+/* Returns true if a size set of the spec has the integer `value` for this size. Such an integer may be negative, for
+ * example -1 for "no source". */
 static bool is_in_a_set(const kiln_spec *spec, const char *name, int64_t value)
 {
     for (size_t s = 0; s < spec->size_set_count; s++) {
@@ -153,8 +154,8 @@ static bool is_in_a_set(const kiln_spec *spec, const char *name, int64_t value)
     return false;
 }
 
-/* Sets a size to the given value, converted to the kind that *size has. An integer may also be given as an extent, such
- * as "A.shape[0]", which read_extent() replaces. Texts are copied into the arena. */
+/* Sets a size to the given value, converted to the kind that *size already has. The value of an integer size may also
+ * be an extent, such as "A.shape[0]", which read_extent() later replaces. Copies texts into the arena. */
 static kiln_status convert_size(const kiln_allocator *mem, const kiln_spec *spec, kiln__arena *arena,
                                 const kiln_setting *given, kiln_setting *size, kiln_error **error)
 {
@@ -187,7 +188,7 @@ static kiln_status convert_size(const kiln_allocator *mem, const kiln_spec *spec
     return KILN_OK;
 }
 
-/* Replaces an extent, such as "A.shape[0]", by the number in the header of the file of the buffer A. */
+/* Replaces an extent, such as "A.shape[0]", by the number in the header of the file for the buffer A. */
 static kiln_status read_extent(kiln_engine *engine, kiln__config *config, kiln_setting *size, kiln_error **error)
 {
     const kiln_spec *spec = config->spec;
@@ -253,7 +254,8 @@ const kiln__sizes *kiln__config_size_set(const kiln_engine *engine, const kiln_s
     return name ? NULL : &spec->size_sets[0];
 }
 
-/* Takes the chosen set of sizes, or the engine's default, applies the choice, and reads extents of files. */
+/* Takes the chosen size set, or the engine's default. Then applies the sizes of the choice, and reads the extents of
+ * files. */
 static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const kiln_choice *choice, kiln_error **error)
 {
     const kiln_spec *spec = config->spec;
@@ -275,7 +277,7 @@ static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const ki
             return kiln__plan_unknown(engine->mem, spec->name, "size", choice->sizes[c].name, sizes, sizeof *sizes,
                                       count, error);
         kiln_setting *size = &sizes[found - sizes];
-        if (is_extent(size->value)) /* an extent stands for a number */
+        if (is_extent(size->value)) /* an extent stands for a number, so the kind of this size is a number */
             size->value = (kiln_value){.kind = KILN_INT};
         kiln_status status = convert_size(engine->mem, spec, &config->arena, &choice->sizes[c], size, error);
         if (status != KILN_OK)
@@ -284,7 +286,8 @@ static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const ki
     config->extents = kiln__arena_alloc(&config->arena, (count + 1) * sizeof *config->extents);
     if (!config->extents)
         return kiln__fail_memory(error);
-    for (size_t i = 0; i < count; i++) { /* in this order, because the name of a file may contain earlier sizes */
+    /* goes through the sizes in this order, because the name of a file may contain earlier sizes */
+    for (size_t i = 0; i < count; i++) {
         config->extents[i] = is_extent(sizes[i].value);
         kiln_status status = config->extents[i] ? read_extent(engine, config, &sizes[i], error) : KILN_OK;
         if (status != KILN_OK)
@@ -293,7 +296,7 @@ static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const ki
     return KILN_OK;
 }
 
-/* ---- lets and constraints ---- */
+/* ---- evaluating lets and constraints ---- */
 
 static bool is_input(const kiln__variant *variant, const char *name, size_t length)
 {
@@ -303,7 +306,7 @@ static bool is_input(const kiln__variant *variant, const char *name, size_t leng
     return false;
 }
 
-/* Returns whether a let has a value before inputs are made. */
+/* Returns whether a let has a value before the inputs are made. */
 static bool is_ready(const kiln__config *config, const kiln__expr *expr)
 {
     for (size_t i = 0; i < kiln__expr_name_count(expr); i++) {
@@ -338,7 +341,7 @@ static kiln_status set_lets(const kiln_allocator *mem, kiln__config *config, kil
     return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
 }
 
-/* ---- complete configurations ---- */
+/* ---- making complete configurations ---- */
 
 static void link_scopes(kiln__config *config, kiln__scope device)
 {
@@ -401,7 +404,7 @@ kiln_status kiln__config_make_for(kiln_engine *engine, const kiln_spec *spec, co
     return status;
 }
 
-/* Copies the params with their texts. The originals belong to a request or a sample, which may be freed before the
+/* Copies the params with their texts. The originals belong to a request or to a sample, which may be freed before the
  * configuration. */
 static bool copy_params(const kiln_setting *params, kiln__config *config)
 {
@@ -460,15 +463,15 @@ void kiln__config_print(const kiln__config *config, kiln__text *out)
     }
 }
 
-/* ---- the size of a space ---- */
+/* ---- counting the configurations of a space ---- */
 
 static kiln_status count_variant(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                  const kiln__variant *variant, kiln__effort *effort, kiln_space_info *one,
                                  kiln_error **error)
 {
     bool counted = true;
-    /* The walk needs a configuration for its sizes and device names. The choice has no params, because the walk gives
-     * them. */
+    /* The walk through the space needs a configuration for its sizes and device names. The choice has no params,
+     * because the walk sets the params. */
     kiln_choice sizes = {.variant = variant->name,
                          .size_set = choice->size_set,
                          .sizes = choice->sizes,
@@ -489,7 +492,7 @@ static kiln_status count_variant(kiln_engine *engine, const kiln_spec *spec, con
     return status;
 }
 
-/* The caller's function that may stop the counting, with its argument. */
+/* The caller's function that may stop the counting, and its argument. */
 typedef struct asker {
     int (*stop)(void *user);
     void *user;
@@ -506,9 +509,10 @@ static uint64_t add_saturating(uint64_t one, uint64_t other)
     return one > UINT64_MAX - other ? UINT64_MAX : one + other;
 }
 
-#define COUNT_SECONDS 5.0 /* default limit for counting */
+#define COUNT_SECONDS 5.0 /* the default limit for counting, in seconds */
 
-/* Adds the counts of all variants, within one limit of time. A sum above 64 bits counts as uncounted. */
+/* Adds up the counts of all variants, within one time limit for all of them. If the sum does not fit into 64 bits, the
+ * space counts as uncounted. */
 kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                              const kiln_space_options *given, kiln_space_info *info, kiln_error **error)
 {

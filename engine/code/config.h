@@ -1,5 +1,5 @@
-/* config.h - makes a configuration from a spec and a choice, and gets its code: the source with its macros, compiled
- * or from the cache. This room knows nothing about buffers. */
+/* config.h - makes a configuration from a spec and a choice, and gets its code. The code is the source with its macros,
+ * compiled or from the cache. The functions of this header know nothing about buffers. */
 #ifndef KILN_CONFIG_H
 #define KILN_CONFIG_H
 
@@ -8,111 +8,117 @@
 #include "spec.h"
 
 /* ---- a configuration: a choice in which every param, size and let has its value ---- */
-typedef struct kiln__config { /* always on the heap, because its scopes point into it */
+typedef struct kiln__config { /* is always on the heap, because its scopes point into it */
     const kiln_spec *spec;
     const kiln__variant *variant;
-    kiln__arena arena;     /* memory of names and texts of the settings */
-    kiln__settings params; /* variant->param_count values, in the variant's order */
+    kiln__arena arena;     /* the memory of names and texts of the settings */
+    kiln__settings params; /* variant->param_count values, in the order of the variant's params */
     kiln__settings sizes;
-    bool *extents; /* for each size, whether its value was read from the header of an array's file */
+    bool *extents; /* for each size, true if its value was read from the header of an array's file */
     const char *size_set;
-    kiln__settings lets;   /* the lets that need no input; the plan computes the other lets */
-    kiln__scope scopes[4]; /* device <- sizes <- params <- lets, each inside the next */
+    kiln__settings lets;   /* the lets that need no input; the plan computes all other lets */
+    kiln__scope scopes[4]; /* device <- sizes <- params <- lets, where each scope is inside the next */
 } kiln__config;
-/* Completes a choice by defaults. Checks names (with suggestions), kinds, and the constraints
- * (KILN_ERROR_CONSTRAINT). Opens the engine's device for names device.*. `choice` may be NULL. The caller frees
- * *config. */
+/* Makes a configuration from a choice and the defaults. Checks names (with suggestions for misspelt names), kinds of
+ * values, and constraints (KILN_ERROR_CONSTRAINT). Opens the engine's device, because expressions may use the names
+ * device.*. `choice` may be NULL. The caller frees *config. */
 kiln_status kiln__config_make(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                               kiln__config **config, kiln_error **error);
-/* Makes a configuration whose names device.* have other values: `device` has all these names, and must live as long as
- * the configuration. If `device` is NULL, the names have the values of the engine's device. */
+/* Makes a configuration in which the names device.* have other values. `device` must have all these names, and must
+ * live as long as the configuration. If `device` is NULL, the names have the values of the engine's device. */
 kiln_status kiln__config_make_for(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                   const kiln__settings *device, kiln__config **config, kiln_error **error);
-/* Makes a configuration without lets, and does not check the constraints. Walks over a space use it: scopes[1] has
- * the device and the sizes. Names and values are checked. */
+/* Makes a configuration whose lets are not evaluated and whose constraints are not checked. A walk over a space uses
+ * this configuration, because its scopes[1] has the device and the sizes. The function checks names and values. */
 kiln_status kiln__config_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                               kiln__config **config, kiln_error **error);
-/* Makes a configuration of a space. It has the sizes of `base`, which kiln__config_open() made, and one value for
- * each of the variant's params, in the variant's order. The values must come from the space and satisfy the
- * constraints, which the function does not check again. Everything is copied. */
+/* Makes the configuration of a point in a space. It has the sizes of `base`, which kiln__config_open() made. It has one
+ * value for each of the variant's params, in the variant's order. The values must come from the space and satisfy the
+ * constraints. The function does not check this again. Everything is copied. */
 kiln_status kiln__config_at(const kiln__config *base, const kiln_setting *params, kiln__config **config,
                             kiln_error **error);
-/* Returns the size set `name` of a spec, or NULL if the spec lacks it. If `name` is NULL, returns the engine's
- * default for the spec, which is never NULL. The engine's device must be open. */
+/* Returns the size set `name` of a spec. Returns NULL if the spec does not have this set. If `name` is NULL, returns
+ * the engine's default size set for the spec, which is never NULL. The engine's device must be open. */
 const kiln__sizes *kiln__config_size_set(const kiln_engine *engine, const kiln_spec *spec, const char *name);
-/* Appends the path of a file: the template `path`, filled with the sizes, or `text` if `path` is NULL. */
+/* Appends the path of a file. It is the template `path`, filled with the sizes. If `path` is NULL, it is `text`. */
 kiln_status kiln__config_path(const kiln_allocator *mem, const kiln__scope *sizes, const char *text,
                               const kiln__template *path, kiln__text *out, kiln_error **error);
-/* Returns the name of the kernel of a launch, with its template filled. The name may be in `filled`, which must be
- * empty before and live as long as the name. Returns NULL if an expression in the name has no value; the reason is
- * added to `diag`, which may be NULL. Also returns NULL if memory runs out; then filled->failed is set. */
+/* Returns the name of the kernel that a launch starts, with its template filled. The returned name may be in `filled`,
+ * which must be empty before the call and live as long as the name. Returns NULL if an expression in the name has no
+ * value. The reason is added to `diag`, which may be NULL. Also returns NULL if memory runs out, and sets
+ * filled->failed then. */
 const char *kiln__launch_kernel(const kiln__step *launch, const kiln__scope *scope, kiln__text *filled,
                                 kiln__diag *diag);
 void kiln__config_free(kiln__config *config);                      /* NULL is allowed */
 const kiln__scope *kiln__config_scope(const kiln__config *config); /* the innermost scope */
-/* Appends the variant and the params, such as "coarsened TILE_M=128 TILE_N=64". */
+/* Appends the names of the variant and the params, such as "coarsened TILE_M=128 TILE_N=64". */
 void kiln__config_print(const kiln__config *config, kiln__text *out);
 
-/* ---- devices that a variant can run on (target.c) ---- */
-/* Gives the target for which the variant is compiled. Opens the engine's device. Returns KILN_ERROR_UNSUPPORTED if
- * the device lacks something that the variant needs; the message names it. */
+/* ---- testing whether a device can run a variant (target.c) ---- */
+/* Gives the target for which a variant is compiled. Opens the engine's device. Returns KILN_ERROR_UNSUPPORTED if the
+ * device does not have something that the variant needs. The message names it. */
 kiln_status kiln__variant_target(kiln_engine *engine, const kiln__variant *variant, kiln__target *target,
                                  kiln_error **error);
 
-/* ---- code, from the cache or compiled (code.c) ---- */
+/* ---- getting code, from the cache or from the compiler (code.c) ---- */
 typedef struct kiln__code {
     kiln__unit unit;
     bool from_cache;
     uint64_t compile_ns;
 } kiln__code;
 typedef struct kiln__code_job kiln__code_job;
-/* Reads the source, adds the macros, searches the cache and, on a miss, starts a compile. The function does not wait
- * for the compile. If `target` is NULL, the function takes the target of kiln__variant_target(), so the engine's device
- * must be able to run the variant. If `cubin` is true, the code has machine code too. The caller may free `config`
- * afterwards. The caller must end the job by one of the functions kiln__code_take, _leave and _cancel. */
+/* Reads the source, adds the macros, and looks for the code in the cache. If the cache does not have the code, starts a
+ * compile. The function does not wait for the end of the compile. If `target` is NULL, the target is the one of
+ * kiln__variant_target(), so the engine's device must be able to run the variant. If `cubin` is true, the code also has
+ * machine code. The caller may free `config` after the call. The caller must end the job by kiln__code_take, _leave or
+ * _cancel. */
 kiln_status kiln__code_start(kiln_engine *engine, const kiln__config *config, const kiln__target *target, bool cubin,
                              kiln__code_job **job, kiln_error **error);
-/* These functions are the two parts of kiln__code_start(). The first part, kiln__code_prepare(), does everything before
- * the cache look-up. The second part, kiln__code_begin(), looks into the cache and starts the compile. If the second
- * part fails, it frees the job. */
+/* These functions are the two parts of kiln__code_start(). The first part, kiln__code_prepare(), does all the work
+ * before the look-up in the cache. The second part, kiln__code_begin(), looks into the cache and starts the compile. If
+ * the second part fails, it frees the job. */
 kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, const kiln__target *target, bool cubin,
                                kiln__code_job **job, kiln_error **error);
 kiln_status kiln__code_begin(kiln__code_job *job, kiln_error **error);
-/* Returns the hash of everything that determines the code. */
+/* Returns the hash of everything on which the code depends. */
 kiln__hash128 kiln__code_key(const kiln__code_job *job);
-/* Returns whether the compiler may make this code together with others that differ only in the template arguments of
- * their kernels. Several such jobs in the queue cost little more than one. */
+/* Returns whether the compiler may make this code together with other codes. The codes may differ only in the template
+ * arguments of their kernels. In the queue, several such jobs cost little more than one job. */
 bool kiln__code_goes_together(const kiln__code_job *job);
 bool kiln__code_done(kiln__code_job *job); /* never blocks */
-/* Waits at most `seconds`, or without limit if `seconds` is negative. Returns whether the job is done. */
+/* Waits for the job at most `seconds`. If `seconds` is negative, waits without limit. Returns whether the job is
+ * done. */
 bool kiln__code_wait(kiln__code_job *job, double seconds);
-/* Waits without limit, takes the code and frees the job, also after an error. The code of a new compile goes into the
- * cache, unless CUDA's headers changed meanwhile. The message of KILN_ERROR_COMPILE has NVRTC's log and the
- * configuration. */
+/* Waits for the job without limit, takes its code and frees the job. An error also frees the job. If the code comes
+ * from a new compile, it goes into the cache, unless CUDA's headers have changed meanwhile. The message of
+ * KILN_ERROR_COMPILE has NVRTC's log and the configuration. */
 kiln_status kiln__code_take(kiln__code_job *job, kiln__code *code, kiln_error **error);
-/* Ends a job without taking its code; the caller must not use the job afterwards. If the compile of the job has ended,
- * the code goes into the cache. If the compile has begun and `unfinished` is set, the engine finishes the compile, at
- * the latest before it closes its compiler. Otherwise, or if the cache cannot be written, the compile is cancelled.
+/* Ends a job without taking its code. The caller must not use the job afterwards. If the compile of the job has ended,
+ * its code goes into the cache. If the compile has begun and `unfinished` is set, the engine finishes the compile
+ * before it closes its compiler. In all other cases, and if the cache cannot be written, the compile is cancelled.
  * `job` may be NULL. */
 void kiln__code_leave(kiln__code_job *job, bool unfinished);
-void kiln__code_cancel(kiln__code_job *job);              /* frees the job; NULL is allowed */
-const char *kiln__code_source(const kiln__code_job *job); /* the source with its macros; valid until the job is freed */
+void kiln__code_cancel(kiln__code_job *job); /* frees the job; `job` may be NULL */
+/* returns the source with its macros; the text is valid until the job is freed */
+const char *kiln__code_source(const kiln__code_job *job);
 void kiln__code_free(kiln__code *code);
-/* Returns the module's symbol of a kernel, or NULL if the code lacks the kernel. `kernel` is a name that
- * kiln__launch_kernel() returned. */
+/* Returns the symbol that a kernel has in the module. Returns NULL if the code does not have the kernel. `kernel` must
+ * be a name that kiln__launch_kernel() returned. */
 const char *kiln__code_symbol(const kiln__code *code, const char *kernel);
-/* Collects the filled names of the kernels that a variant's steps launch, each once, in the arena. */
+/* Collects the names of the kernels that the steps of a variant launch, with their templates filled. Each name occurs
+ * once, and is in the arena. */
 kiln_status kiln__config_kernels(const kiln__config *config, const kiln_allocator *mem, kiln__arena *arena,
                                  const char *const **names, size_t *count, kiln_error **error);
 
-/* ---- limits of a device on launches (fit.c) ---- */
-/* Checks whether the engine's device, which must be open, has room for the launches. Returns KILN_ERROR_LAUNCH for an
- * extent, a block or shared memory that the device always refuses. If `code` is not NULL, the registers and the static
- * shared memory of the machine code are checked too. Extents that depend on the data of inputs are checked later by the
- * plan. */
+/* ---- testing the limits of a device for launches (fit.c) ---- */
+/* Checks whether the engine's device, which must be open, has the resources for the launches. Returns KILN_ERROR_LAUNCH
+ * for an extent, a block or shared memory that the device always refuses. If `code` is not NULL, the function also
+ * checks the registers and the static shared memory of the machine code. The plan later checks extents that depend on
+ * the data of inputs. */
 kiln_status kiln__config_fits(const kiln_engine *engine, const kiln__config *config, const kiln__code *code,
                               kiln_error **error);
-/* The plan uses these two checks too. The message of KILN_ERROR_LAUNCH has the place in the spec. */
+/* Check the extents and the block of a launch. The plan also uses these two checks. The message of KILN_ERROR_LAUNCH
+ * has the place in the spec. */
 typedef enum kiln__extent_kind { KILN__EXTENT_GRID, KILN__EXTENT_BLOCK, KILN__EXTENT_CLUSTER } kiln__extent_kind;
 kiln_status kiln__extent_fits(const kiln_allocator *mem, kiln__extent_kind kind, int axis, const kiln__expr *expr,
                               int64_t value, kiln_error **error);
@@ -120,13 +126,13 @@ typedef struct kiln__block { /* the block of a launch */
     unsigned extents[3];
     uint64_t static_shared, dynamic_shared;
     const char *kernel; /* for messages */
-    int max_threads;    /* the driver's limit for this kernel; 0 if it is unknown */
+    int max_threads;    /* the limit of the driver for this kernel; 0 if it is unknown */
 } kiln__block;
 kiln_status kiln__block_fits(const kiln_allocator *mem, const kiln_device_info *info, const kiln__step *step,
                              const kiln__block *block, kiln_error **error);
 
-/* Makes KILN_ERROR_NOT_FOUND: "OWNER has no WHAT 'NAME'", with the nearest of `count` names or all of them. Each name
- * is the first member of a struct of `stride` bytes. */
+/* Makes the error KILN_ERROR_NOT_FOUND: "OWNER has no WHAT 'NAME'". The message also has the nearest of `count` names
+ * or all of them. Each name is the first member of a struct that has `stride` bytes. */
 kiln_status kiln__plan_unknown(const kiln_allocator *mem, const char *owner, const char *what, const char *name,
                                const void *names, size_t stride, size_t count, kiln_error **error);
 #endif

@@ -1,23 +1,23 @@
-/* fit.c - checks whether a device has room for the launches of a configuration. Before the compile it checks the
- * extents and the shared memory that the spec gives. After the compile it also checks the registers and the static
- * shared memory of the machine code. */
+/* fit.c - checks whether a device has the resources for the launches of a configuration. Before the compile, the check
+ * uses the extents and the shared memory that the spec gives. After the compile, the check also uses the registers and
+ * the static shared memory of the machine code. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "config.h"
 
-/* One check of a configuration. */
+/* The state of one check of a configuration. */
 typedef struct fit {
     const kiln_engine *engine;
     const kiln__scope *scope;
-    const kiln__code *code; /* NULL before the compile */
+    const kiln__code *code; /* the compiled code; NULL before the compile */
     const kiln__cubin_kernel *kernels;
     size_t kernel_count;
     kiln_error **error;
 } fit;
 
-/* ---- one launch ---- */
+/* ---- checking one launch ---- */
 
 static kiln_status fail_launch(const kiln_allocator *mem, kiln__pos pos, kiln_error **error, const char *format, ...)
     KILN__PRINTF(4, 5);
@@ -65,9 +65,9 @@ kiln_status kiln__block_fits(const kiln_allocator *mem, const kiln_device_info *
     return KILN_OK;
 }
 
-/* ---- the launches of a configuration ---- */
+/* ---- checking all launches of a configuration ---- */
 
-/* Finds the machine code's figures for the kernel of a launch. Returns NULL if they are unknown. */
+/* Finds the figures of the machine code for the kernel of a launch. Returns NULL if these figures are unknown. */
 static const kiln__cubin_kernel *find_kernel(const fit *f, const kiln__step *step)
 {
     kiln__text filled = {.mem = f->engine->mem};
@@ -81,7 +81,7 @@ static const kiln__cubin_kernel *find_kernel(const fit *f, const kiln__step *ste
     return found;
 }
 
-/* Fails if the device has fewer registers than one block needs. */
+/* Fails if one block needs more registers than the device has. */
 static kiln_status check_registers(const fit *f, const kiln__step *step, const kiln__cubin_kernel *kernel,
                                    unsigned threads)
 {
@@ -119,7 +119,7 @@ static kiln_status check_launch(const fit *f, const kiln__step *step)
     for (int i = 0; i < 3; i++)
         KILN__TRY(kiln__extent_fits(mem, KILN__EXTENT_GRID, i, step->as.launch.grid[i], grid[i], f->error));
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
-        return KILN_OK; /* an empty grid launches nothing */
+        return KILN_OK; /* an empty grid launches no kernel */
     for (int i = 0; i < 3; i++) {
         KILN__TRY(kiln__extent_fits(mem, KILN__EXTENT_BLOCK, i, step->as.launch.block[i], extents[i], f->error));
         block.extents[i] = (unsigned)extents[i];
@@ -131,7 +131,7 @@ static kiln_status check_launch(const fit *f, const kiln__step *step)
     return kernel ? check_registers(f, step, kernel, block.extents[0] * block.extents[1] * block.extents[2]) : KILN_OK;
 }
 
-/* Checks the steps that are certain to run. It leaves out the body of every `while`, and of a `repeat` whose count is 0
+/* Checks the steps that certainly run. Leaves out the body of each `while`, and the body of a `repeat` whose count is 0
  * or unknown. */
 static kiln_status check_steps(const fit *f, const kiln__step *steps, size_t count)
 {
@@ -152,8 +152,8 @@ kiln_status kiln__config_fits(const kiln_engine *engine, const kiln__config *con
     const kiln__variant *variant = config->variant;
     kiln__cubin_kernel *kernels = NULL;
     fit f = {.engine = engine, .scope = kiln__config_scope(config), .code = code, .error = error};
-    /* Relocatable code has no final number of registers until it is linked. Code that cannot be parsed is left to the
-     * driver. */
+    /* The number of registers of relocatable code is not final until the code is linked. If the code cannot be parsed,
+     * the driver reports the error later. */
     if (code && code->unit.cubin && !kiln__is_relocatable(code->unit.cubin, code->unit.cubin_length) &&
         kiln__cubin_kernels(engine->mem, code->unit.cubin, code->unit.cubin_length, &kernels, &f.kernel_count, NULL) ==
             KILN_ERROR_MEMORY)

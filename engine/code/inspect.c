@@ -1,11 +1,11 @@
-/* inspect.c - describes the machine code of a configuration: registers, spills, occupancy, findings. The machine need
- * not have a device of the architecture. */
+/* inspect.c - describes the machine code of a configuration: registers, spills, occupancy, findings. The machine on
+ * which Kiln runs need not have a device of the architecture. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "config.h"
 
-/* The result of an inspection; all texts are in its arena or its code. */
+/* The result of an inspection. All its texts are in its arena or in its code. */
 struct kiln_inspection {
     const kiln_allocator *mem;
     kiln__arena arena;
@@ -13,11 +13,11 @@ struct kiln_inspection {
     const char *arch, *source;
     kiln_inspected_kernel *kernels;
     size_t kernel_count;
-    const char **findings; /* each finding once; in a separate allocation */
+    const char **findings; /* all findings, each once; the list is a separate allocation */
     size_t finding_count, finding_capacity;
 };
 
-/* Parses "sm_90a", "compute_90" or "90". Fails if this NVRTC does not support the architecture. */
+/* Parses a name such as "sm_90a", "compute_90" or "90". Fails if NVRTC does not support the architecture. */
 static kiln_status parse_target(kiln_engine *engine, const char *text, kiln__target *target, kiln_error **error)
 {
     kiln__target found;
@@ -42,7 +42,7 @@ static kiln_status parse_target(kiln_engine *engine, const char *text, kiln__tar
     return status;
 }
 
-/* Finds the first launch of `kernel` among the steps. Without such a launch *found is NULL. */
+/* Finds the first launch of `kernel` among the steps. If no step launches the kernel, *found is NULL. */
 static kiln_status find_launch(const kiln__step *steps, size_t count, const kiln__scope *scope,
                                const kiln_allocator *mem, const char *kernel, const kiln__step **found,
                                kiln_error **error)
@@ -88,8 +88,8 @@ static void describe_launch(const kiln__step *step, const kiln__scope *scope, ki
         kernel->carveout = (int)value;
 }
 
-/* Fills in one kernel: the figures of the cubin, the spills of the log, the geometry of its first launch, and the
- * occupancy if the size of the block is known. */
+/* Describes one kernel: the figures of the cubin, the spills in the compiler's log, the geometry of its first launch,
+ * and the occupancy if the size of the block is known. */
 static kiln_status describe_kernel(kiln_engine *engine, const kiln__config *config, int arch, const char *name,
                                    const kiln__cubin_kernel *found, const char *log, kiln_inspected_kernel *kernel,
                                    kiln_error **error)
@@ -115,7 +115,8 @@ static kiln_status describe_kernel(kiln_engine *engine, const kiln__config *conf
     if (step)
         describe_launch(step, scope, kernel);
     int64_t shared = 0, threads = 1;
-    for (int i = 0; step && i < 3; i++) { /* a block that depends on an input's data is unknown here and stays 0 */
+    /* if the block depends on the data of an input, it is unknown here and stays 0 */
+    for (int i = 0; step && i < 3; i++) {
         int64_t extent = 0;
         if (!kiln__expr_eval_int(step->as.launch.block[i], scope, "block", &extent, NULL) || extent < 1 ||
             extent > 1024)
@@ -138,8 +139,8 @@ static kiln_status describe_kernel(kiln_engine *engine, const kiln__config *conf
     return KILN_OK;
 }
 
-/* Returns the columns of tensor memory that a kernel allocates, 0 if the code has no tensor memory, or -1 if the PTX
- * does not tell. */
+/* Returns the number of columns of tensor memory that a kernel allocates. Returns 0 if the code uses no tensor memory,
+ * and -1 if the PTX does not tell the number. */
 static int get_columns(const kiln__code *code, const char *symbol)
 {
     const char *ptx = code->unit.ptx;
@@ -148,7 +149,7 @@ static int get_columns(const kiln__code *code, const char *symbol)
     return kiln__driver_simulator()->tensor_columns(ptx, strlen(ptx), symbol);
 }
 
-/* Describes each kernel that the steps launch and the cubin has. */
+/* Describes each kernel that the steps launch and that the cubin has. */
 static kiln_status describe_kernels(kiln_engine *engine, const kiln__config *config, int arch, kiln_inspection *made,
                                     kiln_error **error)
 {
@@ -197,7 +198,7 @@ static kiln_status collect_findings(kiln_inspection *made, kiln_error **error)
     return made->arena.failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* Makes the configuration, compiles it for the target (or takes it from the cache), and describes its kernels. */
+/* Makes the configuration, gets its code for the target from the cache or the compiler, and describes its kernels. */
 kiln_status kiln_inspect(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, const char *arch,
                          kiln_inspection **inspection, kiln_error **error)
 {

@@ -3,7 +3,8 @@
 
 #include "config.h"
 
-/* Prints the device's values of the names in an expression, such as "device.cc = 75, device.tma = false". */
+/* Prints the values that the device has for the names in an expression, such as "device.cc = 75, device.tma =
+ * false". */
 static void print_names(const kiln__expr *expr, const kiln__scope *device, kiln__text *out)
 {
     for (size_t i = 0; i < kiln__expr_name_count(expr); i++) {
@@ -60,7 +61,7 @@ kiln_status kiln__variant_target(kiln_engine *engine, const kiln__variant *varia
         status = check_need(engine, variant, its->needs[i], error);
     if (status != KILN_OK)
         return status;
-    /* If a target without a letter fits, the variant is compiled for the device's own architecture, which includes all
+    /* If a target without a letter is enough, the variant is compiled for the device's own architecture, which has all
      * features of the target. */
     kiln__target found = {engine->arch, '\0'};
     bool runs = its->target_count == 0;

@@ -29,7 +29,8 @@ bool kiln__array_bytes(kiln_type type, int dims, const uint64_t *shape, uint64_t
     for (int i = 0; i < dims && !empty; i++)
         if (__builtin_mul_overflow(total, shape[i], &total))
             return false;
-    if (!empty && total > SIZE_MAX / 2) /* so that pointer differences remain defined */
+    /* the size is limited so that the difference of two pointers is always defined */
+    if (!empty && total > SIZE_MAX / 2)
         return false;
     *bytes = empty ? 0 : total;
     return true;
@@ -67,16 +68,16 @@ void kiln__huge_pages(const kiln_allocator *mem, void *block, uint64_t bytes)
     if (mem || !block || bytes < LEAST)
         return;
     const uintptr_t at = (uintptr_t)block, first = (at + PAGE - 1) / PAGE * PAGE, end = (at + bytes) / PAGE * PAGE;
-    if (first < end) /* this is only advice: if the system refuses it, the block works as before */
+    if (first < end) /* the request is only advice, and the block works even if the system refuses it */
         (void)madvise((char *)block + (first - at), (size_t)(end - first), MADV_HUGEPAGE);
 }
 
 /* ---- poison ---- */
 
-/* Returns a NaN for floats, and bytes 0xA5 for integers and booleans. f64 repeats a 32-bit word so that a device's
- * memset can write it; the word is a quiet NaN of f32 as well. The arithmetic of kernels does not make these NaNs. For
- * a float of 8 bits the pattern is the negative NaN. For a float of fewer bits, the pattern is a byte that is not the
- * code of a number. For ue8m0 the pattern is its only NaN. */
+/* Returns a NaN for floats, and bytes 0xA5 for integers and booleans. The pattern of f64 repeats a 32-bit word, so that
+ * a device's memset can write it. This word is a quiet NaN of f32 as well. The arithmetic of a kernel does not give
+ * these NaNs. For a float of 8 bits the pattern is the NaN with the sign bit. For a float of fewer bits, the pattern is
+ * a byte that no number has as its code. For ue8m0 the pattern is the only NaN of the type. */
 uint32_t kiln__poison_pattern(kiln_type type, size_t *width)
 {
     const kiln__type_row *row = &kiln__types[type];
@@ -89,7 +90,7 @@ uint32_t kiln__poison_pattern(kiln_type type, size_t *width)
     return ((1u << row->exponent) - 1) << row->mantissa | quiet | (0xA5 & (quiet - 1));
 }
 
-enum { POISON_PIECE = 4096 /* a multiple of every width */, POISON_PART = 1 << 22 };
+enum { POISON_PIECE = 4096 /* every width of an element divides this number */, POISON_PART = 1 << 22 };
 
 typedef struct poison_job {
     unsigned char *data, piece[POISON_PIECE];
@@ -120,8 +121,8 @@ void kiln__array_poison(kiln_array *array)
 
 static int bias_of(const kiln__type_row *row) { return (1 << (row->exponent - 1)) - 1; }
 
-/* Returns the value of a code. A type without a sign has 0 in the bit above its exponent. A byte with a bit above the
- * sign of its type is not a code, and becomes NaN. */
+/* Returns the value that a code stands for. If a type has no sign, the bit above its exponent is 0. A byte with a bit
+ * above the sign of its type is not a code, and gives NaN. */
 double kiln__narrow_to_double(kiln_type type, uint16_t given)
 {
     const kiln__type_row *row = &kiln__types[type];
@@ -146,8 +147,8 @@ double kiln__narrow_to_double(kiln_type type, uint16_t given)
     return value;
 }
 
-/* Converts the magnitude of a number to a code of a type that has only powers of two, rounded to nearest. A tie goes to
- * the larger power, as IEEE 754-2019, 4.3.1, demands of numbers of one digit. */
+/* Converts the magnitude of a number to a code of a type that has only powers of two. Rounds to the nearest power. A
+ * tie goes to the larger power, as IEEE 754-2019, 4.3.1, demands for numbers of one digit. */
 static uint16_t double_to_power(const kiln__type_row *row, double value)
 {
     const int most = (1 << row->exponent) - 2;
@@ -159,8 +160,9 @@ static uint16_t double_to_power(const kiln__type_row *row, double value)
     return (uint16_t)(code < 0 ? 0 : code > most ? most : code);
 }
 
-/* Rounds a number to nearest even and returns its code. A number that is too large becomes an infinity, the NaN of a
- * type without infinities, or the greatest number of a type without both, as cvt.rn.satfinite makes it. */
+/* Rounds a number to nearest even, and returns the code of the result. A number that is too large becomes an infinity.
+ * If the type has no infinities, it becomes NaN. If the type has no NaN either, it becomes the greatest number, as for
+ * cvt.rn.satfinite. */
 uint16_t kiln__double_to_narrow(kiln_type type, double value)
 {
     const kiln__type_row *row = &kiln__types[type];
@@ -178,19 +180,19 @@ uint16_t kiln__double_to_narrow(kiln_type type, double value)
     if (exponent == 1024 && mantissa && !finite)
         return (uint16_t)(sign | all | UINT64_C(1) << (m - 1) | mantissa >> (52 - m));
     if (exponent > bias_of(row) + finite)
-        return (uint16_t)(sign | most); /* infinity, NaN or the greatest number */
+        return (uint16_t)(sign | most); /* the result is an infinity, NaN or the greatest number */
     if (exponent < least - m - 1)
         return (uint16_t)sign;
-    int shift = 52 - m + (exponent >= least ? 0 : least - exponent); /* subnormals keep fewer bits */
+    int shift = 52 - m + (exponent >= least ? 0 : least - exponent); /* a subnormal number keeps fewer bits */
     uint64_t whole = mantissa | UINT64_C(1) << 52, kept = whole >> shift, rest = whole & ((UINT64_C(1) << shift) - 1);
     uint64_t tie = UINT64_C(1) << (shift - 1);
     kept += rest > tie || (rest == tie && (kept & 1));
-    /* Adding instead of or-ing lets a carry out of the mantissa raise the exponent, up to infinity. */
+    /* The addition (instead of an or) lets a carry out of the mantissa raise the exponent, up to infinity. */
     uint64_t base = exponent >= least ? (uint64_t)(exponent - least) << m : 0, sum = base + kept;
     return (uint16_t)(sign | (sum > most ? most : sum));
 }
 
-/* Converts floats of at most 16 bits to doubles. A normal number needs two shifts and an addition, in a loop whose
+/* Converts floats of at most 16 bits to doubles. A normal number needs only two shifts and an addition, in a loop whose
  * constants are known. */
 static void widen(kiln_type type, const void *data, uint64_t first, size_t count, double *out)
 {
@@ -218,11 +220,11 @@ static void narrow(kiln_type type, void *data, uint64_t first, size_t count, con
         uint64_t bits, made;
         memcpy(&bits, &in[i], sizeof bits);
         uint64_t magnitude = bits & ~(UINT64_C(1) << 63);
-        /* the general conversion handles types of powers of two, subnormal numbers, and numbers that may exceed the
-         * range after rounding */
+        /* uses the general conversion for types of powers of two, for subnormal numbers, and for numbers that may
+         * exceed the range after rounding */
         if (m == 0 || (magnitude >> 52) - least >= normal) {
             made = kiln__double_to_narrow(type, in[i]);
-        } else { /* to nearest even: a tie is rounded up if the last bit is set */
+        } else { /* rounds to nearest even: a tie is rounded up if the last bit is set */
             uint64_t half = (UINT64_C(1) << (shift - 1)) - 1 + (magnitude >> shift & 1);
             made = (bits >> 63 << (e + m)) | (((magnitude + half) >> shift) - ((least - 1) << m));
         }
@@ -237,13 +239,13 @@ double kiln__narrow_greatest(kiln_type type)
 {
     const kiln__type_row *row = &kiln__types[type];
     const unsigned all = (1u << (row->exponent + row->mantissa)) - 1;
-    const unsigned infinite = 1u << row->mantissa; /* the number of codes of infinity and NaN */
+    const unsigned infinite = 1u << row->mantissa; /* the number of codes that stand for infinity and NaN */
     const unsigned beyond = row->kind == KILN__TYPE_FLOAT ? infinite : row->kind == KILN__TYPE_NUMBER ? 0 : 1;
     return kiln__narrow_to_double(type, (uint16_t)(all - beyond));
 }
 
-/* Converts elements first .. first + count - 1 to doubles. The conversion is exact, except for 64-bit integers beyond
- * 2^53. Complex elements give their real part. */
+/* Converts the elements first .. first + count - 1 to doubles. The conversion is exact except for 64-bit integers
+ * beyond 2^53. For complex elements, converts the real part. */
 void kiln__to_doubles(kiln_type type, const void *data, uint64_t first, size_t count, double *out)
 {
 #define KILN_CONVERT(tag, ctype)                                                                                       \
@@ -288,7 +290,7 @@ void kiln__to_doubles(kiln_type type, const void *data, uint64_t first, size_t c
 
 void kiln__from_doubles(kiln_type type, void *data, uint64_t first, size_t count, const double *in)
 {
-/* `past` is the first double above the range: the largest 64-bit integers cannot be represented as doubles. */
+/* `past` is the first double above the range, because a double cannot represent the largest 64-bit integers. */
 #define KILN_CONVERT(tag, ctype, least, past, most)                                                                    \
     case KILN_##tag: {                                                                                                 \
         ctype *to = (ctype *)data + first;                                                                             \

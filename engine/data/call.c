@@ -1,14 +1,14 @@
-/* call.c - calls of host functions: the public functions kiln_call_*() that host functions may use, and the function by
- * which the engine makes a call. */
+/* call.c - calls of host functions. This file has the public functions kiln_call_*() for host functions, and the
+ * function with which the engine makes a call. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "call.h"
 
-/* ---- functions for host functions ---- */
+/* ---- functions that host functions call ---- */
 
-/* A call has no kiln_error parameter: a wrong argument becomes the reason for the failure of the call. */
+/* Makes a wrong argument the reason for the failure of the call, because a call has no kiln_error parameter. */
 static kiln_status null_argument(kiln_call *call, const char *function, const char *argument)
 {
     kiln_call_fail(call, "%s: %s is NULL", function, argument);
@@ -20,7 +20,7 @@ static kiln_status null_argument(kiln_call *call, const char *function, const ch
             return null_argument(call, __func__, #argument);                                                           \
     } while (0)
 
-/* Notes why the call fails, unless a reason is noted already: the first reason is kept. */
+/* Notes why the call fails. If a reason is already noted, keeps that first reason. */
 static void note_failure(kiln_call *call, kiln_status status, const char *format, va_list arguments)
 {
     if (call->failure)
@@ -204,7 +204,7 @@ void kiln__exports_free(const kiln_allocator *mem, kiln__export *exports)
     }
 }
 
-/* Adds an export at the end of the list; its name is in the same allocation. */
+/* Adds an export at the end of the list. The name of the export is in the same allocation. */
 static kiln__export *add_export(kiln_call *call, const char *name)
 {
     size_t length = strlen(name);
@@ -287,7 +287,7 @@ kiln_status kiln_call_export_data(kiln_call *call, const char *name, kiln_type t
     return KILN_OK;
 }
 
-/* ---- the engine's side ---- */
+/* ---- the call by the engine ---- */
 
 kiln_status kiln__call(kiln_call *call, const kiln__host *host, kiln__pos pos, kiln_error **error)
 {

@@ -1,5 +1,5 @@
-/* captured: an input of a captured launch. It exports what the input's own function exported when the launch was
- * captured: numbers as given, arrays from .npy files. */
+/* captured: makes an input of a captured launch. The function exports the values that the input's own function exported
+ * when the launch was captured. Numbers are given as arguments, and arrays are read from .npy files. */
 #include <string.h>
 
 #include "call.h"

@@ -1,4 +1,4 @@
-/* compare.c - compares a result with the expected one, element by element or by sums. */
+/* compare.c - compares a result with the expected result, element by element or by sums. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -10,14 +10,16 @@
 
 enum { CHUNK = 1024, PART = 1 << 18, PARTS_MOST = 256 };
 
-/* Errors are counted in classes for their quantiles. */
+/* Errors are counted in classes, from which the quantiles of the errors are computed. */
 enum { CLASS_BITS = KILN__ERROR_BITS, LEAST_POWER = KILN__ERROR_LEAST, CLASSES = KILN__ERROR_CLASSES };
 
-/* The result of one part. Parts are combined in order, so the result does not depend on the threads. */
+/* The result of comparing one part of the arrays. Parts are combined in order, so the result does not depend on the
+ * threads. */
 typedef struct finding {
-    uint64_t wrong, unwritten, left, worst_index; /* left: elements that a sampled reference did not compute */
-    double worst_error, worst_distance; /* worst_distance finds the worst element if the tolerance is 0, because every
-                                         * error is then infinite */
+    /* left: the number of elements that a sampled reference did not compute */
+    uint64_t wrong, unwritten, left, worst_index;
+    /* worst_distance finds the worst element if the tolerance is 0, because every error is infinite then */
+    double worst_error, worst_distance;
 } finding;
 
 typedef struct comparison {
@@ -25,15 +27,16 @@ typedef struct comparison {
     bool exact, sampled;
     double rtol, atol;
     uint64_t count, part;
-    size_t parts; /* parts of an element: 2 for complex numbers */
+    size_t parts; /* the number of parts of an element: 2 for complex numbers */
     finding found[PARTS_MOST];
-    /* number of elements in each class of errors; errors below the first class are not counted */
+    /* the number of elements in each class of errors; errors below the first class are not counted */
     _Atomic uint64_t classes[CLASSES];
 } comparison;
 
 /* ---- quantiles of the errors ---- */
 
-/* Returns the class of an error that is at least 2^LEAST_POWER: its exponent and the highest bits of its mantissa. */
+/* Returns the class of an error that is at least 2^LEAST_POWER. The class is the exponent and the highest bits of the
+ * mantissa. */
 static int class_of(double error)
 {
     uint64_t bits;
@@ -49,10 +52,10 @@ static double error_of(int class)
     return ldexp(part, LEAST_POWER + (class >> CLASS_BITS));
 }
 
-/* Returns the error that the `elements` elements with the smallest errors do not exceed. */
+/* Returns an error that the `elements` elements with the smallest errors do not exceed. */
 static double quantile(const kiln__counted *counted, uint64_t elements, uint64_t compared)
 {
-    uint64_t above = compared - elements; /* the number of elements with larger errors */
+    uint64_t above = compared - elements; /* the number of elements that have larger errors */
     const double worst = counted->worst_error;
     for (int i = CLASSES - 1; i >= 0; i--) {
         const uint64_t here = counted->classes[i];
@@ -85,8 +88,8 @@ static bool is_poison(const kiln_array *array, uint64_t index)
     return true;
 }
 
-/* Returns true if any of `count` elements of `size` bytes is the pattern. The loop reads words, and compilers make
- * vector code of it. Most elements of a large output are only compared in this way. */
+/* Returns true if any of `count` elements of `size` bytes equals the pattern. The loop reads words, so that compilers
+ * make vector code of it. Most elements of a large output are tested only in this way. */
 static bool any_is(const void *data, size_t count, size_t size, uint32_t pattern)
 {
     size_t found = 0;
@@ -103,12 +106,13 @@ static bool any_is(const void *data, size_t count, size_t size, uint32_t pattern
         for (size_t i = 0; i < count; i++)
             found += words[i] == both;
     } else {
-        return true; /* the caller then tests each element */
+        return true; /* the caller then compares element by element */
     }
     return found > 0;
 }
 
-/* Returns true if the reference has left out all elements of a run, and the kernel has written all of them. */
+/* Returns true if the reference has computed none of the elements in a range, and the kernel has written all of
+ * them. */
 static bool is_left_out(const comparison *c, uint64_t first, size_t count)
 {
     size_t width, size = kiln__type_bytes(c->got->type);
@@ -126,7 +130,7 @@ static bool is_left_out(const comparison *c, uint64_t first, size_t count)
     return !any_is((const char *)c->got->data + first * size, count, size, repeated);
 }
 
-/* Returns |got - want|. It computes 64-bit integers as integers, because doubles could round both to the same value. */
+/* Returns |got - want|. Computes 64-bit integers as integers, because doubles could round both to the same value. */
 static double distance_of(const comparison *c, uint64_t index, double got, double want)
 {
     if (c->got->type == KILN_i64) {
@@ -142,8 +146,8 @@ static double distance_of(const comparison *c, uint64_t index, double got, doubl
     return fabs(got - want);
 }
 
-/* Compares one element: a number, or the real and the imaginary part of a complex number. NaN equals NaN in each
- * part. `classes` has the counts of this task. */
+/* Compares one element, which is a number or the real and the imaginary part of a complex number. In each part, NaN
+ * equals NaN. `classes` has the counts of errors in this task. */
 static void compare_element(const comparison *c, finding *f, uint64_t index, const double *got, const double *want,
                             uint32_t *classes)
 {
@@ -151,17 +155,17 @@ static void compare_element(const comparison *c, finding *f, uint64_t index, con
     bool signs = signbit(got[0]) != signbit(want[0]) && !isnan(want[0]);
     if (c->parts == 2) {
         distance = hypot(distance, distance_of(c, index, got[1], want[1]));
-        /* infinite parts are equal or wrong, and do not count for the size */
+        /* infinite parts are either equal or wrong, so they do not count for the modulus */
         size = hypot(isinf(want[0]) ? 0 : want[0], isinf(want[1]) ? 0 : want[1]);
         signs |= signbit(got[1]) != signbit(want[1]) && !isnan(want[1]);
     }
     if (c->exact && distance == 0 && signs && kiln__types[c->got->type].exponent)
-        distance = 0x1p-1074; /* 0 and -0 have different bits */
+        distance = 0x1p-1074; /* 0 and -0 are equal, but they have different bits */
     if (distance == 0)
         return;
     double tolerance = c->exact ? 0 : c->atol + c->rtol * size;
     if (isnan(distance) || isinf(distance) || isnan(tolerance))
-        distance = error = INFINITY; /* a NaN or an infinity is compared with another value */
+        distance = error = INFINITY; /* one of the two values is a NaN or an infinity */
     else
         error = tolerance > 0 ? distance / tolerance : INFINITY;
     if (error >= 0x1p-48) /* LEAST_POWER */
@@ -178,7 +182,7 @@ static void compare_element(const comparison *c, finding *f, uint64_t index, con
     }
 }
 
-/* Handles an element that the reference has not computed. It is wrong if the kernel has not written it. */
+/* Handles an element that the reference has not computed. The element is wrong if the kernel has not written it. */
 static void look_whether_written(const comparison *c, finding *f, uint64_t index)
 {
     if (!is_poison(c->got, index))
@@ -186,14 +190,14 @@ static void look_whether_written(const comparison *c, finding *f, uint64_t index
     f->wrong++;
     f->unwritten++;
     if (isinf(f->worst_distance))
-        return; /* only the first such element is described */
+        return; /* the message describes only the first such element */
     f->worst_error = f->worst_distance = INFINITY;
     f->worst_index = index;
 }
 
-/* Compares one part of the arrays, as a task of kiln__parallel(). Bytes are compared first, because most elements are
- * equal. Elements with different bytes are converted to doubles and compared with the tolerance. The part keeps its own
- * counts; only the classes of errors are shared. */
+/* Compares one part of the arrays. The function is a task of kiln__parallel(). Compares the bytes first, because most
+ * elements are equal. Elements with different bytes are converted to doubles and compared with the tolerance. Each part
+ * keeps its own counts, and only the classes of errors are shared. */
 static void compare_part(void *user, size_t part, size_t worker)
 {
     (void)worker;
@@ -248,7 +252,7 @@ bool kiln__array_comparable(const kiln_array *got, const kiln_array *want, kiln_
         b *= want->shape[d];
     for (int d = 0; same && d < got->dims; d++)
         same = got->shape[d] == want->shape[d];
-    *type = reads ? got->type : want->type; /* a file does not name all types */
+    *type = reads ? got->type : want->type; /* a file cannot name all types */
     return (reads || has_all_of(want->type, got->type)) && (same || (a == b && (got->dims == 1 || want->dims == 1)));
 }
 
@@ -256,7 +260,7 @@ static int print_number(char *out, size_t room, kiln_type type, const void *data
 {
     double value;
     kiln__to_doubles(type, data, index, 1, &value);
-    if (isnan(value)) /* the sign of a NaN has no meaning */
+    if (isnan(value)) /* the sign of a NaN means nothing */
         return snprintf(out, room, "nan");
     int bits = kiln__types[type].exponent ? kiln__types[type].mantissa : 24;
     return kiln__format(out, room, "%.*g", bits > 24 ? 17 : bits > 10 ? 10 : 5, value);
@@ -344,7 +348,7 @@ static void compare(const char *name, comparison *c, kiln__difference *differenc
     difference->wrong = all.wrong;
     difference->unwritten = all.unwritten;
     difference->worst_index = all.worst_index;
-    if (c->count && all.left == c->count) { /* no element was compared, so nothing was checked */
+    if (c->count && all.left == c->count) { /* no element has been compared, so the run has checked nothing */
         difference->wrong = c->count;
         snprintf(difference->text, sizeof difference->text,
                  "%.80s: the reference computed none of the %" PRIu64 " elements", name, c->count);
@@ -368,21 +372,22 @@ void kiln__array_compare_sample(const char *name, const kiln_array *got, const k
 
 /* ---- products of matrices, by random sums ----
  *
- * C = A B is checked by C r = A (B r) for a random vector r, which takes as long as reading the matrices (R. Freivalds,
- * "Probabilistic machines can use less running time", 1977). Here r covers KILN__PROJECTED columns at a time, so that
- * one wrong element is not lost among thousands of right elements.
+ * To check the product C = A B, Kiln compares C r with A (B r) for a random vector r (R. Freivalds, "Probabilistic
+ * machines can use less running time", 1977). This takes as long as reading the matrices. Here r covers only
+ * KILN__PROJECTED columns at a time, so that one wrong element is not lost among thousands of correct elements.
  *
- * The bound. Let e_j be the errors of a row of right elements, |e_j| <= t_j = atol + rtol |want_j|. The weights r_j are
- * independent, symmetric about 0, and |r_j| <= 1; they do not depend on the errors. By Hoeffding's inequality
+ * The bound of an error: Let e_j be the errors of a row of correct elements, so |e_j| <= t_j = atol + rtol |want_j|.
+ * The weights r_j are independent, symmetric about 0, and |r_j| <= 1. The weights do not depend on the errors. By
+ * Hoeffding's inequality
  *     P(|sum r_j e_j| > L sqrt(sum t_j^2)) <= 2 exp(-L^2 / 2),
- * whatever the errors are. With L = 8 this is 2.6e-14 per sum. So 10^6 sums refuse a right answer with a probability of
- * 3e-8. |want_j| <= (|got_j| + atol) / (1 - rtol) for a right element, so the bound needs no reference.
+ * whatever the errors are. With L = 8 the right side is 2.6e-14 for each sum. So 10^6 sums refuse a correct answer with
+ * a probability of 3e-8. For a correct element, |want_j| <= (|got_j| + atol) / (1 - rtol). So the bound needs no
+ * reference.
  *
  * The check finds an element whose error is more than twice the bound divided by the weight of the element. Each weight
  * is at least 1/2. If all tolerances of a row are equal, such an error is 4 * 8 * sqrt(64) = 256 times the tolerance.
- * As the weights differ, errors of opposite sign do not cancel. Smaller errors are found only at the places whose
- * elements the reference has computed.
- */
+ * Errors of opposite sign do not cancel, because the weights differ. The sums do not find smaller errors. The direct
+ * comparison finds them where the reference has computed the elements. */
 #define PROJECTED_DEVIATIONS 8
 
 typedef struct projected {
@@ -390,11 +395,11 @@ typedef struct projected {
     const kiln__projection *by;
     double rtol, atol;
     uint64_t rows, columns, blocks;
-    _Atomic uint64_t wrong, first; /* first: the number of the first wrong sum */
+    _Atomic uint64_t wrong, first; /* first: the number of the first sum that is wrong */
 } projected;
 
-/* Computes weighted sum number `block` of a row, and returns its distance from the reference's sum. *bound gets the
- * largest distance that a row of right elements may have. */
+/* Computes the weighted sum with the number `block` in a row. Returns its distance from the sum of the reference.
+ * *bound gets the largest distance that a row of right elements may have. */
 static double project_row(const projected *p, uint64_t row, uint64_t block, double *bound)
 {
     const uint64_t first = block * KILN__PROJECTED;
@@ -450,7 +455,7 @@ void kiln__array_compare_projected(const char *name, const kiln_array *got, cons
                    last = column + KILN__PROJECTED < p.columns ? column + KILN__PROJECTED : p.columns;
     difference->wrong += wrong;
     difference->worst_error = fmax(difference->worst_error, isnan(off) ? INFINITY : off / bound);
-    if (!before) /* a wrong element that was found before is more precise than a sum, so its text stays */
+    if (!before) /* keeps the text about a wrong element, because it is more precise than the text about a sum */
         kiln__format(difference->text, sizeof difference->text,
                      "%.80s[%" PRIu64 ", %" PRIu64 "..%" PRIu64
                      "]: the sum with random weights is off by %.3g, and right "
@@ -470,11 +475,11 @@ void kiln__array_changed(const char *name, const kiln_array *before, const void 
             continue;
         kiln_array piece = *before;
         char place[PLACE_BYTES], was[64], is[64];
-        piece.data = (void *)(uintptr_t)b; /* the data is only read */
+        piece.data = (void *)(uintptr_t)b; /* nothing writes to this data */
         print_place(place, before, first + i);
         print_element(was, sizeof was, before, first + i);
         print_element(is, sizeof is, &piece, i);
-        if (strcmp(was, is) == 0) /* the values differ only in bits that the text does not show, as two NaNs do */
+        if (strcmp(was, is) == 0) /* the two values have different bits but the same text, for example two NaNs */
             snprintf(is, sizeof is, "equal to that except for the last bits");
         snprintf(change->text, sizeof change->text, "%.80s%s was %s and is %s", name, place, was, is);
     }

@@ -1,13 +1,14 @@
-/* exports.c - lists of exports as bytes, and the hash of an array: for results of host functions that are kept on disk.
+/* exports.c - writes and reads lists of exports as bytes, and hashes an array, for results of host functions that are
+ * kept on disk.
  */
 #include <string.h>
 
 #include "call.h"
 #include "wire.h"
 
-/* ---- the hash of an array ---- */
+/* ---- hashing an array ---- */
 
-enum { CHUNK = 4 << 20 }; /* bytes that one thread hashes at a time */
+enum { CHUNK = 4 << 20 }; /* the number of bytes that one thread hashes at a time */
 
 typedef struct hashing {
     const char *data;
@@ -46,7 +47,7 @@ enum { PIECE = 64 };
 
 static uint64_t round_up(uint64_t bytes) { return (bytes + PIECE - 1) / PIECE * PIECE; }
 
-/* Writes one export: the fields to `list`, and the elements of an array, padded to whole pieces, to `data`. */
+/* Writes one export. Its fields go to `list`. The elements of an array, padded to whole pieces, go to `data`. */
 static void pack_one(const kiln__export *export, kiln__text *list, kiln__text *data)
 {
     static const char zeros[PIECE] = {0};
@@ -97,7 +98,7 @@ uint64_t kiln__exports_bytes(const kiln__export *exports)
     return sum;
 }
 
-/* Reads type and shape, and takes the elements from the front of the data. */
+/* Reads the type and the shape of an array, and takes its elements from the front of the data. */
 static void unpack_array(kiln__wire *list, const char **data, size_t *left, kiln_array *array)
 {
     const uint64_t type = kiln__wire_read_number(list), dims = kiln__wire_read_number(list);
@@ -136,8 +137,8 @@ static void unpack_value(kiln__wire *list, kiln_value *value)
         value->as.i = (int64_t)kiln__wire_read_number(list);
 }
 
-/* Makes the exports from the texts of kiln__exports_pack(). The elements stay in `data`, which must outlive them. If
- * the bytes are not a complete list, *whole is false and *exports is NULL. */
+/* Makes the exports from the texts that kiln__exports_pack() wrote. The elements stay in `data`, which must outlive the
+ * exports. If the bytes are not a complete list, *whole is false and *exports is NULL. */
 kiln_status kiln__exports_unpack(const kiln_allocator *mem, const void *list, size_t list_length, const void *data,
                                  size_t data_length, kiln__export **exports, bool *whole)
 {

@@ -1,6 +1,6 @@
-/* fill.c - fills. Every number is computed only by IEEE additions, multiplications, divisions and square roots, in a
+/* fill.c - fills. Every element is computed only by IEEE additions, multiplications, divisions and square roots, in a
  * fixed order. The build sets -ffp-contract=off, so the compiler does not contract operations to fused multiply-adds.
- * Therefore the bytes are the same on every machine with IEEE arithmetic. */
+ * Therefore the bytes of a fill are the same on every machine with IEEE arithmetic. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -30,7 +30,7 @@ void kiln__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out
     out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
 }
 
-/* Draws two 64-bit words for a block number and an attempt. */
+/* Draws two random words of 64 bits for a block number and an attempt. */
 static void draw(uint64_t seed, uint64_t block, uint32_t attempt, uint64_t out[2])
 {
     const uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), attempt, 0};
@@ -41,7 +41,7 @@ static void draw(uint64_t seed, uint64_t block, uint32_t attempt, uint64_t out[2
     out[1] = words[2] | (uint64_t)words[3] << 32;
 }
 
-enum { LANES = 8 }; /* blocks that draw_avx2() computes at once */
+enum { LANES = 8 }; /* the number of blocks that draw_avx2() computes at once */
 
 static void draw_base(uint64_t seed, uint64_t first, size_t count, uint64_t *words)
 {
@@ -50,8 +50,8 @@ static void draw_base(uint64_t seed, uint64_t first, size_t count, uint64_t *wor
 }
 
 #if defined(__x86_64__)
-/* The state of four blocks, a block in each 64-bit lane. Only the lower 32 bits of a lane belong to the state. The
- * upper bits may hold anything: _mm256_mul_epu32() ignores them, so the rounds need no mask. */
+/* The state of four blocks. Each 64-bit lane has one block. Only the lower 32 bits of a lane belong to the state. The
+ * upper bits may have any value, because _mm256_mul_epu32() ignores them. So the rounds need no mask. */
 typedef struct lanes {
     __m256i c[4];
 } lanes;
@@ -86,8 +86,8 @@ __attribute__((target("avx2"))) static inline void end_lanes(const lanes *l, uin
 __attribute__((target("avx2"))) static void draw_avx2(uint64_t seed, uint64_t first, size_t count, uint64_t *words)
 {
     for (size_t i = 0; i < count; i += LANES) {
-        lanes low, high; /* two independent states, so that one computes while the other waits for its
-                          * multiplications */
+        /* two independent states, so that the processor computes one while the other waits for its multiplications */
+        lanes low, high;
         uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
         begin_lanes(&low, first + i);
         begin_lanes(&high, first + i + LANES / 2);
@@ -104,8 +104,8 @@ __attribute__((target("avx2"))) static void draw_avx2(uint64_t seed, uint64_t fi
 }
 #endif
 
-/* Computes the random words of `count` blocks from block `first` on, each for attempt 0. `words` has room for a
- * multiple of LANES blocks. With vectors a block takes a quarter of the time of draw(). */
+/* Computes the random words of `count` blocks from the block `first` on, each for attempt 0. `words` has memory for a
+ * multiple of LANES blocks. With vector instructions a block takes a quarter of the time of draw(). */
 static void draw_blocks(uint64_t seed, uint64_t first, size_t count, uint64_t *words)
 {
 #if defined(__x86_64__)
@@ -117,15 +117,18 @@ static void draw_blocks(uint64_t seed, uint64_t first, size_t count, uint64_t *w
     draw_base(seed, first, count, words);
 }
 
-static double unit(uint64_t word) /* [0, 1), 53 bits */ { return (double)(word >> 11) * 0x1p-53; }
+static double unit(uint64_t word) /* converts a random word to a number in [0, 1) with 53 bits */
+{
+    return (double)(word >> 11) * 0x1p-53;
+}
 
 /* ---- functions: accurate to about one ulp, by series whose error on the reduced range is below the last bit ---- */
 
 static const double LN2_HIGH = 0x1.62e42fefa38p-1,
-                    LN2_LOW = 0x1.ef35793c7673p-45; /* their sum is ln 2; the high part has few bits */
+                    LN2_LOW = 0x1.ef35793c7673p-45; /* the sum of the two numbers is ln 2; the high part has few bits */
 
-/* Returns ln x for x > 0. With x = m 2^e, m in [1/sqrt 2, sqrt 2) and s = (m - 1) / (m + 1), ln x is
- * 2 atanh s + e ln 2. */
+/* Returns ln x for x > 0. With x = m 2^e, m in [1/sqrt 2, sqrt 2) and s = (m - 1) / (m + 1), ln x is 2 atanh s + e ln
+ * 2. */
 static double ln(double x)
 {
     uint64_t bits;
@@ -160,7 +163,7 @@ static double exponential(double x)
     return sum * scale;
 }
 
-/* These functions return (e^x - 1) / x and ln(1 + x) / x, and their limit 1 at x = 0. */
+/* These two functions return (e^x - 1) / x and ln(1 + x) / x. For x = 0 they return the limit 1. */
 static double exponential_ratio(double x)
 {
     if (fabs(x) > 0.25)
@@ -187,7 +190,7 @@ static double logarithm_ratio(double x)
 static void sine_and_cosine(double u, double *cosine, double *sine)
 {
     double t = u * 4, quadrant = floor(t), f = t - quadrant;
-    bool flip = f > 0.5; /* cos of the complement is sin: both series stay below pi / 4 */
+    bool flip = f > 0.5; /* the cosine of the complement is the sine, so both series stay below pi / 4 */
     double x = (flip ? 1 - f : f) * 0x1.921fb54442d18p0, z = x * x, c = 1, s = 1;
     for (int k = 18; k >= 2; k -= 2)
         c = 1 - c * z / (k * (k - 1));
@@ -211,8 +214,9 @@ static void sine_and_cosine(double u, double *cosine, double *sine)
 
 typedef struct zipf {
     double n, s, high, low, shortcut;
-    uint16_t *table; /* NULL, or for each value of the first TABLE_BITS of a random word the value of the element, or
-                      * UNDECIDED */
+    /* NULL, or a table: for each value of the first TABLE_BITS of a random word the value of the element, or
+     * UNDECIDED */
+    uint16_t *table;
 } zipf;
 
 static double zipf_integral(const zipf *z, double x)
@@ -238,7 +242,8 @@ static void zipf_begin(zipf *z, double n, double s)
     z->shortcut = 2 - zipf_inverse(z, zipf_integral(z, 2.5) - zipf_density(z, 2));
 }
 
-/* Makes an attempt with the uniform number `u`. Returns the value, or -1 if the attempt is rejected. */
+/* Makes one attempt of rejection-inversion with the uniform number `u`. Returns the value of the element. Returns -1 if
+ * the attempt is rejected. */
 static double zipf_attempt(const zipf *z, double u)
 {
     double x = zipf_inverse(z, u), k = floor(x + 0.5);
@@ -248,10 +253,11 @@ static double zipf_attempt(const zipf *z, double u)
 
 static double zipf_uniform(const zipf *z, uint64_t word) { return z->high + unit(word) * (z->low - z->high); }
 
-/* Returns the value of element `index`, whose first attempt has the random `word`. */
+/* Returns the value of the element `index`, for whose first attempt `word` is the random word. */
 static double zipf_element(const zipf *z, uint64_t seed, uint64_t index, uint64_t word)
 {
-    for (uint32_t attempt = 1;; attempt++) { /* an attempt fails with probability < 1/2, so 1000 attempts suffice */
+    /* an attempt fails with a probability below 1/2, so 1000 attempts are enough */
+    for (uint32_t attempt = 1;; attempt++) {
         double value = zipf_attempt(z, zipf_uniform(z, word));
         if (value >= 0 || attempt == 1000)
             return value >= 0 ? value : 0;
@@ -261,15 +267,15 @@ static double zipf_element(const zipf *z, uint64_t seed, uint64_t index, uint64_
     }
 }
 
-/* A table of values, because an attempt takes 80 ns and its first bits mostly decide it. All words of a class have the
- * first TABLE_BITS in common. u falls as the word grows, and x falls as u falls. So a condition holds within a class if
- * it holds at both ends by more than the rounding errors. A class that contains the border between two values is
- * UNDECIDED, and the value of each of its words is computed. */
+/* A table of values saves time, because an attempt takes 80 ns and the first bits of its random word mostly decide the
+ * value. All words of a class have the first TABLE_BITS in common. As the word grows, u falls, and x falls with u. So a
+ * condition holds for a whole class if it holds at both ends by more than the rounding errors. A class that contains
+ * the border between two values is UNDECIDED, and the value is computed for each of its words. */
 enum { TABLE_BITS = 16, TABLE_SIZE = 1 << TABLE_BITS, TABLE_VALUES = 1 << 14, TABLE_PART = 1 << 10 };
 static const uint16_t UNDECIDED = UINT16_MAX;
 
-/* Returns a bound of the error of zipf_inverse(), which grows near 1 + t = 0, because 1 + t loses digits there. The
- * real error is below 2^-51 of the bound. */
+/* Returns a bound for the error of zipf_inverse(). The error grows near 1 + t = 0, because 1 + t loses digits there.
+ * The real error is below 2^-51 of this bound. */
 static double zipf_error(const zipf *z, double u, double x)
 {
     double t = u * (1 - z->s);
@@ -285,7 +291,7 @@ static uint16_t zipf_class(const zipf *z, uint64_t first, uint64_t last)
     double k = fmin(fmax(floor(low + 0.5), 1), z->n);
     if (!(isfinite(error) && fmin(fmax(floor(high + 0.5), 1), z->n) == k))
         return UNDECIDED;
-    /* The class has only one k, so the right side of the second condition is the same for all its words. */
+    /* The class has only one k, so the right side of the second condition is the same for all words of the class. */
     bool accepted = k - low <= z->shortcut || fmin(u[0], u[1]) >= zipf_integral(z, k + 0.5) - zipf_density(z, k);
     return accepted ? (uint16_t)(k - 1) : UNDECIDED;
 }
@@ -298,7 +304,7 @@ static void zipf_classes(void *user, size_t part, size_t worker)
         z->table[i] = zipf_class(z, i << (64 - TABLE_BITS), ((i + 1) << (64 - TABLE_BITS)) - 1);
 }
 
-/* Makes the table for fills that are longer than the table. Returns false if memory runs out. */
+/* Makes the table if the fill is longer than the table. Returns false if memory runs out. */
 static bool zipf_tabulate(zipf *z, const kiln_allocator *mem, uint64_t count)
 {
     if (z->n > TABLE_VALUES || count < TABLE_SIZE)
@@ -309,7 +315,7 @@ static bool zipf_tabulate(zipf *z, const kiln_allocator *mem, uint64_t count)
     return z->table;
 }
 
-/* ---- ranges of the element types ---- */
+/* ---- the ranges of the element types ---- */
 
 static bool fits_type(kiln_type type, int64_t value)
 {
@@ -328,8 +334,8 @@ static bool fits_type(kiln_type type, int64_t value)
 
 static bool has_fraction(kiln_type type) { return kiln__types[type].exponent > 0; }
 
-/* Returns true for a finite value that becomes an infinity or a NaN in the type. The conversions to
- * f4e2m1, f6e2m3, f6e3m2 and ue8m0 saturate. For these types, returns true for a value outside of their range. */
+/* Returns true for a finite value that becomes an infinity or a NaN in the type. The conversions to f4e2m1, f6e2m3,
+ * f6e3m2 and ue8m0 saturate. For these types, returns true for a value outside of the type's range. */
 static bool overflows(kiln_type type, double value)
 {
     uint64_t room[2];
@@ -355,12 +361,14 @@ static void store_integer(kiln_type type, void *data, uint64_t index, uint64_t v
     }
 }
 
-/* ---- one part of an array ---- */
+/* ---- filling one part of an array ---- */
 
-enum { CHUNK = 1024, PART = 1 << 18 }; /* both are even, because neighbours share a block of random numbers */
+/* both numbers are even, because two neighbouring elements share a block of random numbers */
+enum { CHUNK = 1024, PART = 1 << 18 };
 
 typedef struct fill_job {
-    kiln_type type; /* type of the elements that are written; a random complex number is filled as two real elements */
+    /* the type of the elements that are written; a random complex number is filled as two real elements */
+    kiln_type type;
     void *data;
     uint64_t count;
     kiln__fill_values fill;
@@ -375,15 +383,15 @@ static void float_pair(const kiln__fill_values *fill, const uint64_t words[2], d
         out[1] = fill->a + (fill->b - fill->a) * unit(words[1]);
         return;
     }
-    /* Box-Muller: 1 - unit is in (0, 1], so the logarithm is finite. */
+    /* Box-Muller method: 1 - unit is in (0, 1], so the logarithm is finite. */
     double cosine, sine, radius = sqrt(-2 * ln(1 - unit(words[0])));
     sine_and_cosine(unit(words[1]), &cosine, &sine);
     out[0] = fill->a + fill->b * (radius * cosine);
     out[1] = fill->a + fill->b * (radius * sine);
 }
 
-/* Computes the values of `count` elements from number `first` on. `first` is even. If `count` is odd, one more value
- * may be written. */
+/* Computes the values of `count` elements from the element `first` on. `first` is even. If `count` is odd, the function
+ * may write one more value. */
 static void float_elements(const fill_job *job, uint64_t first, size_t count, double *values)
 {
     const kiln__fill_values *fill = &job->fill;
@@ -405,7 +413,7 @@ static void float_elements(const fill_job *job, uint64_t first, size_t count, do
     }
 }
 
-/* Fills elements first .. first + count - 1 of an array of integers by the table. */
+/* Fills the elements first .. first + count - 1 of an array of integers from the table. */
 static void tabulated_elements(const fill_job *job, uint64_t first, size_t count)
 {
     const zipf *z = &job->zipf;
@@ -420,15 +428,15 @@ static void tabulated_elements(const fill_job *job, uint64_t first, size_t count
 }
 
 /* Returns a number with this property: no smaller number becomes `end` or more when it is rounded to the type. The
- * error of rounding is at most half of a step. */
+ * error of rounding to the type is at most half of a step. */
 static double keep_edge(kiln_type type, double end)
 {
     const kiln__type_row *row = &kiln__types[type];
     return end - 2 * ldexp(fabs(end), -row->mantissa) - ldexp(1, 3 - (1 << (row->exponent - 1)) - row->mantissa);
 }
 
-/* Corrects element `i` of a uniform fill of [low, end). If rounding to the type has made it `end` or more, replaces it
- * by the next value below. */
+/* Corrects the element `i` of a uniform fill of [low, end). If rounding to the type has made the element `end` or more,
+ * replaces it by the next lower value. */
 static void keep_below(kiln_type type, void *data, uint64_t i, double low, double end)
 {
     if (type == KILN_f32) {
@@ -458,9 +466,9 @@ static void keep_below(kiln_type type, void *data, uint64_t i, double low, doubl
 static void fill_integers(const fill_job *job, uint64_t first, uint64_t last)
 {
     const kiln__fill_values *fill = &job->fill;
-    uint64_t range = (uint64_t)fill->ib - (uint64_t)fill->ia + 1; /* 0 stands for 2^64 */
+    uint64_t range = (uint64_t)fill->ib - (uint64_t)fill->ia + 1; /* a range of 0 stands for 2^64 */
     uint64_t words[CHUNK] = {0};
-    for (uint64_t i = first; i < last; i++) { /* first is even, because a block of Philox gives two elements */
+    for (uint64_t i = first; i < last; i++) { /* `first` is even, because a block of Philox gives two elements */
         uint64_t value = (uint64_t)fill->ia;
         if (fill->kind == KILN__FILL_IOTA) {
             value += (uint64_t)fill->ib * i;
@@ -468,14 +476,15 @@ static void fill_integers(const fill_job *job, uint64_t first, uint64_t last)
             size_t at = (size_t)((i - first) % CHUNK);
             if (at == 0)
                 draw_blocks(fill->seed, i / 2, CHUNK / 2, words);
-            /* The high half of a product: its distance from uniform is less than range / 2^64. */
+            /* Takes the high half of a product, whose distance from a uniform distribution is less than range /
+             * 2^64. */
             value += range ? (uint64_t)((u128)words[at] * range >> 64) : words[at];
         }
         store_integer(job->type, job->data, i, value);
     }
 }
 
-/* Cuts off the tails of a distribution, which would become NaN in a type without infinities. */
+/* Cuts off the tails of a distribution, because they would become NaN in a type without infinities. */
 static void keep_finite(kiln_type type, double *values, size_t count)
 {
     const double most = kiln__narrow_greatest(type);
@@ -483,8 +492,8 @@ static void keep_finite(kiln_type type, double *values, size_t count)
         values[i] = values[i] > most ? most : values[i] < -most ? -most : values[i];
 }
 
-/* Fills part number `part` of an array. The random numbers depend only on the index, so the parts may run on any thread
- * in any order. */
+/* Fills the part number `part` of an array. The random numbers depend only on the index of an element. So any thread
+ * may fill a part, in any order. */
 static void fill_part(void *user, size_t part, size_t worker)
 {
     (void)worker;
@@ -516,7 +525,7 @@ static void fill_part(void *user, size_t part, size_t worker)
     }
 }
 
-/* ---- checks of a fill ---- */
+/* ---- checking the values of a fill ---- */
 
 static kiln_status check_integers(const fill_job *job, const kiln_allocator *mem, kiln_error **error)
 {
@@ -541,7 +550,8 @@ static kiln_status check_integers(const fill_job *job, const kiln_allocator *mem
     return KILN_OK;
 }
 
-/* Checks that a float type can hold the values that the fill names. The open end of [a, b) may round to infinity. */
+/* Checks that a float type can represent the values that the fill names. The type may round the open end of [a, b) to
+ * infinity, which is no error. */
 static kiln_status check_range(const fill_job *job, const kiln_allocator *mem, kiln_error **error)
 {
     const kiln__fill_values *fill = &job->fill;
@@ -594,7 +604,7 @@ kiln_status kiln__array_fill(kiln_array *array, const kiln__fill_values *fill, c
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "cannot fill an array of more than 2^63 bytes");
     job.count = bytes / kiln__type_bytes(array->type);
     bool drawn = fill->kind == KILN__FILL_NORMAL || fill->kind == KILN__FILL_ZIPF;
-    if (drawn || fill->kind == KILN__FILL_UNIFORM) { /* both parts of complex numbers are drawn */
+    if (drawn || fill->kind == KILN__FILL_UNIFORM) { /* both parts of a complex number are drawn at random */
         job.type = kiln__type_part(array->type);
         job.count *= kiln__type_bytes(array->type) / kiln__type_bytes(job.type);
     }

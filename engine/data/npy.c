@@ -1,4 +1,5 @@
-/* npy.c - .npy files: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, versions 1.0 to 3.0. */
+/* npy.c - reads and writes .npy files (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html),
+ * versions 1.0 to 3.0. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 static const char magic[6] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
 enum { PREFIX = 12, HEADER_MOST = 1 << 16 };
 
-/* The content of the header. `why` is set if the header cannot be used. */
+/* The content of the header of a file. `why` is set if Kiln cannot use the header. */
 typedef struct header {
     kiln_type type;
     bool fortran;
@@ -20,7 +21,7 @@ typedef struct header {
     char why[200];
 } header;
 
-/* ---- the header: a Python dict literal of three known keys ---- */
+/* ---- the header of a file: a Python dict literal with three known keys ---- */
 
 typedef struct scanner {
     const char *at, *end;
@@ -41,7 +42,8 @@ static bool take_char(scanner *s, char c)
     return true;
 }
 
-/* Reads a quoted text without escapes. Returns false if there is no such text, or if it does not fit. */
+/* Reads a quoted text that has no escapes. Returns false if there is no such text, or if the text does not fit into
+ * `out`. */
 static bool take_text(scanner *s, char *out, size_t room)
 {
     skip_space(s);
@@ -78,7 +80,7 @@ static bool take_number(scanner *s, uint64_t *value)
         if (__builtin_mul_overflow(number, 10, &number) ||
             __builtin_add_overflow(number, (unsigned)(*s->at - '0'), &number))
             return false;
-    take_char(s, 'L'); /* Python 2 wrote long integers like this */
+    take_char(s, 'L'); /* Python 2 wrote an L behind a long integer */
     *value = number;
     return true;
 }
@@ -133,8 +135,9 @@ static bool parse_shape(header *h, scanner *s)
     return true;
 }
 
-/* Parses the header: a Python dict with the keys 'descr', 'fortran_order' and 'shape', each once, in any order. The
- * text is untrusted. Returns false and sets h->why on any deviation. */
+/* Parses the header, which is a Python dict with the keys 'descr', 'fortran_order' and 'shape'. Each key occurs once,
+ * in any order. The text of the header is untrusted. If the text deviates from this form, returns false and sets
+ * h->why. */
 static bool parse_header(header *h, const char *text, size_t length)
 {
     scanner s = {text, text + length};
@@ -173,8 +176,8 @@ static bool parse_header(header *h, const char *text, size_t length)
     return true;
 }
 
-/* Finds the text of the header in `length` bytes. Returns false and sets h->why if the first bytes are not the start
- * of a .npy file. */
+/* Finds the text of the header in the first `length` bytes of a file. Returns false and sets h->why if the first bytes
+ * are not the start of a .npy file. */
 static bool find_header(header *h, const unsigned char *data, size_t length, size_t *from, size_t *count)
 {
     if (length < 10 || memcmp(data, magic, sizeof magic) != 0)
@@ -198,7 +201,8 @@ static kiln_status refuse(const kiln_allocator *mem, const char *name, const hea
     return kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", name, h->why);
 }
 
-/* Creates the array that the header describes, if `have` bytes of data are enough for it and `limit` allows it. */
+/* Creates the array that the header describes. Fails if `have` bytes of data are not enough for the array, or if
+ * `limit` does not allow it. */
 static kiln_status make_promised(const kiln_allocator *mem, const char *name, const header *h, uint64_t have,
                                  uint64_t limit, kiln_array *array, uint64_t *bytes, kiln_error **error)
 {
@@ -216,9 +220,9 @@ static kiln_status make_promised(const kiln_allocator *mem, const char *name, co
     return kiln__array_make(mem, h->type, h->dims, h->shape, array, error);
 }
 
-/* ---- Fortran order ---- */
+/* ---- elements in Fortran order ---- */
 
-/* Moves elements of `size` bytes from column-major `from` to row-major `to`. */
+/* Copies elements of `size` bytes from `from` in column-major order to `to` in row-major order. */
 static void to_rows(const kiln_array *array, const char *from, char *to, size_t size, uint64_t count)
 {
     uint64_t index[KILN_MAX_DIMS] = {0}, stride[KILN_MAX_DIMS] = {0}, source = 0;
@@ -229,7 +233,7 @@ static void to_rows(const kiln_array *array, const char *from, char *to, size_t 
     }
     for (uint64_t i = 0; i < count; i++) {
         memcpy(to + i * size, from + source * size, size);
-        for (int d = array->dims - 1; d >= 0; d--) { /* the next element in row-major order */
+        for (int d = array->dims - 1; d >= 0; d--) { /* moves on to the next element in row-major order */
             source += stride[d];
             if (++index[d] < array->shape[d])
                 break;
@@ -256,11 +260,11 @@ static kiln_status settle_order(const kiln_allocator *mem, const header *h, uint
     return KILN_OK;
 }
 
-/* ---- the type in a file ---- */
+/* ---- the type of the elements in a file ---- */
 
 bool kiln__type_reads(kiln_type wanted, kiln_type read)
 {
-    /* the file has the bits of the wanted type */
+    /* the elements of the file are the bits of the wanted type */
     if (kiln__types[wanted].code[0] == 'V' && kiln__type_is_integer(read))
         return kiln__type_bytes(wanted) == kiln__type_bytes(read);
     return strcmp(kiln__types[wanted].code, kiln__types[read].code) == 0 || (wanted == KILN_u8 && read == KILN_bool);
@@ -299,7 +303,7 @@ kiln_status kiln__npy_parse(const kiln_allocator *mem, const char *name, const v
     return status;
 }
 
-/* Reads the header; *start is where the data begins. */
+/* Reads the header of a file. *start gets the offset at which the data begin. */
 static kiln_status read_header(const kiln_allocator *mem, const char *path, FILE *file, char *text, header *h,
                                size_t *start, kiln_error **error)
 {
@@ -339,7 +343,7 @@ static kiln_status read_data(const kiln_allocator *mem, const char *path, FILE *
     return status;
 }
 
-/* Reads a file. If `look` is true, it reads only the header, and *array gets no data. */
+/* Reads a file. If `look` is true, the function reads only the header, and *array gets no data. */
 static kiln_status read_path(const kiln_allocator *mem, const char *path, bool resolved, bool look, uint64_t limit,
                              kiln_array *array, kiln_error **error)
 {
@@ -398,7 +402,7 @@ kiln_status kiln__npy_make(const kiln_allocator *mem, const char *path, const ki
     for (int i = 0; i < array->dims; i++)
         kiln__text_printf(&text, "%s%" PRIu64, i ? ", " : "", array->shape[i]);
     kiln__text_puts(&text, array->dims == 1 ? ",), }" : "), }");
-    /* The data starts at a multiple of 64 bytes; the header ends in a newline. */
+    /* The data must start at a multiple of 64 bytes, and the header ends in a newline. */
     while ((text.length + 1 + 10) % 64 != 0 && !text.failed)
         kiln__text_puts(&text, " ");
     kiln__text_puts(&text, "\n");

@@ -1,4 +1,4 @@
-/* parallel.c - runs a function on several threads. */
+/* parallel.c - runs a function on several threads at the same time. */
 #include <pthread.h>
 #include <stdatomic.h>
 

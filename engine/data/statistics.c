@@ -1,17 +1,17 @@
-/* statistics.c - the median of repetitions, and its confidence interval. */
+/* statistics.c - computes the median of repetitions and its confidence interval. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "data.h"
 
-/* Computes a confidence interval of the median that holds for every distribution. With x(1) <= ... <= x(n), the median
- * lies in [x(l), x(n + 1 - l)] with probability 1 - 2 P(B < l), where B is binomial with n trials of probability 1/2
- * (W. J. Conover, Practical Nonparametric Statistics, 3rd ed., section 3.2). With fewer than 6 samples even [x(1),
- * x(n)] does not reach 95 %; the function then returns this interval. */
+/* Computes a confidence interval of the median that is valid for every distribution. With x(1) <= ... <= x(n), the
+ * median lies in [x(l), x(n + 1 - l)] with probability 1 - 2 P(B < l), where B is binomial with n trials of probability
+ * 1/2 (W. J. Conover, Practical Nonparametric Statistics, 3rd ed., section 3.2). With fewer than 6 samples even [x(1),
+ * x(n)] does not reach 95 %. The function then returns [x(1), x(n)]. */
 void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high)
 {
     unsigned l = 1;
-    if (n > 1000) { /* 2^-n would underflow; the normal approximation is exact to one rank here */
+    if (n > 1000) { /* 2^-n would underflow; for more than 1000 samples the normal approximation is exact to one rank */
         double z = 0.5 * (double)n - 0.98 * sqrt((double)n);
         l = (unsigned)z;
     } else {
@@ -29,7 +29,7 @@ void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high)
 }
 
 /* Adds the binomial probabilities P(B = k) from k = n down to k = wins. The smallest term usually comes first, which
- * keeps rounding errors small. */
+ * keeps the rounding errors small. */
 double kiln__sign_test(unsigned n, unsigned wins)
 {
     double term = ldexp(1, -(int)n), sum = 0; /* P(B = n) */

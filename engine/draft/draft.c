@@ -511,9 +511,9 @@ static void warn_of_bytes(const kiln_engine *engine, const kiln__draft *draft)
 
 /* ---- the public function ---- */
 
-/* Sets the folder of the spec, and the path of the source in the spec. If only `source` is given, the spec's folder is
- * the folder from which this path leads to the source. So the draft may read the same files as the spec. Without
- * `source`, the spec's folder is the folder of the source. */
+/* Sets the folder of the spec, and the path of the source in the spec. If only `source` is given, `source` is a path
+ * relative to the spec's folder, so the function finds this folder from the path. So the draft may read the same files
+ * as the spec. Without `source`, the spec's folder is the folder of the source. */
 static bool set_places(kiln__draft *draft, const char *folder, const char *source)
 {
     size_t length = strlen(draft->path), behind = source ? strlen(source) : 0;

@@ -157,13 +157,13 @@ typedef struct kiln__draft_argument { /* a parameter of the kernel */
 #define KILN__SHARED_EACH 8 /* the first guess of kiln__draft.shared_each */
 /* `parent` of a variable of the source, which is no argument and no field */
 #define KILN__NO_PARENT SIZE_MAX
-enum { KILN__MOST_TUNABLES = 64, KILN__MOST_ARGUMENTS = 64, KILN__MOST_SIZES = 8 };
+enum { KILN__MOST_TUNABLES = 64, KILN__MOST_ARGUMENTS = 64, KILN__MOST_SIZES = 16 };
 
 typedef struct kiln__size {
     const char *name;
     const char *host; /* the name of the value in the host code that launches the kernel; NULL if it is not known */
     int64_t tiny, whole;
-    int64_t given; /* the value of the host's constant, for `whole`; 0 if it is not known */
+    int64_t given; /* the value of a constant in the host code, which becomes `whole`; 0 if it is not known */
     int64_t fixed; /* the literal number of the launch, for both sets; 0 if it is not known */
     bool bake;
     bool any;        /* a trial run has shown that the size need not be a multiple of a tile */

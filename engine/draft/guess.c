@@ -1107,7 +1107,7 @@ static size_t add_row(const kiln__draft *draft, const kiln__draft_argument *argu
  * array. */
 static void set_shape(kiln__draft *draft, kiln__draft_argument *argument)
 {
-    enum { MOST_PLAIN = 128, SMALL = 32, MADE_UP = 16 }; /* a made-up index is below MADE_UP */
+    enum { MOST_PLAIN = 256, SMALL = 32, MADE_UP = 16 }; /* a made-up index is below MADE_UP */
     candidate list[4 * MOST_PLAIN];
     size_t plain = list_extents(draft, list, MOST_PLAIN - 1);
     plain += add_row(draft, argument, &list[plain]);

@@ -331,7 +331,7 @@ static void round_sizes(kiln__draft *draft, kiln__tree *const *grid)
  * the kernel gets as arguments. */
 static void shrink_factors(kiln__draft *draft, const kiln__tree *tree, bool known)
 {
-    static const int64_t smalls[KILN__MOST_SIZES] = {5, 3, 7, 11, 13, 17, 19, 23};
+    static const int64_t smalls[KILN__MOST_SIZES] = {5, 3, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59};
     if (tree && tree->op == '*') {
         shrink_factors(draft, tree->a, known);
         shrink_factors(draft, tree->b, known);
@@ -340,7 +340,7 @@ static void shrink_factors(kiln__draft *draft, const kiln__tree *tree, bool know
     bool argument = false;
     for (size_t i = 0; i < draft->argument_count && size; i++)
         argument |= strcmp(draft->arguments[i].name, size->name) == 0;
-    if (size && !size->fixed && size->tiny > KILN__MOST_SIZES && (known || !argument)) {
+    if (size && !size->fixed && size->tiny > 8 && (known || !argument)) {
         size->tiny = smalls[size - draft->sizes];
         size->whole = size->given ? size->given : 64;
     }

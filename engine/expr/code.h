@@ -1,10 +1,12 @@
-/* code.h - private to engine/expr: the code of an expression, which the parser makes and the evaluator runs. */
+/* code.h - the code of an expression, which the parser makes and the evaluator runs. Only engine/expr uses this
+ * header. */
 #ifndef KILN_EXPR_CODE_H
 #define KILN_EXPR_CODE_H
 
 #include "expr.h"
 
-/* Operators with two operands: X(op, as written). They keep this order in the enum. */
+/* The operators with two operands. X has the opcode and the operator as it is written. The opcodes in the enum have the
+ * same order. */
 #define KILN__BINARY_OPS(X)                                                                                            \
     X(ADD, "+")                                                                                                        \
     X(SUB, "-")                                                                                                        \
@@ -26,7 +28,8 @@
     X(EQ, "==")                                                                                                        \
     X(NE, "!=")
 
-/* X(op, name, fewest arguments, most arguments). MIN and MAX take any number, two at a time. */
+/* X(opcode, name, fewest arguments, most arguments). MIN and MAX take any number of arguments, and are computed two at
+ * a time. */
 #define KILN__FUNCTIONS(X)                                                                                             \
     X(MIN, "min", 1, 64)                                                                                               \
     X(MAX, "max", 1, 64)                                                                                               \
@@ -43,8 +46,8 @@
     X(CEIL, "ceil", 1, 1)
 
 typedef enum kiln__opcode {
-    KILN__OP_CONSTANT, /* push `constant` number `operand` of the expression */
-    KILN__OP_NAME,     /* push the value of name number `operand` */
+    KILN__OP_CONSTANT, /* pushes the constant number `operand` of the expression */
+    KILN__OP_NAME,     /* pushes the value of the name number `operand` */
 #define KILN_X(op, text) KILN__OP_##op,
     KILN__BINARY_OPS(KILN_X)
 #undef KILN_X
@@ -55,26 +58,28 @@ typedef enum kiln__opcode {
     KILN__OP_PLUS,
     KILN__OP_INVERT,
     KILN__OP_NOT,
-    KILN__OP_TRUTH,      /* the top becomes a boolean */
+    KILN__OP_TRUTH,      /* converts the top of the stack to a boolean */
     KILN__OP_JUMP,       /* skips `operand` instructions */
-    KILN__OP_JUMP_FALSE, /* pops the top, and jumps if it was false */
-    KILN__OP_AND,        /* jumps if the top is false and leaves it there; otherwise pops it */
-    KILN__OP_OR,         /* jumps if the top is true and leaves it there; otherwise pops it */
-    /* one comparison of a chain such as a < b < c. `detail` is the operator. Stack before: a, b. If the comparison
-     * holds, b stays. Otherwise the stack has `false` instead, and the instruction jumps */
+    KILN__OP_JUMP_FALSE, /* pops the top of the stack, and jumps if it was false */
+    KILN__OP_AND,        /* if the top of the stack is false, leaves it there and jumps; otherwise pops it */
+    KILN__OP_OR,         /* if the top of the stack is true, leaves it there and jumps; otherwise pops it */
+    /* makes one comparison in a chain such as a < b < c. The operator of the comparison is in `detail`. The stack
+     * before it has a and b. If the comparison holds, b stays on the stack. If it does not hold, the stack has `false`
+     * instead, and the instruction jumps */
     KILN__OP_CHAIN,
-    KILN__OP_IN,    /* stack before: x, found, member; after: x, (found or x == member) */
-    KILN__OP_IN_END /* stack before: x, found; after: found, or `not found` if `operand` is 1 */
+    KILN__OP_IN,    /* stack before it: x, found, member; stack after it: x, (found or x == member) */
+    KILN__OP_IN_END /* stack before it: x, found; stack after it: found, or `not found` if `operand` is 1 */
 } kiln__opcode;
 
 typedef struct kiln__expr_op {
-    uint8_t code;    /* kiln__opcode */
-    uint8_t detail;  /* CHAIN: the comparison; AND, OR: 1 if the result is the operand itself, as in Python */
-    int32_t operand; /* an index; for a jump the number of instructions that it skips */
-    uint32_t at;     /* offset into the text, for messages */
+    uint8_t code; /* kiln__opcode */
+    /* CHAIN: the operator of the comparison; AND, OR: 1 if the result is the operand itself, as in Python */
+    uint8_t detail;
+    int32_t operand; /* an index; for a jump, the number of instructions that the jump skips */
+    uint32_t at;     /* the offset into the text of the expression, for messages */
 } kiln__expr_op;
 
-/* With this flag `if` ends the expression, because a second `if` may follow the condition of a comprehension. */
+/* With this flag `if` ends the expression, because `if` may follow the condition of a comprehension. */
 #define KILN__EXPR_NO_CHOICE 0x80000000u
 
 enum { KILN__EXPR_STACK = 64, KILN__EXPR_NESTING = 100, KILN__EXPR_LENGTH = 1 << 16 };
@@ -85,27 +90,27 @@ struct kiln__expr {
     kiln__pos pos;
     size_t name_count;
     const char **names;
-    uint32_t *name_at; /* the place where each name is used first */
+    uint32_t *name_at; /* the place at which the expression first uses each name */
     size_t code_count;
     kiln__expr_op *code;
     kiln_value *constants;
 };
 
-/* Returns the place of text[at] if text[0] is at `pos`. The place is exact if the file contains the text literally. For
- * a text that YAML folded or unescaped, the function returns `pos`. */
+/* Returns the place of text[at] in the file. `pos` is the place of text[0]. The place is exact if the file contains the
+ * text literally. For a text that YAML has folded or unescaped, the function returns `pos`. */
 kiln__pos kiln__expr_place(kiln__pos pos, const char *text, size_t length, size_t at);
 
-/* Parses one expression from text[from..length). *end gets the offset of the first character that cannot continue the
- * expression. Offsets and errors count from text[0], which is at `pos`. The expression points into the text, so the
- * text must live as long as the expression: a copy for each part of a long text would need memory that is quadratic in
- * the text's length. */
+/* Parses one expression from text[from..length). *end gets the offset of the first character that does not belong to
+ * the expression. Offsets and errors count from text[0], whose place is `pos`. The expression points into the text, so
+ * the text must live as long as the expression. A copy for each part of a long text would need memory that is quadratic
+ * in the length of the text. */
 kiln__expr *kiln__expr_parse_part(kiln__arena *arena, const char *text, size_t from, size_t length, kiln__pos pos,
                                   unsigned flags, const kiln__lists *lists, size_t *end, kiln__diag *diag);
-/* Returns the first offset from `at` on that is not a blank. */
+/* Returns the first offset from `at` on whose character is not a blank. */
 size_t kiln__expr_skip(const char *text, size_t at, size_t length);
 
-/* Applies one operator to values, for folding constants; a unary operator ignores `b`. On an error returns false and
- * adds a message at `pos` to `diag`, which may be NULL. */
+/* Applies one operator to values. The parser folds constants with it. A unary operator ignores `b`. On an error the
+ * function returns false, and adds a message with the place `pos` to `diag`, which may be NULL. */
 bool kiln__expr_apply(kiln__opcode code, kiln_value a, kiln_value b, kiln_value *out, kiln__pos pos, kiln__diag *diag);
 
 #endif

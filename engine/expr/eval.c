@@ -6,8 +6,8 @@
 
 #include "code.h"
 
-/* The place at which a failing operator reports its error: the place of instruction `at` in `expr`, or `pos` if there
- * is no expression. */
+/* The place at which an operator reports its error. It is the place of the instruction `at` in `expr`, or `pos` if
+ * there is no expression. */
 typedef struct report {
     const kiln__expr *expr;
     uint32_t at;
@@ -95,15 +95,15 @@ static bool overflow(const report *r, kiln__opcode code, kiln_value a, kiln_valu
     return FAIL(r, "%s %s %s does not fit 64 bits", show(a).text, op_text(code), show(b).text);
 }
 
-/* Divides and rounds down like Python, so that -7 // 2 is -4. C would round to -3. The caller has excluded b == 0 and
- * INT64_MIN / -1. */
+/* Divides and rounds down as Python does, so that -7 // 2 is -4. The division of C would round to -3. The caller has
+ * excluded the cases b == 0 and INT64_MIN / -1. */
 static int64_t floor_div(int64_t a, int64_t b)
 {
     int64_t q = a / b;
     return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-/* Returns the remainder with the sign of b, so that a == b * (a // b) + a % b. */
+/* Returns the remainder with the sign of b, so that a == b * (a // b) + a % b holds. */
 static int64_t floor_mod(int64_t a, int64_t b)
 {
     int64_t rest = b == -1 ? 0 : a % b;
@@ -211,7 +211,7 @@ static int compare_values(kiln_value a, kiln_value b)
         return a.as.i < b.as.i ? -1 : a.as.i > b.as.i;
     if (a.kind == b.kind)
         return a.as.f < b.as.f ? -1 : a.as.f > b.as.f;
-    /* Exact: a long double holds every int64_t and every double. */
+    /* This comparison is exact, because a long double can represent every int64_t and every double. */
     long double x = a.kind == KILN_FLOAT ? (long double)a.as.f : (long double)a.as.i;
     long double y = b.kind == KILN_FLOAT ? (long double)b.as.f : (long double)b.as.i;
     return x < y ? -1 : x > y;
@@ -259,7 +259,7 @@ static bool logarithm(const report *r, kiln__opcode code, kiln_value a, kiln_val
     return set_int(out, down + (code == KILN__OP_CEIL_LOG2 && !whole));
 }
 
-/* The analyzer does not see that the stack holds what an operation pops; the parser ensures it.
+/* A static analyzer does not see that the stack has the values that an operation pops. The parser makes sure of it.
  * NOLINTBEGIN(clang-analyzer-core.*) */
 static bool unary(const report *r, kiln__opcode code, kiln_value a, kiln_value *out)
 {
@@ -315,7 +315,7 @@ bool kiln__expr_apply(kiln__opcode code, kiln_value a, kiln_value b, kiln_value 
     return apply(&r, code, a, b, out);
 }
 
-/* ---- names ---- */
+/* ---- looking names up ---- */
 
 bool kiln__scope_find(const kiln__scope *scope, const char *name, kiln_value *value)
 {
@@ -344,9 +344,9 @@ static bool unknown_name(const report *r, const kiln__scope *scope, const char *
     return FAIL(r, "unknown name '%s'", name);
 }
 
-/* ---- the evaluator ---- */
+/* ---- running the code of an expression ---- */
 
-/* The source of the names' values: `slots`, or look-ups in `scope`. */
+/* The source of the values of names: the array `slots`, or look-ups in `scope`. */
 typedef struct source {
     const kiln__scope *scope;
     const kiln_value *values;
@@ -363,11 +363,12 @@ static bool read_truth(const report *r, kiln_value v, bool *result)
 
 #define BOTH_INTEGERS(pair) ((pair)[0].kind == KILN_INT && (pair)[1].kind == KILN_INT)
 
-/* Runs the code of an expression, which is in postfix order, on a stack of values. The value that is left is the
- * result. Returns false after an error, which `diag` gets unless it is NULL. */
+/* Runs the code of an expression on a stack of values. The code is in postfix order. The value that remains on the
+ * stack is the result. Returns false after an error, and adds the error to `diag` unless `diag` is NULL. */
 static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kiln__diag *diag)
 {
-    kiln_value stack[KILN__EXPR_STACK + 1], *top = stack; /* [0] is below the bottom; the parser limits the depth */
+    /* element [0] is below the bottom of the stack; the parser limits the depth of the stack */
+    kiln_value stack[KILN__EXPR_STACK + 1], *top = stack;
     report r = {.expr = expr, .diag = diag};
     bool yes = false;
     int64_t whole;
@@ -419,7 +420,8 @@ static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kil
             top--;
             set_bool(top, top[1].as.i != op->operand);
             break;
-            /* The usual operations on integers are inline, for speed. apply() does all others, and reports errors. */
+            /* The usual operations on integers are inline for speed. The function apply() does all other operations,
+             * and reports errors. */
 #define ARITHMETIC(op_, builtin)                                                                                       \
     case KILN__OP_##op_:                                                                                               \
         top--;                                                                                                         \

@@ -1,4 +1,4 @@
-/* expr.c - queries of a parsed expression; constants that have no text. */
+/* expr.c - answers questions about a parsed expression, and makes constants that have no text. */
 #include <string.h>
 
 #include "code.h"

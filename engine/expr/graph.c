@@ -1,14 +1,14 @@
-/* graph.c - expressions as one graph of integer operations. */
+/* graph.c - makes one graph of integer operations from many expressions. */
 #include <string.h>
 
 #include "code.h"
 #include "graph.h"
 
-/* Nodes that are not instructions of the evaluator. */
+/* The nodes that are not instructions of the evaluator. */
 enum { NODE_INPUT = 200, NODE_CONSTANT, NODE_SELECT, NODE_UNKNOWN };
 
-/* Floats that are whole numbers are computed as integers as long as both computations give the same result. This is
- * certain if no operand and no result has a larger magnitude. */
+/* Floats that are whole numbers are computed as integers, as long as both computations give the same result. The
+ * results are certainly the same if no operand and no result has a larger magnitude than this. */
 #define WHOLE_MOST ((int64_t)1 << 26)
 
 void kiln__graph_free(kiln__graph *graph)
@@ -43,7 +43,7 @@ static bool rehash(kiln__graph *graph)
     return true;
 }
 
-/* Returns the node that is equal to n, and creates it if it does not exist (hash-consing). */
+/* Returns the node that is equal to `n`. If there is no such node, creates it (hash-consing). */
 static uint32_t intern(kiln__graph *graph, kiln__expr_node n)
 {
     if (graph->failed || (graph->count >= graph->bucket_count && !rehash(graph)))
@@ -150,9 +150,10 @@ unsigned kiln__graph_operands(const kiln__graph *graph, uint32_t node, uint32_t 
     return n->op == NODE_SELECT ? 3 : is_unary(n->op) ? 1 : 2;
 }
 
-/* ---- values ---- */
+/* ---- computing the values of nodes ---- */
 
-/* Computes an operation on integers with the evaluator's own arithmetic, for operations that compute() does not know.
+/* Computes an operation on integers with the evaluator's own arithmetic. It is for the operations that compute() does
+ * not know.
  */
 static bool evaluate_general(const kiln__expr_node *n, int64_t a, int64_t b, int64_t *out)
 {
@@ -185,10 +186,10 @@ static bool compute(const kiln__expr_node *n, int64_t a, int64_t b, int64_t *out
     case KILN__OP_MOD:
         if (a < 0 || b <= 0)
             return evaluate_general(n, a, b, out) && (n->kind != KILN__NODE_FLOAT || (within(a) && within(b)));
-        *out = (a | b) >> 32 ? a % b : (int64_t)((uint32_t)a % (uint32_t)b); /* a short division is much faster */
+        *out = (a | b) >> 32 ? a % b : (int64_t)((uint32_t)a % (uint32_t)b); /* a division of 32 bits is much faster */
         break;
     case KILN__OP_DIV:
-    case KILN__OP_TRUE_DIV: /* not supported for fractions */
+    case KILN__OP_TRUE_DIV: /* the graph does not support a division whose result is a fraction */
         if (b == 0 || b == -1 || a % b != 0)
             return false;
         *out = a / b;
@@ -208,7 +209,7 @@ void kiln__graph_run(const kiln__graph *graph, const uint32_t *nodes, size_t cou
     for (size_t k = 0; k < count; k++) {
         uint32_t at = nodes[k];
         const kiln__expr_node *n = &graph->nodes[at];
-        if (n->op == NODE_SELECT) { /* a: the condition */
+        if (n->op == NODE_SELECT) { /* a is the node of the condition */
             uint32_t from = values[n->a] ? n->b : n->c;
             unknown[at] = unknown[n->a] || unknown[from];
             values[at] = values[from];
@@ -218,9 +219,10 @@ void kiln__graph_run(const kiln__graph *graph, const uint32_t *nodes, size_t cou
     }
 }
 
-/* ---- building ---- */
+/* ---- building the graph ---- */
 
-/* Returns a node for an operation. If the operands are constants, computes it and returns the node of the result. */
+/* Returns a node for an operation. If the operands are constants, computes the operation and returns the node of its
+ * result. */
 static uint32_t apply(kiln__graph *graph, kiln__expr_node n)
 {
     if (graph->failed)
@@ -241,8 +243,8 @@ static uint32_t apply(kiln__graph *graph, kiln__expr_node n)
     return compute(&n, a->value, b->value, &value) ? add_constant(graph, n.kind, value) : unknown_node(graph);
 }
 
-/* Sets *kind to the kind of the result. Returns false if the operation is an error for every value, or if this graph
- * cannot represent it. */
+/* Sets *kind to the kind of an operation's result. Returns false if the operation is an error for every value, or if
+ * the graph cannot represent the operation. */
 static bool result_kind(unsigned op, unsigned a, unsigned b, uint8_t *kind)
 {
     bool texts = a == KILN__NODE_TEXT || b == KILN__NODE_TEXT, floats = a == KILN__NODE_FLOAT || b == KILN__NODE_FLOAT;
@@ -301,12 +303,12 @@ static uint32_t select_node(kiln__graph *graph, uint32_t condition, uint32_t yes
     return apply(graph, (kiln__expr_node){.op = NODE_SELECT, .kind = kind, .a = condition, .b = yes, .c = no});
 }
 
-/* A place at which two paths of the evaluator's code join, and the values that they bring. */
+/* A place at which two paths of the evaluator's code join, and the values that the two paths bring. */
 typedef struct meeting {
     enum { MEET_AND, MEET_OR, MEET_TEST, MEET_ELSE } how;
     size_t target;
-    uint32_t condition, other; /* condition: the value that decided about the jump. other: the value of the path that
-                                * jumped */
+    /* condition: the value that decided about the jump; other: the value that the path with the jump brings */
+    uint32_t condition, other;
 } meeting;
 
 typedef struct builder {
@@ -339,8 +341,8 @@ static void join_branches(builder *b, size_t at)
     }
 }
 
-/* Runs one instruction of the evaluator on nodes instead of values (abstract interpretation). For a jump, it
- * records a meeting at the target, which join_branches() turns into a select node. */
+/* Runs one instruction of the evaluator on nodes instead of values (abstract interpretation). For a jump, the function
+ * records a meeting at the target of the jump. The function join_branches() turns the meeting into a select node. */
 static bool step(builder *b, const kiln__expr *expr, size_t at, kiln__resolve_fn resolve, void *user)
 {
     kiln__graph *graph = b->graph;
@@ -363,8 +365,9 @@ static bool step(builder *b, const kiln__expr *expr, size_t at, kiln__resolve_fn
         return meet_later(b, (meeting){MEET_AND, target, link, add_constant(graph, KILN__NODE_INT, 0)});
     }
     case KILN__OP_JUMP_FALSE: b->depth--; return meet_later(b, (meeting){MEET_TEST, target, *top, 0});
-    case KILN__OP_JUMP: /* the jump after the first branch of a choice */
-        b->depth--; /* the parser put the branch's meeting there: NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
+    case KILN__OP_JUMP: /* this is the jump after the first branch of a conditional expression */
+        /* the parser has put the meeting of the branch here NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
+        b->depth--;
         b->meetings[b->meeting_count - 1].how = MEET_ELSE;
         b->meetings[b->meeting_count - 1].target = target;
         b->meetings[b->meeting_count - 1].other = *top;
@@ -400,7 +403,7 @@ uint32_t kiln__graph_add(kiln__graph *graph, const kiln__expr *expr, kiln__resol
     for (size_t at = 0; at < expr->code_count && fine; at++) {
         join_branches(&b, at);
         fine = !graph->failed && step(&b, expr, at, resolve, user);
-        for (size_t k = 0; k < b.depth && fine; k++) /* a name or a constant that is not an integer */
+        for (size_t k = 0; k < b.depth && fine; k++) /* a name or a constant on the stack is not an integer */
             fine = b.stack[k] != KILN__NO_NODE && graph->nodes[b.stack[k]].kind != KILN__NODE_OTHER;
     }
     if (fine)

@@ -1,10 +1,10 @@
-/* graph.h - expressions as one graph of integer operations, in which a common subexpression of several expressions is
- * one node (hash-consing).
+/* graph.h - makes one graph of integer operations from many expressions. A subexpression that is common to several
+ * expressions is one node (hash-consing).
  *
- * The graph is for callers that evaluate the same expressions millions of times while they bind one name after the
- * other. The value of a node is an int64_t, or *unknown*: an error, or a value that is not an integer (a fraction, an
- * overflow). Unknown propagates as an error does, but not from a branch that is not taken. Unknown only means that the
- * caller must evaluate the expression itself. */
+ * The graph is for callers that evaluate the same expressions millions of times while they give one name after the
+ * other a value. The value of a node is an int64_t, or it is *unknown*. Unknown stands for an error, and for a value
+ * that is not an integer (a fraction, an overflow). An operation on an unknown value is unknown too, but a branch that
+ * is not taken has no effect. If a node is unknown, the caller must evaluate the expression itself. */
 #ifndef KILN_EXPR_GRAPH_H
 #define KILN_EXPR_GRAPH_H
 
@@ -18,12 +18,12 @@ typedef enum kiln__expr_node_kind {
 } kiln__expr_node_kind;
 
 typedef struct kiln__expr_node {
-    uint8_t op; /* an opcode of expr/code.h, or an opcode of graph.c */
-    /* FLOAT: a float that is a whole number. TEXT: the number of a text. OTHER: any other value */
+    uint8_t op; /* an opcode of expr/code.h, or one of the opcodes of graph.c */
+    /* FLOAT: a float that is a whole number. TEXT: the number that stands for a text. OTHER: any other value */
     uint8_t kind;
-    uint32_t a, b, c; /* operands: earlier nodes */
-    int64_t value;    /* value of a constant; number of an input */
-    uint32_t next;    /* link in the hash table of known nodes */
+    uint32_t a, b, c; /* the operands, which are earlier nodes */
+    int64_t value;    /* the value of a constant, or the number of an input */
+    uint32_t next;    /* the next node in the same slot of the hash table */
 } kiln__expr_node;
 
 typedef struct kiln__graph {
@@ -32,7 +32,7 @@ typedef struct kiln__graph {
     size_t count, capacity;
     uint32_t *buckets;
     size_t bucket_count;
-    const char **texts; /* the texts of constants and inputs are referenced and not copied */
+    const char **texts; /* texts of constants and inputs; the graph does not copy them */
     size_t text_count, text_capacity;
     bool failed; /* memory ran out */
 } kiln__graph;
@@ -40,27 +40,28 @@ typedef struct kiln__graph {
 #define KILN__NO_NODE UINT32_MAX
 
 void kiln__graph_free(kiln__graph *graph);
-/* Returns the node of input number `number`: a name whose value the caller sets. */
+/* Returns the node of the input with a number. An input is a name whose value the caller sets. */
 uint32_t kiln__graph_input(kiln__graph *graph, uint32_t number, kiln__expr_node_kind kind);
-/* Returns the node of a constant. A fraction has the kind OTHER. */
+/* Returns the node of a constant value. A constant that is a fraction has the kind OTHER. */
 uint32_t kiln__graph_constant(kiln__graph *graph, kiln_value value);
-/* Returns the number that represents a text. Equal texts have the same number. */
+/* Returns the number that stands for a text. Equal texts always have the same number. */
 int64_t kiln__graph_text(kiln__graph *graph, const char *text);
 
-/* Returns the node of `expr`. Name number i of the expression is the node resolve(user, expr, i). Returns
- * KILN__NO_NODE if memory runs out, or if the expression contains values that are not integers. The caller must then
- * evaluate the expression itself. */
+/* Returns the node of the expression `expr`. The name number i of the expression is the node that resolve(user, expr,
+ * i) returns. Returns KILN__NO_NODE if memory runs out, or if the expression has values that are not integers. The
+ * caller must then evaluate the expression itself. */
 typedef uint32_t (*kiln__resolve_fn)(void *user, const kiln__expr *expr, size_t name);
 uint32_t kiln__graph_add(kiln__graph *graph, const kiln__expr *expr, kiln__resolve_fn resolve, void *user);
 
-/* Returns true if the node is the conjunction `left and right`, in a condition. */
+/* Returns true if the node is the conjunction `left and right`, and is used as a condition. */
 bool kiln__graph_split(const kiln__graph *graph, uint32_t node, uint32_t *left, uint32_t *right);
-/* Returns true if the node has the same value always, or is always unknown (*known is then false). */
+/* Returns true if the node always has the same value, or if it is always unknown. In the second case *known is
+ * false. */
 bool kiln__graph_is_constant(const kiln__graph *graph, uint32_t node, int64_t *value, bool *known);
 bool kiln__graph_is_input(const kiln__graph *graph, uint32_t node);
-/* Writes the operands of a node, and returns their number, which is 0 for an input or a constant. */
+/* Writes the operands of a node, and returns their number. An input or a constant has no operands. */
 unsigned kiln__graph_operands(const kiln__graph *graph, uint32_t node, uint32_t out[3]);
 
-/* Computes nodes in the order given; their operands must have values. */
+/* Computes the nodes in the given order. Their operands must already have values. */
 void kiln__graph_run(const kiln__graph *graph, const uint32_t *nodes, size_t count, int64_t *values, bool *unknown);
 #endif

@@ -5,31 +5,32 @@
  *             | list '(' sum ')' | tuple '(' sum ')'
  *   clauses  := ('for' NAME 'in' sum | 'if' CONDITION)*
  *
- * The list is evaluated while it is parsed, without a tree: a comprehension's clauses are parsed again for each value
- * of the loop around them. `steps` bounds the work. */
+ * The reader evaluates a list while it parses the list, and makes no tree. It parses the clauses of a comprehension
+ * again for each value of the loop around them. The member `steps` limits the work. */
 #include <string.h>
 
 #include "chars.h"
 #include "code.h"
 
-enum { MOST_TEXT = 64 << 20 }; /* a comprehension may repeat a long text for each of its values */
+/* a comprehension may repeat a long text for each of its values, so the bytes of texts are limited */
+enum { MOST_TEXT = 64 << 20 };
 
 typedef struct values {
-    kiln__arena *arena; /* holds them and their texts */
+    kiln__arena *arena; /* the arena of the values and their texts */
     kiln_value *data;
     size_t count, capacity;
 } values;
 
 typedef struct reader {
-    kiln__arena *arena; /* the arena for parsed expressions; inside a loop it is the arena of the loop */
+    kiln__arena *arena; /* the arena for parsed expressions; in a loop it is the arena of the loop */
     const char *text;
     size_t length, at;
-    kiln__arena *home; /* the caller's arena */
+    kiln__arena *home; /* the arena of the caller */
     kiln__pos pos;
     size_t limit, steps;
-    size_t text_bytes; /* of all texts that were added so far, at most MOST_TEXT */
-    size_t most_range; /* the limit if the whole list is one range */
-    bool plain;        /* only `range`, `list` and `tuple` were read so far */
+    size_t text_bytes; /* the bytes of all texts that were added so far; at most MOST_TEXT */
+    size_t most_range; /* the largest number of values if the whole list is one range */
+    bool plain;        /* only `range`, `list` and `tuple` have been read so far */
     int nesting;
     kiln__diag *diag;
 } reader;
@@ -39,7 +40,7 @@ static bool sum(reader *r, const kiln__scope *scope, values *out);
 #define FAIL(r, offset, ...)                                                                                           \
     (kiln__diag_add((r)->diag, kiln__expr_place((r)->pos, (r)->text, (r)->length, offset), __VA_ARGS__), false)
 
-/* Marks the caller's arena as failed and returns false, because the caller does not know the arenas of loops. */
+/* Marks the caller's arena as failed, because the caller does not know the arenas of loops. Returns false. */
 static bool no_memory(reader *r)
 {
     r->home->failed = true;
@@ -128,7 +129,8 @@ static bool value(reader *r, const kiln__scope *scope, kiln_value *out)
     return expr && kiln__expr_eval(expr, scope, out, r->diag);
 }
 
-/* Returns the number of values. It is unsigned, because the full range of int64_t has more than INT64_MAX values. */
+/* Returns the number of values in a range. The number is unsigned, because the full range of int64_t has more than
+ * INT64_MAX values. */
 static uint64_t range_count(const int64_t bounds[3])
 {
     bool up = bounds[2] > 0;
@@ -138,8 +140,8 @@ static uint64_t range_count(const int64_t bounds[3])
     return (span - 1) / (up ? (uint64_t)bounds[2] : -(uint64_t)bounds[2]) + 1;
 }
 
-/* Adds the values of a range if the range is the whole list expression. Checks the number of its values before it
- * stores the first value. */
+/* If a range is the whole list expression, adds the values of the range. Checks the number of values before it stores
+ * the first value. */
 static bool long_range(reader *r, const int64_t bounds[3], size_t start, values *out)
 {
     uint64_t count = range_count(bounds);
@@ -155,8 +157,8 @@ static bool long_range(reader *r, const int64_t bounds[3], size_t start, values 
     return true;
 }
 
-/* Reads range(stop), range(start, stop) or range(start, stop, step) and adds its values. If the whole list is one
- * long range, it may have more values than other lists, see long_range(). */
+/* Reads range(stop), range(start, stop) or range(start, stop, step), and adds its values. If the whole list is one long
+ * range, it may have more values than other lists (long_range). */
 static bool read_range(reader *r, const kiln__scope *scope, values *out)
 {
     int64_t bounds[3] = {0, 0, 1};
@@ -187,8 +189,8 @@ static bool read_range(reader *r, const kiln__scope *scope, values *out)
     return true;
 }
 
-/* Returns the offset of the bracket that closes a comprehension. A loop without values does not parse its inner
- * clauses, so parsing does not find the bracket. */
+/* Returns the offset of the bracket that closes a comprehension. Parsing does not find this bracket, because a loop
+ * without values does not parse its inner clauses. */
 static size_t closing(const reader *r)
 {
     int depth = 0;
@@ -208,7 +210,7 @@ static size_t closing(const reader *r)
 
 static bool run_clauses(reader *r, const kiln__expr *element, const kiln__scope *scope, values *out);
 
-/* Reads the clauses after `for`, and runs the loop. */
+/* Reads the clauses that follow `for`, and runs the loop. */
 static bool loop(reader *r, const kiln__expr *element, const kiln__scope *scope, values *out)
 {
     char name[64];
@@ -253,7 +255,8 @@ static bool clauses_inside(reader *r, const kiln__expr *element, const kiln__sco
     return kiln__expr_eval(element, scope, &v, r->diag) && add(r, out, v);
 }
 
-/* Each iteration has a separate arena. Otherwise a long loop would fill memory with copies of the same clauses. */
+/* Each iteration of a loop has its own arena. With one common arena, a long loop would fill the memory with copies of
+ * the same clauses. */
 static bool run_clauses(reader *r, const kiln__expr *element, const kiln__scope *scope, values *out)
 {
     if (++r->nesting > 16)
@@ -269,8 +272,8 @@ static bool run_clauses(reader *r, const kiln__expr *element, const kiln__scope 
     return fine;
 }
 
-/* Reads the items of a list or a tuple up to `close`. After the first item a `for` makes it a comprehension, which
- * only a list can have. `scope` has the values of the loop variables. */
+/* Reads the items of a list or a tuple up to the character `close`. If `for` follows the first item, the items are a
+ * comprehension, which only a list can have. `scope` has the values of the loop variables. */
 static bool read_items(reader *r, char close, const kiln__scope *scope, values *out)
 {
     if (accept(r, close))

@@ -1,4 +1,4 @@
-/* parse.c - text to postfix code in one pass, by precedence climbing. */
+/* parse.c - turns a text into postfix code in one pass, by precedence climbing. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ typedef struct token {
 typedef struct parser {
     kiln__arena *arena;
     const char *text;
-    size_t length, at; /* at: position after the current token */
+    size_t length, at; /* at: the position after the current token */
     kiln__pos pos;
     unsigned flags;
     const kiln__lists *lists;
@@ -30,7 +30,8 @@ typedef struct parser {
     const char **names;
     uint32_t *name_at;
     size_t name_count, name_capacity;
-    size_t barrier; /* a jump leads to this offset, so constants before it are not folded with constants after it */
+    /* a jump leads to this offset in the code, so constants before it are not folded with constants after it */
+    size_t barrier;
     int stack, nesting;
 } parser;
 
@@ -43,7 +44,7 @@ static bool python(const parser *p) { return p->flags & KILN__EXPR_PYTHON; }
         (p)->failed = true;                                                                                            \
     } while (0)
 
-/* Grows an array inside the arena; the old copy is freed with the arena. */
+/* Grows an array in the arena. The old copy is freed with the arena. */
 static void *grow_array(parser *p, void *old, size_t used, size_t *capacity, size_t size)
 {
     if (used < *capacity)
@@ -60,7 +61,7 @@ static void *grow_array(parser *p, void *old, size_t used, size_t *capacity, siz
     return fresh;
 }
 
-/* ---- tokens ---- */
+/* ---- reading tokens ---- */
 
 size_t kiln__expr_skip(const char *text, size_t at, size_t length)
 {
@@ -90,8 +91,8 @@ static void lex_radix(parser *p, unsigned radix)
     p->at = at;
 }
 
-/* Reads a number: an integer in base 10, 16, 8 or 2, or a float with a point or an exponent. A number that does not
- * fit its type is an error. */
+/* Reads a number: an integer in base 10, 16, 8 or 2, or a float with a point or an exponent. If a number does not fit
+ * its type, the function reports an error. */
 static void lex_number(parser *p)
 {
     const char *text = p->text;
@@ -163,7 +164,7 @@ static void next(parser *p)
         lex_number(p);
     } else if (kiln__is_name_start(c)) {
         p->token.kind = TOKEN_NAME;
-        for (;;) { /* dotted names are one token */
+        for (;;) { /* a dotted name is one token */
             while (p->at < p->length && kiln__is_name_part(p->text[p->at]))
                 p->at++;
             if (p->at + 1 >= p->length || p->text[p->at] != '.' || !kiln__is_name_start(p->text[p->at + 1]))
@@ -226,7 +227,7 @@ static void expect(parser *p, const char *word)
     unexpected(p, wanted);
 }
 
-/* ---- code ---- */
+/* ---- emitting code ---- */
 
 static size_t emit(parser *p, kiln__opcode code, int32_t operand, size_t at, int effect)
 {
@@ -236,7 +237,8 @@ static size_t emit(parser *p, kiln__opcode code, int32_t operand, size_t at, int
     if (p->failed)
         return 0;
     p->stack += effect;
-    if (p->stack > KILN__EXPR_STACK - 4) /* 4 entries are a reserve; both branches of a conditional count */
+    /* 4 entries of the stack are a reserve, because both branches of a conditional count */
+    if (p->stack > KILN__EXPR_STACK - 4)
         FAIL_AT(p, at, "this expression is nested too deep");
     p->code[p->count] = (kiln__expr_op){.code = (uint8_t)code, .operand = operand, .at = (uint32_t)at};
     return p->count++;
@@ -261,8 +263,8 @@ static kiln_value *constant_at(parser *p, size_t back)
     return op->code == KILN__OP_CONSTANT ? &p->constants[op->operand] : NULL;
 }
 
-/* Emits a unary operator, or folds it if the operand is a constant. If folding fails, it emits the operator, so that
- * the evaluation reports the error. emit_binary() does the same for two operands. */
+/* Emits a unary operator. If the operand is a constant, computes the result instead (folding). If folding fails, emits
+ * the operator, so that the evaluation reports the error. The function emit_binary() does the same for two operands. */
 static void emit_unary(parser *p, kiln__opcode code, size_t at)
 {
     kiln_value *a = constant_at(p, 1);
@@ -312,7 +314,7 @@ static void emit_name(parser *p, const char *name, size_t length, size_t at)
     emit(p, KILN__OP_NAME, (int32_t)p->name_count++, at, 1);
 }
 
-/* ---- grammar, lowest precedence first ---- */
+/* ---- the grammar, the lowest precedence first ---- */
 
 static void conditional(parser *p);
 static void power(parser *p);
@@ -326,8 +328,8 @@ static void nested(parser *p, void (*rule)(parser *))
     p->nesting--;
 }
 
-/* In Python's dialect, replaces max(NAME) or min(NAME) by a constant if the caller knows a list of this name. Returns
- * false and reads nothing if the text has another form. */
+/* In the dialect of Python, replaces max(NAME) or min(NAME) by a constant if the caller knows a list with this name. If
+ * the text has another form, returns false and reads nothing. */
 static bool list_extreme(parser *p, kiln__opcode code, size_t at)
 {
     if (!p->lists || p->token.kind != TOKEN_NAME || p->token.length >= 128)
@@ -353,7 +355,8 @@ static bool list_extreme(parser *p, kiln__opcode code, size_t at)
     return true;
 }
 
-/* Returns the function that CUDA sources and other programs call `name`, or NULL if there is no such function. */
+/* Returns the function to which CUDA sources and other programs give the name `name`. Returns NULL if there is no such
+ * function. */
 static const char *other_function(const char *name)
 {
     static const char *const others[][2] = {
@@ -394,7 +397,7 @@ static void call(parser *p, token name)
                 near);
         return;
     }
-    next(p); /* the parenthesis */
+    next(p); /* skips the opening parenthesis */
     kiln__opcode code = functions[f].code;
     bool folds = code == KILN__OP_MIN || code == KILN__OP_MAX;
     if (python(p) && folds && list_extreme(p, code, name.at))
@@ -419,7 +422,7 @@ static void call(parser *p, token name)
         emit_unary(p, code, name.at);
 }
 
-/* In Python's dialect, NAME[3] is a single name with the text "NAME[3]". */
+/* In the dialect of Python, reads NAME[3] as a single name with the text "NAME[3]". */
 static void indexed_name(parser *p, token name)
 {
     char text[128];
@@ -463,8 +466,8 @@ static void name_or_call(parser *p)
         emit_name(p, p->text + name.at, name.length, name.at);
 }
 
-/* Parses the innermost part of an expression: a number, a text, a name, a call, or an expression in parentheses. It
- * emits the code that pushes its value. */
+/* Parses the innermost part of an expression: a number, a text, a name, a call, or an expression in parentheses. The
+ * function emits the code that pushes the value of this part. */
 static void primary(parser *p)
 {
     token t = p->token;
@@ -517,12 +520,12 @@ static void power(parser *p)
     size_t at = p->token.at;
     if (p->failed || !accept(p, "**"))
         return;
-    nested(p, unary); /* binds to the right: 2 ** 3 ** 2 is 2 ** 9 */
+    nested(p, unary); /* ** groups from the right: 2 ** 3 ** 2 is 2 ** 9 */
     emit_binary(p, KILN__OP_POW, at);
 }
 
-/* The arithmetic and bit operators, lowest precedence first. As in Python, and unlike C, `&` binds tighter than
- * `==`. */
+/* The arithmetic and bit operators, the lowest precedence first. As in Python, and unlike in C, `&` has a higher
+ * precedence than `==`. */
 static const struct {
     const char *text;
     kiln__opcode code;
@@ -544,7 +547,7 @@ static void arithmetic_from(parser *p, int level)
         if (i == KILN__COUNT(arithmetic_ops))
             return;
         next(p);
-        arithmetic_from(p, arithmetic_ops[i].level + 1); /* the recursion is at most six deep */
+        arithmetic_from(p, arithmetic_ops[i].level + 1); /* the depth of the recursion is at most six */
         bool true_div = arithmetic_ops[i].code == KILN__OP_DIV && python(p);
         emit_binary(p, true_div ? KILN__OP_TRUE_DIV : arithmetic_ops[i].code, at);
     }
@@ -611,7 +614,7 @@ static void comparison(parser *p)
             break;
         }
         size_t link = emit(p, KILN__OP_CHAIN, (int32_t)last, at,
-                           -1); /* operand: the previous link, until set_jump_target() */
+                           -1); /* the operand is the previous link, until set_jump_target() sets the target */
         if (p->failed)
             return;
         p->code[link].detail = (uint8_t)code;
@@ -668,7 +671,8 @@ static void reverse(kiln__expr_op *code, size_t from, size_t to)
     }
 }
 
-/* `A if C else B` comes as A, C, B and runs as C, jump, A, jump, B: jumps are relative, so A can be moved behind C. */
+/* The text `A if C else B` has the order A, C, B, and its code runs in the order C, jump, A, jump, B. Jumps are
+ * relative, so A can be moved behind C. */
 static void conditional(parser *p)
 {
     size_t from = p->count;
@@ -694,10 +698,10 @@ static void conditional(parser *p)
     set_jump_target(p, skip);
 }
 
-/* ---- entry point ---- */
+/* ---- functions for the users of the parser ---- */
 
-/* Parses one expression that begins at text[from], and sets *end to its first character that does not belong to it.
- * Returns NULL after an error in `diag`, or if memory runs out. */
+/* Parses one expression that begins at text[from]. Sets *end to the first character that does not belong to the
+ * expression. Returns NULL after an error, which is in `diag`, or if memory runs out. */
 kiln__expr *kiln__expr_parse_part(kiln__arena *arena, const char *text, size_t from, size_t length, kiln__pos pos,
                                   unsigned flags, const kiln__lists *lists, size_t *end, kiln__diag *diag)
 {
@@ -739,7 +743,7 @@ static kiln__expr *parse_whole(kiln__arena *arena, const char *text, size_t leng
 {
     size_t end = 0;
     kiln__expr *expr = kiln__expr_parse_part(arena, text, 0, length, pos, flags, lists, &end, diag);
-    if (expr && end == length) { /* the expression outlives the caller's text */
+    if (expr && end == length) { /* copies the text, because the expression outlives the text of the caller */
         expr->text = kiln__arena_strndup(arena, text, length);
         return expr->text ? expr : NULL;
     }

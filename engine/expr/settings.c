@@ -1,4 +1,5 @@
-/* settings.c - settings: copied, found, and as a text that people can read and that reads back exactly. */
+/* settings.c - copies settings, finds a setting, and writes settings as a text that people can read and from which a
+ * reader gets the same settings. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,7 @@ const kiln_setting *kiln__settings_find(kiln__settings settings, const char *nam
     return NULL;
 }
 
-/* ---- as a text ---- */
+/* ---- settings as a text ---- */
 
 static void print_text(kiln__text *out, const char *text)
 {
@@ -78,8 +79,8 @@ static int digit_value(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* Reads a quoted text, and moves *at from the opening quote to behind the closing quote. Returns NULL if the text is
- * malformed, or if memory runs out. */
+/* Reads a quoted text. Moves *at from the opening quote to the character behind the closing quote. Returns NULL if the
+ * text is malformed, or if memory runs out. */
 static const char *read_text(kiln__arena *arena, const char **at)
 {
     const char *from = *at + 1;

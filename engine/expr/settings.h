@@ -1,5 +1,5 @@
-/* settings.h - a list of names with values: the params of a configuration, sizes, lets. The public headers have the
- * pointer and the count as separate members; KILN__PARAMS and KILN__SIZES make a list of them. */
+/* settings.h - a list of names with values, such as the params of a configuration, sizes and lets. The public headers
+ * have the pointer and the count as separate members. KILN__PARAMS and KILN__SIZES make a list of them. */
 #ifndef KILN_SETTINGS_H
 #define KILN_SETTINGS_H
 
@@ -12,16 +12,17 @@ typedef struct kiln__settings {
 #define KILN__PARAMS(of) ((kiln__settings){(of)->param_count, (of)->params})
 #define KILN__SIZES(of) ((kiln__settings){(of)->size_count, (of)->sizes})
 
-/* Copies a list with its names and texts. If memory runs out, arena->failed is set. */
+/* Copies a list of settings with its names and texts. If memory runs out, sets arena->failed. */
 kiln__settings kiln__settings_copy(kiln__arena *arena, kiln__settings from);
-kiln__settings kiln__settings_sorted(kiln__arena *arena, kiln__settings from); /* the same settings, sorted by name */
-/* Returns NULL if there is no such name. */
+/* returns the same settings, sorted by name */
+kiln__settings kiln__settings_sorted(kiln__arena *arena, kiln__settings from);
+/* Returns NULL if no setting has the name. */
 const kiln_setting *kiln__settings_find(kiln__settings settings, const char *name);
-/* Writes the list as a text: `BLOCK=32 SCALE=0.5 FAST=true MODE="ca"`. Reading it gives exactly the same list, with
- * the same kinds. */
+/* Writes a list of settings as a text: `BLOCK=32 SCALE=0.5 FAST=true MODE="ca"`. Reading this text gives exactly the
+ * same list, with values of the same kinds. */
 void kiln__settings_print(kiln__text *out, kiln__settings settings);
-/* Reads such a text. Names and texts go into the arena. Returns false if the text has another form, or if memory runs
- * out (arena->failed). */
+/* Reads the text that kiln__settings_print() writes. The names and texts of the settings are allocated in the arena.
+ * Returns false if the text has another form, or if memory runs out (arena->failed). */
 bool kiln__settings_read(kiln__arena *arena, const char *text, kiln__settings *settings);
 
 #endif

@@ -1,4 +1,4 @@
-/* template.c - reads and fills templates: texts with expressions in braces. */
+/* template.c - reads and fills templates, which are texts with expressions in braces. */
 #include <string.h>
 
 #include "code.h"
@@ -8,7 +8,8 @@ struct kiln__template {
     kiln__pos pos;
     size_t count; /* expressions */
     const kiln__expr **exprs;
-    const char **literals; /* count + 1 texts: before, between and after the expressions */
+    /* count + 1 texts: before the first expression, between two expressions, and after the last expression */
+    const char **literals;
 };
 
 kiln__template *kiln__template_parse(kiln__arena *arena, const char *text, size_t length, kiln__pos pos,
@@ -18,7 +19,7 @@ kiln__template *kiln__template_parse(kiln__arena *arena, const char *text, size_
     for (size_t i = 0; i < length; i++)
         most += text[i] == '{';
     kiln__template *made = kiln__arena_alloc(arena, sizeof *made);
-    char *literal = kiln__arena_alloc(arena, length + most + 1); /* the literals, each with its NUL */
+    char *literal = kiln__arena_alloc(arena, length + most + 1); /* memory for the literals, each with its NUL byte */
     if (!made || !literal)
         return NULL;
     made->text = kiln__arena_strndup(arena, text, length);

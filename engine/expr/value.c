@@ -43,7 +43,8 @@ bool kiln__value_equal(kiln_value a, kiln_value b)
     if (a.kind != KILN_FLOAT && b.kind != KILN_FLOAT)
         return a.as.i == b.as.i;
     double f = a.kind == KILN_FLOAT ? a.as.f : b.as.f;
-    return (long double)f == (long double)(a.kind == KILN_FLOAT ? b.as.i : a.as.i); /* 64 bits of mantissa or more */
+    /* exact, because a long double has a mantissa of 64 bits or more */
+    return (long double)f == (long double)(a.kind == KILN_FLOAT ? b.as.i : a.as.i);
 }
 
 bool kiln__value_truth(kiln_value value)

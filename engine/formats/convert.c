@@ -1,9 +1,9 @@
 /* convert.c - converts T4 results to Kernel Tuner's cache file and back, without loss.
  *
- * The converter converts a configuration by the table below, and then converts the result back. If the second result
- * differs from the original, the converted file keeps the original too: under the key "t4" in an entry of the cache,
- * under the key "kernel_tuner" in a T4 result. The header of the file is treated in the same way. A conversion that
- * reads such a key restores the original from it. */
+ * The converter converts a configuration by the tables below, and then converts the result back. If the second result
+ * differs from the original, the converted file keeps the original too. An entry of the cache has it under the key
+ * "t4", and a T4 result has it under the key "kernel_tuner". The converter treats the header of the file in the same
+ * way. A conversion that finds such a key restores the original from it. */
 #include <math.h>
 #include <string.h>
 
@@ -14,16 +14,16 @@ typedef struct converter {
     const kiln_allocator *mem;
     const char *name;
     kiln_error **error;
-    bool failed;   /* memory ran out; checked once at the end */
-    json_t *keys;  /* names of the params, in order; borrowed from the header */
-    json_t *names; /* these names as members of an object, to look one up */
+    bool failed;   /* memory ran out; the caller checks this once at the end */
+    json_t *keys;  /* the names of the params, in order; a borrowed reference into the header */
+    json_t *names; /* the same names as members of an object, so that a name can be looked up */
     const char *objective;
-    const char *compilation; /* name of the compile time in the file */
-    const char *unit;        /* unit of "time" in the file */
-    double to_ms;            /* milliseconds in the T4 file's unit of time; 0 if the unit is unknown */
+    const char *compilation; /* the name that the file uses for the compile time */
+    const char *unit;        /* the unit of "time" in the file */
+    double to_ms;            /* the number of milliseconds in the T4 file's unit of time; 0 if the unit is unknown */
 } converter;
 
-/* X(name of a time in a cache's entry, its name among the times of a T4 result) */
+/* X(name of a time in an entry of a cache, its name among the times of a T4 result) */
 #define TIMES(X)                                                                                                       \
     X("compile_time", "compilation_time")                                                                              \
     X("framework_time", "framework")                                                                                   \
@@ -31,14 +31,14 @@ typedef struct converter {
     X("verification_time", "validation")                                                                               \
     X("times", "runtimes")
 
-/* X(Kernel Tuner's word, T4's invalidity); if several rows have the same invalidity, it is converted to the word of the
- * first of these rows */
+/* X(Kernel Tuner's word, T4's invalidity); an invalidity with several rows is converted to the word of the first of
+ * these rows */
 #define FAILURES(X)                                                                                                    \
     X("CompilationFailedConfig", "compile")                                                                            \
     X("RuntimeFailedConfig", "runtime")                                                                                \
     X("InvalidConfig", "constraints")
 
-/* ---- JSON with a sticky failure ---- */
+/* ---- JSON values with a failure that stays set ---- */
 
 static json_t *check_made(converter *c, json_t *value)
 {
@@ -46,7 +46,7 @@ static json_t *check_made(converter *c, json_t *value)
     return value;
 }
 
-/* Takes ownership of `value`, also if it fails. */
+/* Takes ownership of `value`, also if the function fails. */
 static void set_field(converter *c, json_t *object, const char *key, json_t *value)
 {
     if (!object)
@@ -68,9 +68,9 @@ static const char *text_in(const json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
-/* ---- keys of the cache ---- */
+/* ---- the keys of entries in a cache ---- */
 
-/* Prints a value as Python's str() does. */
+/* Prints a value in the same form as Python's str(). */
 static void put_value(kiln__text *out, const json_t *value)
 {
     char room[40];
@@ -86,9 +86,9 @@ static void put_value(kiln__text *out, const json_t *value)
     }
 }
 
-/* Prints the key that a configuration gets in `cache`, which holds the earlier configurations. The key consists of the
- * values of the configuration. If the key exists already, "#" and the number of the configuration (the first is 1)
- * follow, and then more "#" as needed. */
+/* Prints the key that a configuration gets in `cache`, which already has the earlier configurations. The key has the
+ * values of the configuration. If the key exists already, "#" and the number of the configuration follow (the first
+ * configuration has number 1), and then more "#" as needed. */
 static void put_key(converter *c, const json_t *configuration, const json_t *cache, size_t number, kiln__text *out)
 {
     size_t i;
@@ -105,11 +105,11 @@ static void put_key(converter *c, const json_t *configuration, const json_t *cac
     c->failed |= out->failed;
 }
 
-/* ---- an entry as a result ---- */
+/* ---- converting an entry to a result ---- */
 
 static bool is_param(const converter *c, const char *name) { return json_object_get(c->names, name); }
 
-/* Returns the name that a field of a cache's entry has among the times of a T4 result, or NULL if the field is not a
+/* Returns the name that a field of an entry has among the times of a T4 result. Returns NULL if the field is not a
  * time. */
 static const char *time_name(const converter *c, const char *field, const json_t *value)
 {
@@ -171,8 +171,8 @@ static json_t *plain_result(converter *c, json_t *entry)
            *times = check_made(c, json_object());
     json_t *measurements = check_made(c, json_array()), *objectives = check_made(c, json_array()), *value;
     json_t *score = json_object_get(entry, c->objective);
-    json_t *failure = json_object_get(entry, "__error__"); /* Kernel Tuner from version 1.1 on writes this key instead
-                                                            * of a time */
+    /* Kernel Tuner writes this key instead of a time from version 1.1 on */
+    json_t *failure = json_object_get(entry, "__error__");
     const char *field, *time;
     const char *invalidity = invalidity_of(failure ? failure : score ? score : json_object_get(entry, "time"));
     json_object_foreach(entry, field, value)
@@ -198,7 +198,7 @@ static json_t *plain_result(converter *c, json_t *entry)
     return result;
 }
 
-/* ---- a result as an entry ---- */
+/* ---- converting a result to an entry ---- */
 
 static json_t *scaled(converter *c, json_t *value, double by)
 {
@@ -215,8 +215,8 @@ static json_t *scaled(converter *c, json_t *value, double by)
     return array;
 }
 
-/* Sets "time": the measurement with that name, otherwise the first objective, otherwise a word that gives the reason
- * why there is no time. */
+/* Sets the field "time". It is the measurement with that name. If there is none, it is the first objective. If there is
+ * no time at all, it is a word that gives the reason. */
 static void set_time(converter *c, json_t *entry, const json_t *result)
 {
     const char *invalidity = text_in(result, "invalidity");
@@ -238,8 +238,8 @@ static void set_time(converter *c, json_t *entry, const json_t *result)
     }
 }
 
-/* Converts one T4 result to an entry of Kernel Tuner's cache, by the table. It copies the configuration, the
- * measurements, the times and the timestamp, and keeps further fields under their own names. */
+/* Converts one T4 result to an entry of Kernel Tuner's cache, by the tables. The function copies the configuration, the
+ * measurements, the times and the timestamp, and keeps other fields under their own names. */
 static json_t *plain_entry(converter *c, const json_t *result)
 {
     static const struct {
@@ -277,9 +277,10 @@ static json_t *plain_entry(converter *c, const json_t *result)
     return entry;
 }
 
-/* ---- entries that keep the original, if the other format cannot express it ---- */
+/* ---- entries that keep the original, because the other format cannot express it ---- */
 
-/* Converts an entry of a cache to a T4 result, a new reference. `before` has the keys of the earlier entries. */
+/* Converts an entry of a cache to a T4 result, which is a new reference. `before` has the keys of the entries before
+ * this one. */
 static json_t *to_result(converter *c, const char *key, json_t *entry, const json_t *before, size_t number)
 {
     json_t *original = json_object_get(entry, "t4");
@@ -302,7 +303,7 @@ static json_t *to_result(converter *c, const char *key, json_t *entry, const jso
     return result;
 }
 
-/* Adds the entry of a result to a cache that holds the entries of the earlier results. */
+/* Adds the entry of a result to a cache that already has the entries of the earlier results. */
 static void add_entry(converter *c, const json_t *result, json_t *cache, size_t number)
 {
     json_t *extra = json_object_get(result, "kernel_tuner"), *whole = json_object_get(extra, "entry");
@@ -327,9 +328,9 @@ static void add_entry(converter *c, const json_t *result, json_t *cache, size_t 
     kiln__text_free(&key);
 }
 
-/* ---- headers ---- */
+/* ---- converting headers ---- */
 
-/* Returns a copy of an object without one of its fields. */
+/* Returns a copy of an object that lacks one of its fields. */
 static json_t *copy_without(converter *c, json_t *object, const char *name)
 {
     json_t *copy = check_made(c, json_object()), *value;
@@ -349,8 +350,8 @@ static json_t *root_of(converter *c, json_t *header)
     return root;
 }
 
-/* Adds to a header the names in the first configuration ("tune_params_keys"), and for each name the different values
- * in all configurations ("tune_params"). */
+/* Adds two members to a header: the names in the first configuration ("tune_params_keys"), and for each name the
+ * different values in all configurations ("tune_params"). */
 static void describe_params(converter *c, json_t *results, json_t *header)
 {
     json_t *first = json_object_get(json_array_get(results, 0), "configuration"), *keys = check_made(c, json_array());
@@ -381,7 +382,7 @@ static void describe_params(converter *c, json_t *results, json_t *header)
     set_field(c, header, "tune_params", params);
 }
 
-/* Makes the header of a cache for a T4 file that was not converted from a cache. It contains the header of the T4 file
+/* Makes the header of a cache for a T4 file that does not come from a cache. This header has the header of the T4 file
  * under the key "t4". */
 static json_t *derived_header(converter *c, json_t *root, json_t *results)
 {
@@ -420,8 +421,8 @@ static void read_objective(converter *c, const json_t *header)
         set_field(c, c->names, json_string_value(key), check_made(c, json_true()));
 }
 
-/* T4 files differ in the unit of time, in the objective and in the name of the compile time. The function takes these
- * from the metadata and from the first result. */
+/* Reads what distinguishes T4 files: the unit of time, the objective and the name of the compile time. The function
+ * takes these from the metadata and from the first result. */
 static void read_dialect(converter *c, const json_t *root, const json_t *first)
 {
     const char *timeunit = text_in(json_object_get(root, "metadata"), "timeunit"), *unit;
@@ -437,19 +438,19 @@ static void read_dialect(converter *c, const json_t *root, const json_t *first)
                                  (unit = text_in(item, "unit")) != NULL) c->unit = unit;
 }
 
-/* ---- whole files ---- */
+/* ---- converting whole files ---- */
 
 static kiln_status fail_configuration(converter *c, size_t number, const char *what)
 {
     return kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: configuration %zu: %s", c->name, number + 1, what);
 }
 
-/* Refuses a list of names of params that has other items than texts or is too long, and more rows than a text of
- * `length` bytes can hold. Without these limits the conversion could take quadratic time, because it searches the list
- * for each field of each row. If `length` is 0, the rows are not checked. `keys` may be NULL. */
+/* Refuses a list of names of params that is too long or has items that are not texts. Also refuses more rows than a
+ * text of `length` bytes can have. Without these limits the conversion could take quadratic time, because it searches
+ * the list for each field of each row. If `length` is 0, the number of rows is not checked. `keys` may be NULL. */
 static kiln_status check_params(converter *c, const json_t *keys, size_t count, size_t rows, size_t length)
 {
-    enum { MOST_PARAMS = 1000, LEAST_BYTES = 5 }; /* the limits of recorded spaces (recording/recording.c) */
+    enum { MOST_PARAMS = 1000, LEAST_BYTES = 5 }; /* the limits of recorded spaces, as in recording/recording.c */
     size_t i;
     const json_t *key;
     json_array_foreach(keys, i, key) if (!json_is_string(key)) return kiln__fail(
@@ -464,8 +465,9 @@ static kiln_status check_params(converter *c, const json_t *keys, size_t count, 
     return KILN_OK;
 }
 
-/* Converts a whole cache file to T4: the header becomes the metadata, and each entry a result. If the cache was made
- * from a T4 file, its header and its entries contain the originals under the key "t4", and these are used. */
+/* Converts a whole cache file to T4. The header becomes the metadata, and each entry becomes a result. If the cache was
+ * made from a T4 file, its header and its entries have the originals under the key "t4", and the function takes these
+ * originals. */
 static kiln_status to_t4(converter *c, json_t *from, size_t length, json_t **to)
 {
     json_t *header = copy_without(c, from, "cache"), *own = json_object_get(header, "t4"),
@@ -498,8 +500,8 @@ static kiln_status to_t4(converter *c, json_t *from, size_t length, json_t **to)
     return status;
 }
 
-/* Converts a whole T4 file to a cache file. If the file has exactly the metadata that to_t4() makes from the header
- * which it contains, the cache gets this header again. Otherwise a header is derived from the results. */
+/* Converts a whole T4 file to a cache file. If the file has exactly the metadata that to_t4() makes from the header in
+ * it, the cache gets this header again. If the metadata differ, the header is made from the results. */
 static kiln_status to_cache(converter *c, json_t *from, size_t length, json_t **to)
 {
     json_t *results = json_object_get(from, "results"), *root = copy_without(c, from, "results"), *result;

@@ -13,19 +13,19 @@
 static void *zip_alloc(void *user, unsigned count, unsigned size) { return kiln__calloc(user, count, size); }
 static void zip_free(void *user, void *pointer) { kiln__free(user, pointer); }
 
-/* Inflates all members into *text, which grows. Returns Z_STREAM_END, Z_BUF_ERROR if the input ends early, Z_NEED_DICT
- * if the text is longer than `limit`, or an error of zlib. */
+/* Inflates all members of gzip data into *text, which grows. Returns Z_STREAM_END, Z_BUF_ERROR if the input ends too
+ * early, Z_NEED_DICT if the text is longer than `limit`, or an error of zlib. */
 static int inflate_all(z_stream *stream, const kiln_allocator *mem, size_t limit, char **text, size_t *length)
 {
     size_t capacity = 0;
     for (;;) {
         if (*length > limit)
-            return Z_NEED_DICT; /* cannot occur in gzip: used for "too large" */
+            return Z_NEED_DICT; /* this code cannot occur for gzip data, so it stands for "too large" */
         if (!kiln__grow(mem, text, &capacity, *length + 65538, 1))
             return Z_MEM_ERROR;
         size_t room = capacity - *length - 2;
         stream->next_out = (unsigned char *)*text + *length;
-        /* one byte more than the limit, so that a text that is too long is noticed */
+        /* allows one byte more than the limit, so that a text that is too long is noticed */
         room = room < limit - *length + 1 ? room : limit - *length + 1;
         stream->avail_out = room < 1u << 30 ? (unsigned)room : 1u << 30;
         unsigned before = stream->avail_out;
@@ -34,7 +34,7 @@ static int inflate_all(z_stream *stream, const kiln_allocator *mem, size_t limit
         if (*length > limit)
             continue;
         if (result == Z_STREAM_END && stream->avail_in > 0) {
-            if (inflateReset(stream) != Z_OK) /* a file may have several members */
+            if (inflateReset(stream) != Z_OK) /* resets the stream, because a file may have several members */
                 return Z_DATA_ERROR;
         } else if (result != Z_OK) {
             return result;
@@ -75,7 +75,7 @@ kiln_status kiln__gunzip(const kiln_allocator *mem, const char *name, const void
     return kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: the gzip data is damaged", name);
 }
 
-/* ---- from file to file ---- */
+/* ---- unpacking from file to file ---- */
 
 enum { PIECE = 1 << 20 };
 
@@ -92,12 +92,12 @@ static kiln_status damaged(const unzip *z, const kiln_allocator *mem, kiln_error
     return kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: the gzip data is damaged", z->name);
 }
 
-/* Inflates the whole piece that was read, and writes its text. *between is true if a member of the gzip file has ended
- * and the next has not begun. */
+/* Inflates the whole piece that was read, and writes its text to the file. *between is true if a member of the gzip
+ * file has ended and the next member has not begun. */
 static kiln_status inflate_piece(unzip *z, const kiln_allocator *mem, bool *between, kiln_error **error)
 {
     do {
-        if (*between && inflateReset(&z->stream) != Z_OK) /* a file may have several members */
+        if (*between && inflateReset(&z->stream) != Z_OK) /* a gzip file may have several members */
             return damaged(z, mem, error);
         z->stream.next_out = z->out;
         z->stream.avail_out = PIECE;
@@ -148,7 +148,7 @@ static kiln_status inflate_file(unzip *z, const kiln_allocator *mem, bool (*more
     }
 }
 
-/* Opens a temporary file without a name. The system deletes it when it is closed. */
+/* Opens a temporary file that has no name. The system deletes this file when it is closed. */
 static kiln_status open_scratch(const kiln_allocator *mem, int *fd, kiln_error **error)
 {
     const char *folder = getenv("TMPDIR");
@@ -157,7 +157,7 @@ static kiln_status open_scratch(const kiln_allocator *mem, int *fd, kiln_error *
     *fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (*fd >= 0)
         return KILN_OK;
-    snprintf(path, sizeof path, "%s/kiln-XXXXXX", folder); /* for a file system without unnamed files */
+    snprintf(path, sizeof path, "%s/kiln-XXXXXX", folder); /* a file system may not support files without a name */
     *fd = mkostemp(path, O_CLOEXEC);
     if (*fd < 0)
         return kiln__fail(mem, error, KILN_ERROR_IO, "no temporary file in %s: %s; TMPDIR names the folder", folder,
@@ -196,7 +196,7 @@ kiln_status kiln__gunzip_file(const kiln_allocator *mem, const char *name, int f
     return status;
 }
 
-/* Packs the text in parts whose size fits zlib's counters. */
+/* Packs the text in parts, because a part must not be larger than zlib can count. */
 static int deflate_all(z_stream *stream, const char *text, size_t length, kiln__text *out)
 {
     unsigned char room[1 << 14];

@@ -153,7 +153,7 @@ static double draw_size(source *s, uint64_t i)
     return below > 0 ? (double)kiln__random_below(&s->random, (uint64_t)below) : 0;
 }
 
-/* Draws element `i`. Draws element `i`. The caller draws the elements in their order, because CANCEL uses the previous
+/* Draws element `i`. The caller draws the elements in their order, because CANCEL uses the previous
  * element. */
 static double draw(source *s, uint64_t i)
 {

@@ -355,9 +355,9 @@ kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *tria
 /* Returns true if the trial is certainly too large for kiln__judge_is_small(). The function does not need the plans to
  * have the sizes of the trial. */
 bool kiln__judge_is_huge(const kiln__judge *judge, const kiln__judge_trial *trial);
-/* Returns false if a trial with the sizes that the plans have now would take too long. Otherwise notes the number of
- * elements, if it is the largest so far. If `on_host` is set, the host holds all arrays of the trial. If `on_host` is
- * not set, the arrays may be as large as the memory of a GPU. */
+/* Returns false if a trial with the sizes that the plans have now would take too long. If the function returns true, it
+ * notes the number of elements, if this number is the largest so far. If `on_host` is set, the host holds all arrays of
+ * the trial. If `on_host` is not set, the arrays may be as large as the memory of a GPU. */
 bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial, bool on_host);
 /* Adds a fault for a write `offset` bytes after the end of a buffer. A negative offset means a write before the
  * beginning of the buffer. */

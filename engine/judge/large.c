@@ -67,7 +67,8 @@ static bool spread_product(const kiln__judge *judge, kiln__judge_trial *trial, s
     return (double)trial->ranged[first] * (first != second ? (double)trial->ranged[second] : 1) > 1 << 17;
 }
 
-/* Tells whether the arrays stay on the device. They do if the references are variants and the device is a GPU. */
+/* Tells whether the arrays stay on the device. The arrays stay there if the references are variants and the device is a
+ * GPU. */
 static bool stays_on_device(const kiln__judge *judge)
 {
     bool variants = true;

@@ -109,7 +109,8 @@ static CUdeviceptr find_memory(const kiln__judge_repeats *r, size_t i)
 }
 
 /* Writes the contents of a repetition, and writes poison to buffers without a fill. Other buffers keep their bytes, as
- * between two calls. These are contents that kernels must not change, and scratch memory of the variant with a fill. */
+ * between two calls. Such buffers have contents that kernels must not change, or are scratch memory of the variant with
+ * a fill. */
 static CUresult write_contents(const kiln__judge_repeats *r, unsigned repetition)
 {
     CUresult result = CUDA_SUCCESS;

@@ -547,8 +547,7 @@ static kiln_status skip_refused(kiln__judge *judge, kiln_status status, kiln_err
     return refused ? KILN_OK : status;
 }
 
-/* Makes the contents. Makes the contents of all buffers. *fits is false if the spec allows no contents at these
- * sizes. */
+/* Makes the contents of all buffers. *fits is false if the spec allows no contents at these sizes. */
 static kiln_status fill_places(kiln__judge *judge, kiln__judge_class class, uint64_t seed, bool *fits,
                                kiln_error **error)
 {

@@ -30,8 +30,8 @@ void kiln_judgement_free(kiln_judgement *verdict)
 
 /* ---- JSON ---- */
 
-/* Writes a string. Writes a text as a JSON string. The bytes of a candidate may be anything, so control characters are
- * escaped and bytes that are not UTF-8 become U+FFFD. */
+/* Writes a text as a JSON string. The bytes of a candidate may be anything, so control characters are escaped and bytes
+ * that are not UTF-8 become U+FFFD. */
 static void put_string(kiln__text *out, const char *text)
 {
     kiln__text_puts(out, "\"");

@@ -31,8 +31,7 @@ static CUresult load_image(kiln_plan *plan, const void *image, char *log, size_t
     return plan->engine->driver.cuModuleLoadDataEx_(&plan->module, image, 2, options, values);
 }
 
-/* Loads machine code if the compiler made machine code and the device accepts it. Otherwise loads the PTX. Otherwise
- * loads PTX. */
+/* Loads machine code if the compiler made machine code and the device accepts it. Otherwise loads the PTX. */
 static kiln_status load_module(kiln_plan *plan, kiln_error **error)
 {
     char log[4096];

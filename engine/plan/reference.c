@@ -53,9 +53,8 @@ void kiln__reference_begin_key(const kiln_spec *spec, kiln__text *key)
     put_hash(key, "spec", kiln__hash(spec->file.text, spec->file.length));
 }
 
-/* Adds an argument. Adds an argument to the key. Two arguments may share an array, because `{host: NAME, X: y}` gives a
- * buffer a second name. The array is then hashed once. NAME, X: y}` gives a buffer a second name; the array is hashed
- * once. */
+/* Adds an argument to the key. Two arguments may share an array, because `{host: NAME, X: y}` gives a buffer a second
+ * name. The array is then hashed once. */
 static void put_argument(kiln_plan *plan, const kiln__call_args *args, size_t number, kiln__text *key)
 {
     const kiln__call_arg *arg = &args->args[number];
@@ -210,8 +209,8 @@ static const char *find_program(kiln__arena *arena, const char *name)
 }
 
 /* Adds the words of the command to the key, with the content of every file that they name. Also adds the list of all
- * files beside the spec and beside the named files. At least one word besides the program must name a file. Otherwise
- * the files that the command reads are unknown, as for `sh -c TEXT`, and the reference is not kept. */
+ * files beside the spec and beside the named files. At least one word besides the program must name a file. If no other
+ * word is a file, as in `sh -c TEXT`, the files that the command reads are unknown, and the reference is not kept. */
 static bool put_command(kiln_plan *plan, const kiln__verify *verify, kiln__text *key)
 {
     const char *folder = plan->spec->folder && *plan->spec->folder ? plan->spec->folder : ".";

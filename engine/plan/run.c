@@ -194,8 +194,8 @@ static void forget_poison(const kiln_plan *plan)
 }
 
 /* Returns whether the run ends without repetitions because the first run took too long. `first` is the time of the
- * first run. It is too long if it exceeds `cut_above`, or if a repetition would end after `most_seconds`. The time from
- * the first launch includes checking the answer and the runs of verify_again(). */
+ * first run. The first run took too long if it exceeds `cut_above`, or if a repetition would end after `most_seconds`.
+ * The time from the first launch includes checking the answer and the runs of verify_again(). */
 static bool is_cut(const kiln_plan *plan, const kiln_run_options *options, double first)
 {
     return (options->cut_above > 0 && first > options->cut_above) ||
@@ -249,8 +249,9 @@ static kiln_status verify_again(kiln_plan *plan, const kiln_run_options *options
  * verify_runs. */
 #define REPEATED_TIMES 4
 
-/* The order matters. Computes the references before the steps overwrite the data on which the references depend. Then
- * poisons the outputs. The time limit begins at the first launch. */
+/* Runs the plan once, in the order that the answer and the times need. Computes the references before the steps
+ * overwrite the data on which the references depend. Then poisons the outputs. The time limit begins at the first
+ * launch. */
 static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, kiln_result *result, kiln_error **error)
 {
     bool check = !(options->flags & KILN_RUN_NO_VERIFY), simulated = plan->engine->info.simulated;

@@ -128,8 +128,8 @@ static kiln_status choose(making *m, const kiln__expr *expr, const char *what, c
 
 /* ---- the parts of a tensor map ---- */
 
-/* Sets the shape. Sets the shape of the map. A spec lists the outermost dimension first, and the driver lists the
- * innermost dimension first. */
+/* Sets the shape of the map. A spec lists the outermost dimension first, and the driver lists the innermost dimension
+ * first. */
 static kiln_status set_shape(making *m)
 {
     const kiln__tensor *t = m->tensor;
@@ -179,8 +179,8 @@ static kiln_status set_strides(making *m)
     return KILN_OK;
 }
 
-/* Checks that all memory that the map can reach lies in the buffer. Otherwise the kernel could copy data from outside
- * the buffer. */
+/* Checks that all memory that the map can reach lies in the buffer. A larger map would let the kernel copy data from
+ * outside the buffer. */
 static kiln_status check_extent(making *m, uint64_t offset)
 {
     const uint64_t bytes = m->buffer->bytes - offset;

@@ -1,10 +1,11 @@
-/* agent.c - a rank that does not lead: it starts programs for the leader and carries their messages. It does nothing
- * else, so it answers while a program computes, hangs or crashes. It has only one thread.
+/* agent.c - the work of a rank that does not lead. It starts programs for the leader, and passes bytes between them and
+ * the leader. The rank does nothing else, so it answers while a program computes, hangs or crashes. It works in one
+ * thread only.
  *
- * States (the messages are listed in ranks_internal.h): While kiln__ranks_work() runs, the rank serves its leader. A
- * message QUIT ends the work. If the leader sends a GROUP that names this rank first, this rank becomes a leader. If
- * another rank sends a GROUP, this rank serves that rank from then on. If the leader is silent for PATIENCE leases,
- * this rank is deserted, which is an error. */
+ * While kiln__ranks_work() runs, the rank serves its leader. The header ranks_internal.h lists the messages. A message
+ * QUIT ends the work. If the leader sends a GROUP that names this rank first, this rank becomes a leader. If another
+ * rank sends a GROUP, this rank serves that rank from then on. If the leader is silent for PATIENCE leases, this rank
+ * is deserted, and the work ends with an error. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -15,9 +16,10 @@
 
 #include "ranks_internal.h"
 
-/* Heartbeats in the time of a lease. */
+/* The number of heartbeats in the time of a lease. */
 #define BEATS 8
-#define PATIENCE 10 /* number of leases for which the leader may be silent: a user may have stopped it for a while */
+/* the number of leases for which the leader may be silent, because a user may have stopped it for a while */
+#define PATIENCE 10
 
 /* The state of kiln__ranks_work(). */
 typedef struct agent {
@@ -49,7 +51,7 @@ static void drop_channels(kiln_ranks *ranks)
         kiln__ranks_drop_channel(ranks, ranks->channels[0]);
 }
 
-/* Changes the leader: either another rank says that it leads, or this rank becomes a leader. */
+/* Changes the leader of this rank. Either another rank says that it leads, or this rank becomes a leader. */
 static void change_leader(agent *a, int from, const kiln__relayed *message)
 {
     kiln_ranks *ranks = a->ranks;
@@ -66,7 +68,7 @@ static void change_leader(agent *a, int from, const kiln__relayed *message)
     }
 }
 
-/* Starts a program. This rank sets the path and --parent; all other arguments come from the leader. */
+/* Starts a program. This rank sets the path and --parent. All other arguments come from the leader. */
 static void start_program(agent *a, const kiln__relayed *message)
 {
     const char *arguments[KILN__RELAY_ARGUMENTS + 1] = {a->program};
@@ -97,14 +99,14 @@ static void report_end(agent *a, kiln__channel *channel)
     send_to_leader(a, &text);
 }
 
-/* Passes bytes to the program. */
+/* Passes bytes from the leader to the program. */
 static bool pass_to_program(kiln__channel *channel)
 {
     size_t before = channel->put;
     if (channel->out.length == 0)
         return false;
     if (kiln__child_send_some(&channel->child, &channel->out, &channel->put) !=
-        KILN__IO_LATE) /* pass_to_leader() notices the end */
+        KILN__IO_LATE) /* pass_to_leader() notices the end of the program */
         channel->put = channel->out.length = 0;
     return channel->put != before;
 }
@@ -164,8 +166,8 @@ static bool run_step(agent *a, uint64_t now)
         any = true;
     }
     for (size_t i = ranks->channel_count;
-         i-- > 0 && !a->over;) { /* the loop runs backwards, because when a channel ends, the last channel takes its
-                                  * place */
+         /* the loop runs backwards, because the last channel takes the place of a channel that ends */
+         i-- > 0 && !a->over;) {
         any = pass_to_program(ranks->channels[i]) || any;
         any = pass_to_leader(a, ranks->channels[i]) || any;
     }
@@ -206,7 +208,7 @@ kiln_status kiln__ranks_work(kiln_ranks *ranks, const kiln__rank_info *info, con
             sleep_until_news(ranks, &fds, &room, kiln__ranks_pause(&pause, worked));
     }
     ranks->deserted = a.status != KILN_OK;
-    if (ranks->lead != ranks->transport.rank) { /* if this rank has become a leader, it keeps the channels */
+    if (ranks->lead != ranks->transport.rank) { /* if this rank has become a leader, the channels are kept */
         drop_channels(ranks);
         kiln__ranks_part(ranks);
     }

@@ -1,10 +1,10 @@
-/* channel.c - messages and channels, which leader and ranks both use. */
+/* channel.c - the messages and channels that the leader and the other ranks use. */
 #include <string.h>
 #include <unistd.h>
 
 #include "ranks_internal.h"
 
-/* Bounds of the pause between two looks for messages, in ns. */
+/* The bounds of the pause between two looks for messages, in nanoseconds. */
 #define SHORTEST_PAUSE 20000u
 #define LONGEST_PAUSE 1000000u
 
@@ -21,7 +21,7 @@ bool kiln__ranks_receive(kiln_ranks *ranks, int *from, char **bytes, size_t *len
     if (!ranks->transport.probe(ranks->transport.self, 0, from, length))
         return false;
     *bytes = kiln__alloc(ranks->mem, *length);
-    if (!*bytes) /* the message waits until there is memory */
+    if (!*bytes) /* the message waits until there is memory for it */
         return false;
     if (ranks->transport.receive(ranks->transport.self, *bytes))
         return true;

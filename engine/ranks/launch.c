@@ -1,4 +1,4 @@
-/* launch.c - finds out which launcher started this process, the number of this task, and the number of all tasks. */
+/* launch.c - finds out which launcher started this process, the number of its task, and the number of all tasks. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,8 +6,8 @@
 #include "chars.h"
 #include "ranks.h"
 
-/* The variables of each launcher. The first launcher with a rank counts: mpirun inside a Slurm job leaves Slurm's
- * variables in place, and they describe the one task that mpirun is. */
+/* The environment variables that each launcher sets. The first launcher whose rank is set counts. In a Slurm job mpirun
+ * leaves Slurm's variables in place, and these describe the one task that mpirun is. */
 static const struct {
     const char *launcher, *rank, *size, *local, *local_size;
 } launchers[] = {
@@ -18,7 +18,7 @@ static const struct {
     {"a PMIx launcher", "PMIX_RANK", "PMIX_SIZE", "PMIX_LOCAL_RANK", "PMIX_LOCAL_SIZE"},
 };
 
-/* Reads a number from the environment. Returns -1 if the variable is not set or is not a number. */
+/* Reads a number from an environment variable. Returns -1 if the variable is not set or is not a number. */
 static int read_number(const char *name)
 {
     const char *text = getenv(name);
@@ -27,10 +27,10 @@ static int read_number(const char *name)
     return value >= 0 && value < INT_MAX && !*end ? (int)value : -1;
 }
 
-/* Returns the first number that any launcher's variable gives. With `field` 0 this is the number of this task on its
- * machine, and with `field` 1 the count of tasks on this machine. Returns -1 if no variable is set. The function tries
- * the variables of all launchers, because `srun --mpi=pmi2` sets PMI_RANK, but for the tasks of a machine it sets only
- * Slurm's own variables. */
+/* Returns the first number that a variable of any launcher gives. If `field` is 0, this is the number of this task on
+ * its machine. If `field` is 1, it is the number of tasks on this machine. Returns -1 if no such variable is set. The
+ * function tries the variables of all launchers. `srun --mpi=pmi2` sets PMI_RANK, but for the tasks of a machine it
+ * sets only Slurm's own variables. */
 static int read_any_number(size_t field)
 {
     int found = -1;
@@ -44,7 +44,7 @@ void kiln__launch_find(kiln__launch *launch)
     *launch = (kiln__launch){0};
     for (size_t i = 0; i < KILN__COUNT(launchers); i++) {
         int rank = read_number(launchers[i].rank), size = read_number(launchers[i].size);
-        /* in the script of a batch job Slurm sets the rank 0 but no size, because the script belongs to no job step */
+        /* in the script of a batch job Slurm sets the rank 0 but no size, because the script is not a job step */
         bool batch = strcmp(launchers[i].rank, "SLURM_PROCID") == 0 && size < 0;
         if (rank < 0 || batch)
             continue;

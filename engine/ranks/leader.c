@@ -1,22 +1,22 @@
-/* leader.c - the leader's side of the relay: programs on other ranks look like children with a socket, and every rank
- * holds a lease.
+/* leader.c - the leader's side of the relay. Programs on other ranks look like child processes with a socket, and every
+ * rank holds a lease.
  *
- * States of a rank, as its kiln__member has them:
- * - unknown: no HELLO yet. HELLO -> known. Silence for GATHER_LEASES leases -> gone.
- * - known: programs run there. Silence for a lease, an invalid message, or BYE before the end -> gone.
- * - gone: the leader has given up the rank permanently. The rank's channels have ended for their users. The leader
+ * The kiln__member of a rank is in one of these states:
+ * - unknown: The rank has not sent HELLO yet. HELLO -> known. Silence for GATHER_LEASES leases -> gone.
+ * - known: Programs run on the rank. Silence for a lease, an invalid message, or BYE before the end -> gone.
+ * - gone: The leader has given up the rank permanently. The rank's channels have ended for their users. The leader
  *   drops a later message of the rank and answers with QUIT.
- * - moved: another rank leads it. Its messages are ignored.
- * - leads: moved, and the rank is itself a leader. Only rank 0 listens to it: for heartbeats and ANSWER -> answered.
- *   Silence for a lease -> answered, without an answer.
- * - bye: the rank has ended. While closing, the thread waits until each rank is in this state or `gone`.
+ * - moved: Another rank leads this rank. The leader ignores its messages.
+ * - leads: The rank is in the state `moved`, and is itself a leader. Only rank 0 listens to it, for heartbeats and for
+ *   its ANSWER -> answered. Silence for a lease -> answered, without an answer.
+ * - bye: The rank has ended. At the end, the thread waits until each rank is in the state `bye` or `gone`.
  *
- * States of a channel: open -> ended (ENDED, or its rank is gone) -> dropped by end_program(). The number of a channel
- * is never used again. So a message that arrives after the end of its channel is never taken for the message of another
- * program.
+ * A channel goes through these states: open -> ended (ENDED, or its rank is gone) -> dropped by end_program(). The
+ * number of a channel is never used again. So a message that arrives after the end of its channel is never taken for
+ * the message of another program.
  *
- * Only the thread of carry_messages() uses the transport. All other threads post letters under the lock, and wake it.
- */
+ * Only the thread of carry_messages() uses the transport. All other threads post letters under the lock, and wake this
+ * thread. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -29,21 +29,22 @@
 
 #include "ranks_internal.h"
 
-#define BEATS 8 /* heartbeats in the time of a lease */
-/* Number of leases within which the first message of a rank must arrive. A rank opens a device before it sends. */
+#define BEATS 8 /* the number of heartbeats in the time of a lease */
+/* The number of leases within which the first message of a rank must arrive. A rank opens a device before it sends its
+ * first message. */
 #define GATHER_LEASES 4
-#define GOODBYE_SECONDS 5 /* wait for BYE at the end, but at most a lease */
+#define GOODBYE_SECONDS 5 /* the longest wait for BYE at the end in seconds; the wait is at most a lease */
 
-/* ---- messages: only the thread of the leader calls the transport ---- */
+/* ---- sending messages: only the thread of the leader calls the transport ---- */
 
 static void wake_thread(const kiln_ranks *ranks)
 {
     uint64_t one = 1;
     if (ranks->wake >= 0 && write(ranks->wake, &one, sizeof one) != sizeof one)
-        return; /* a full eventfd is readable */
+        return; /* if the eventfd is full, it is readable, so the thread wakes */
 }
 
-/* Queues a letter for the thread, and wakes it. The caller holds the lock. */
+/* Queues a letter for the thread of the leader, and wakes the thread. The caller holds the lock of `ranks`. */
 static bool post_letter(kiln_ranks *ranks, int to, kiln__text *text)
 {
     if (text->failed || !kiln__grow(ranks->mem, &ranks->letters, &ranks->letter_room, ranks->letter_count + 1,
@@ -65,9 +66,9 @@ static bool send_letters(kiln_ranks *ranks)
     return count > 0;
 }
 
-/* ---- channels ---- */
+/* ---- channels to programs ---- */
 
-/* Closes a channel: its user sees the end of the socket. */
+/* Closes a channel. The user of the channel sees the end of the socket. */
 static void close_channel(kiln__channel *channel)
 {
     if (channel->fd >= 0)
@@ -76,7 +77,7 @@ static void close_channel(kiln__channel *channel)
     channel->ended = true;
 }
 
-/* Passes bytes from the program to its user. */
+/* Passes bytes from the program to the user of its channel. */
 static bool pass_to_user(kiln__channel *channel)
 {
     bool any = false;
@@ -86,7 +87,7 @@ static bool pass_to_user(kiln__channel *channel)
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0)
-            break; /* the socket is full, or its user has closed it and will call end_program() */
+            break; /* the socket is full, or the user has closed it and will call end_program() */
         channel->put += (size_t)put;
         any = true;
     }
@@ -98,7 +99,7 @@ static bool pass_to_user(kiln__channel *channel)
     return any;
 }
 
-/* Passes bytes from its user to the program. */
+/* Passes bytes from the user of a channel to the program. */
 static bool pass_to_program(kiln_ranks *ranks, kiln__channel *channel)
 {
     if (channel->fd < 0 || channel->ended)
@@ -109,11 +110,11 @@ static bool pass_to_program(kiln_ranks *ranks, kiln__channel *channel)
     kiln__text text = {.mem = ranks->mem};
     kiln__relay_write_data(&text, channel->id, ranks->buffer, (size_t)got);
     if (!kiln__ranks_send(ranks, channel->rank, &text))
-        close_channel(channel); /* a gap in the bytes would be worse than the end */
+        close_channel(channel); /* ends the channel, because a gap in the bytes would be worse than the end */
     return true;
 }
 
-/* Ends the lease of a rank permanently: closes its channels and wakes waiting threads. */
+/* Ends the lease of a rank permanently. Closes the rank's channels, and wakes waiting threads. */
 static void give_up(kiln_ranks *ranks, kiln__member *member, const char *why)
 {
     member->gone = true;
@@ -146,7 +147,7 @@ static void accept_hello(kiln_ranks *ranks, kiln__member *member, const kiln__re
     pthread_cond_broadcast(&ranks->news);
 }
 
-/* Handles a message of a rank that leads another group: a sign of life, or its answer. */
+/* Handles a message of a rank that leads another group. The message is a heartbeat or the answer of the rank. */
 static void handle_leader_message(kiln_ranks *ranks, kiln__member *member, const char *bytes, size_t length,
                                   uint64_t now)
 {
@@ -164,7 +165,8 @@ static void handle_leader_message(kiln_ranks *ranks, kiln__member *member, const
     pthread_cond_broadcast(&ranks->news);
 }
 
-/* Handles one message. The head comment lists the states of a rank that it changes. */
+/* Handles one message of a rank. The comment at the head of this file has the states of a rank that the function
+ * changes. */
 static void handle_message(kiln_ranks *ranks, int from, const char *bytes, size_t length, uint64_t now)
 {
     kiln__relayed message;
@@ -178,7 +180,7 @@ static void handle_message(kiln_ranks *ranks, int from, const char *bytes, size_
         return;
     bool good = kiln__relay_read(bytes, length, &message, &info);
     if (member->gone && !(good && message.kind == KILN__RELAY_BYE)) {
-        /* The rank was given up before its message came. QUIT tells the rank to end. */
+        /* The leader gave the rank up before its message came. The message QUIT tells the rank to end. */
         kiln__text quit = {.mem = ranks->mem};
         kiln__relay_write(&quit, KILN__RELAY_QUIT, 0);
         post_letter(ranks, from, &quit);
@@ -218,7 +220,7 @@ static void handle_message(kiln_ranks *ranks, int from, const char *bytes, size_
     pass_to_user(channel);
 }
 
-/* ---- time ---- */
+/* ---- leases and heartbeats ---- */
 
 /* Ends the leases that have run out, and sends heartbeats. */
 static void check_leases(kiln_ranks *ranks, uint64_t now)
@@ -247,8 +249,8 @@ static void check_leases(kiln_ranks *ranks, uint64_t now)
         kiln__text beat = {.mem = ranks->mem};
         kiln__relay_write(&beat, KILN__RELAY_BEAT, 0);
         if (i == 0 ? ranks->transport.rank > 0 && !ranks->told
-                   : !ranks->members[i].gone) /* other leaders send heartbeats to rank 0 until they have sent their
-                                               * answer */
+                   /* a leader other than rank 0 sends heartbeats to rank 0 until it has sent its answer */
+                   : !ranks->members[i].gone)
             kiln__ranks_send(ranks, i, &beat);
         kiln__text_free(&beat);
     }
@@ -266,7 +268,7 @@ bool kiln__leader_step(kiln_ranks *ranks, uint64_t now)
         kiln__free(ranks->mem, bytes);
         any = true;
     }
-    any = send_letters(ranks) || any; /* a START must leave before the bytes for that program */
+    any = send_letters(ranks) || any; /* the message START must leave before the bytes for the program that it starts */
     for (size_t i = 0; i < ranks->channel_count; i++) {
         any = pass_to_user(ranks->channels[i]) || any;
         any = pass_to_program(ranks, ranks->channels[i]) || any;
@@ -276,10 +278,10 @@ bool kiln__leader_step(kiln_ranks *ranks, uint64_t now)
     return any;
 }
 
-/* ---- the thread ---- */
+/* ---- the thread of the leader ---- */
 
-/* Sleeps until a socket is readable, somebody wakes the thread, or `ns` have passed. The transport has no descriptor to
- * wait for. Only the thread changes the list of channels to poll. */
+/* Sleeps until a socket is readable, somebody wakes the thread, or `ns` nanoseconds have passed. The transport has no
+ * descriptor for which the thread could wait. Only the thread changes the list of the channels that it polls. */
 static void sleep_until_news(kiln_ranks *ranks, struct pollfd **fds, size_t *room, uint64_t ns)
 {
     pthread_mutex_lock(&ranks->lock);
@@ -333,9 +335,9 @@ static void *carry_messages(void *user)
     return NULL;
 }
 
-/* ---- places ---- */
+/* ---- places: where programs run ---- */
 
-/* kiln__place.start: starts a program on a rank. The child's pid is the number of the channel. */
+/* Does the work of kiln__place.start: starts a program on a rank. The pid of the child is the number of its channel. */
 static int start_program(void *self, kiln__child *child, const char *const *arguments)
 {
     kiln__member *member = self;
@@ -403,12 +405,13 @@ static bool is_gone(void *self)
     return is;
 }
 
-/* ---- opening and closing ---- */
+/* ---- opening and closing a job ---- */
 
 static kiln_status start_thread(kiln_ranks *ranks, kiln_error **error)
 {
     ranks->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    sigset_t all, before; /* signals of the host belong to its own threads */
+    /* the new thread blocks all signals, because signals of the host program belong to its own threads */
+    sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int failed = ranks->wake < 0 ? errno : kiln__thread_start(&ranks->thread, carry_messages, ranks);
@@ -418,10 +421,10 @@ static kiln_status start_thread(kiln_ranks *ranks, kiln_error **error)
                   : KILN_OK;
 }
 
-/* Marks a rank as led by another rank, so that this leader does not wait for it. */
+/* Marks a rank as led by another rank, so that this leader does not wait for the rank. */
 static void mark_moved(kiln__member *member) { member->gone = member->bye = member->moved = true; }
 
-/* Makes a member for each rank; the leader itself and rank 0 take no part. */
+/* Makes a kiln__member for each rank. The leader itself and rank 0 take no part. */
 kiln_status kiln__leader_open(kiln_ranks *ranks, bool thread, kiln_error **error)
 {
     int size = ranks->transport.size;
@@ -446,7 +449,7 @@ kiln_status kiln__leader_open(kiln_ranks *ranks, bool thread, kiln_error **error
         member->place.self = member;
         snprintf(member->place.name, sizeof member->place.name, "rank %d", i);
     }
-    mark_moved(&ranks->members[0]); /* member 0 is this rank, or rank 0, which leads another group */
+    mark_moved(&ranks->members[0]); /* member 0 is this rank, or it is rank 0, which leads another group */
     mark_moved(&ranks->members[ranks->transport.rank]);
     return thread ? start_thread(ranks, error) : KILN_OK;
 }
@@ -485,11 +488,11 @@ void kiln__ranks_send_away(kiln_ranks *ranks, const uint64_t *group, size_t coun
         for (size_t i = 0; i < count; i++)
             mark_moved(&ranks->members[group[i]]);
     ranks->members[group[0]].leads = ranks->members[group[0]].moved;
-    ranks->members[group[0]].heard = 0; /* the lease of the group's leader begins now */
+    ranks->members[group[0]].heard = 0; /* the lease of the other group's leader begins now */
     pthread_mutex_unlock(&ranks->lock);
 }
 
-/* Waits for news or for `ns`. The caller holds the lock. */
+/* Waits for news from ranks, or for `ns` nanoseconds. The caller holds the lock of `ranks`. */
 static void wait_for_news(kiln_ranks *ranks, long ns)
 {
     struct timespec next;
@@ -500,7 +503,7 @@ static void wait_for_news(kiln_ranks *ranks, long ns)
     pthread_cond_timedwait(&ranks->news, &ranks->lock, &next);
 }
 
-/* Sends the answer to rank 0. The caller holds the lock. */
+/* Sends the answer of this leader to rank 0. The caller holds the lock of `ranks`. */
 static void send_answer(kiln_ranks *ranks, const char *answer)
 {
     kiln__text text = {.mem = ranks->mem};
@@ -508,8 +511,8 @@ static void send_answer(kiln_ranks *ranks, const char *answer)
     ranks->told = post_letter(ranks, 0, &text);
 }
 
-/* Rank 0 waits for the answers of all other leaders. After *stop has become nonzero it waits at most one more lease.
- * The caller holds the lock. */
+/* Waits on rank 0 for the answers of all other leaders. After *stop has become nonzero, the function waits at most one
+ * more lease. The caller holds the lock of `ranks`. */
 static void await_answers(kiln_ranks *ranks, const volatile int *stop)
 {
     uint64_t until = 0;
@@ -521,8 +524,8 @@ static void await_answers(kiln_ranks *ranks, const volatile int *stop)
         }
 }
 
-/* A leader other than rank 0 sends its answer and waits until the answer has left. Rank 0 waits for all answers and
- * passes each to the callback. */
+/* On a leader other than rank 0, sends its answer and waits until the answer has left. On rank 0, waits for all answers
+ * and passes each answer to the callback. */
 kiln_status kiln_ranks_collect(kiln_ranks *ranks, const char *answer, const volatile int *stop,
                                kiln_ranks_answer_fn each, void *user, kiln_error **error)
 {
@@ -538,7 +541,8 @@ kiln_status kiln_ranks_collect(kiln_ranks *ranks, const char *answer, const vola
     else
         await_answers(ranks, stop);
     while (ranks->transport.rank > 0 && ranks->has_thread && ranks->letter_count > 0)
-        wait_for_news(ranks, 1000000); /* the process may end right after this call */
+        /* waits until the letter has left, because the process may end right after this call */
+        wait_for_news(ranks, 1000000);
     const bool lost = ranks->transport.rank > 0 && !ranks->told;
     pthread_mutex_unlock(&ranks->lock);
     if (lost)
@@ -548,7 +552,7 @@ kiln_status kiln_ranks_collect(kiln_ranks *ranks, const char *answer, const vola
     for (int i = 1; i < ranks->transport.size; i++) {
         pthread_mutex_lock(&ranks->lock);
         const kiln__member *member = &ranks->members[i];
-        const bool leads = member->leads; /* an answer is final, so it can be read without the lock afterwards */
+        const bool leads = member->leads; /* the answer of a leader is final, so it can be read without the lock */
         const char *said = member->answered ? member->answer : NULL;
         pthread_mutex_unlock(&ranks->lock);
         if (leads)
@@ -561,7 +565,7 @@ void kiln__leader_close(kiln_ranks *ranks)
 {
     pthread_mutex_lock(&ranks->lock);
     if (ranks->transport.rank > 0 && !ranks->told)
-        send_answer(ranks, ""); /* an empty answer, so that rank 0 does not wait */
+        send_answer(ranks, ""); /* sends an empty answer, so that rank 0 does not wait */
     ranks->closing = true;
     for (int i = 1; i < ranks->transport.size; i++) {
         kiln__text quit = {.mem = ranks->mem};
@@ -599,8 +603,8 @@ const kiln__rank_info *kiln__ranks_info(kiln_ranks *ranks, int rank)
     pthread_mutex_lock(&ranks->lock);
     bool known = ranks->members[rank].known && !ranks->members[rank].moved;
     pthread_mutex_unlock(&ranks->lock);
-    return known ? &ranks->members[rank].info : NULL; /* the description of a known member is final, so it can be read
-                                                       * without the lock */
+    /* the description of a rank never changes once it is known, so it can be read without the lock */
+    return known ? &ranks->members[rank].info : NULL;
 }
 
 const kiln__place *kiln__ranks_place(kiln_ranks *ranks, int rank) { return &ranks->members[rank].place; }

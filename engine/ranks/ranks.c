@@ -1,4 +1,4 @@
-/* ranks.c - joining a job: loading the plug-in, and comparing launcher and plug-in. */
+/* ranks.c - joins a job: loads the plug-in, and compares the launcher with the plug-in. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,13 +10,13 @@
 /* The default lease, in seconds. */
 enum { DEFAULT_LEASE = 30 };
 
-/* ---- the plug-in ---- */
+/* ---- loading the plug-in ---- */
 
 static kiln_status load_plugin(kiln_ranks *ranks, const char *plugin, kiln_error **error)
 {
     char why[512] = "";
     kiln__transport_open_fn open = NULL;
-    /* Open MPI's own plug-ins look for its symbols among all loaded libraries. */
+    /* Loads its symbols globally, because Open MPI's own plug-ins look for its symbols among all loaded libraries. */
     ranks->library = dlopen(plugin, RTLD_NOW | RTLD_GLOBAL);
     if (ranks->library)
         *(void **)&open = dlsym(ranks->library, KILN__TRANSPORT_SYMBOL);
@@ -34,8 +34,8 @@ static kiln_status load_plugin(kiln_ranks *ranks, const char *plugin, kiln_error
     return KILN_OK;
 }
 
-/* Refuses a launcher of another MPI. With such a launcher each process would be alone in a world of one, and would do
- * all the work. */
+/* Refuses a launcher that belongs to another MPI. With such a launcher each process would be alone in a world of size
+ * one, and would do all the work. */
 static kiln_status check_size(const kiln_ranks *ranks, kiln_error **error)
 {
     const kiln__launch *launch = &ranks->launch;
@@ -111,7 +111,7 @@ int kiln_ranks_local(const kiln_ranks *ranks) { return ranks ? ranks->launch.loc
 
 const kiln__launch *kiln__ranks_launch(const kiln_ranks *ranks) { return &ranks->launch; }
 
-/* Ends the job in order: the leader's thread, the channels, BYE, the transport, then the memory. */
+/* Ends the job in this order: the leader's thread, the channels, BYE, the transport, the memory. */
 void kiln_ranks_close(kiln_ranks *ranks)
 {
     if (!ranks)
@@ -125,10 +125,11 @@ void kiln_ranks_close(kiln_ranks *ranks)
     while (ranks->channel_count > 0)
         kiln__ranks_drop_channel(ranks, ranks->channels[0]);
     if (ranks->transport.self && ranks->transport.rank != ranks->lead)
-        kiln__ranks_part(ranks); /* also if the work could not begin, so that no process waits for this rank */
+        /* sends BYE even if the work could not begin, so that no process waits for this rank */
+        kiln__ranks_part(ranks);
     if (ranks->transport.self)
         ranks->transport.close(ranks->transport.self, together);
-    /* The plug-in stays loaded: an MPI has threads and handlers that outlive MPI_Finalize(). */
+    /* The plug-in stays loaded, because an MPI has threads and handlers that outlive MPI_Finalize(). */
     if (ranks->wake >= 0)
         close(ranks->wake);
     for (int i = 0; ranks->members && i < ranks->transport.size; i++)
@@ -137,6 +138,6 @@ void kiln_ranks_close(kiln_ranks *ranks)
     kiln__free(ranks->mem, ranks->channels);
     kiln__free(ranks->mem, ranks->letters);
     kiln__free(ranks->mem, ranks->buffer);
-    kiln_allocator mem = ranks->mem_copy; /* a copy, because `ranks` holds the allocator */
+    kiln_allocator mem = ranks->mem_copy; /* a copy of the allocator, because `ranks` contains the allocator */
     kiln__free(ranks->mem ? &mem : NULL, ranks);
 }

@@ -1,4 +1,5 @@
-/* relay.c - messages between the leader and a rank as bytes. Readers treat them as untrusted. */
+/* relay.c - writes and reads the messages between the leader and a rank. The reading functions treat the bytes as
+ * untrusted. */
 #include <limits.h>
 #include <string.h>
 
@@ -20,7 +21,8 @@ void kiln__relay_write_hello(kiln__text *out, const kiln__rank_info *info)
 {
     begin_message(out, KILN__RELAY_HELLO, 0);
     kiln__wire_string(out, KILN_VERSION);
-    kiln__wire_bytes(out, info, sizeof *info); /* both sides have the same build, because the version is compared */
+    /* both sides come from the same build, because their versions are compared */
+    kiln__wire_bytes(out, info, sizeof *info);
     kiln__wire_end(out);
 }
 
@@ -101,8 +103,8 @@ static void read_arguments(kiln__wire *in, kiln__relayed *message)
         message->arguments[i] = kiln__wire_read_string(in);
 }
 
-/* Checks the header and the fields of each kind. HELLO of another version counts as well formed, without its other
- * fields. */
+/* Checks the header of a message and the fields of its kind. A HELLO message of another version counts as well formed,
+ * and its other fields are not read. */
 bool kiln__relay_read(const char *bytes, size_t length, kiln__relayed *message, kiln__rank_info *info)
 {
     kiln__message_header header;
@@ -118,7 +120,7 @@ bool kiln__relay_read(const char *bytes, size_t length, kiln__relayed *message, 
     if (header.kind == KILN__RELAY_HELLO) {
         read_hello(&in, message, info);
         if (!in.failed && strcmp(message->version, KILN_VERSION) != 0)
-            return true; /* another build, whose other fields are unknown */
+            return true; /* the message comes from another build, whose other fields are unknown */
     } else if (header.kind == KILN__RELAY_START) {
         read_arguments(&in, message);
     } else if (header.kind == KILN__RELAY_DATA || header.kind == KILN__RELAY_ANSWER) {

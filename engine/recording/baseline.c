@@ -1,4 +1,5 @@
-/* baseline.c - the expected result of random search in a recorded space, with which strategies are compared. */
+/* baseline.c - computes the expected result of random search in a recorded space. Strategies are compared with this
+ * result. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,8 @@ static int compare_doubles(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* Sums the k-th fastest time of N times its chance to be the best of n draws, which is C(N - k, n - 1) / C(N, n). */
+/* Adds up the k-th fastest time of N times, multiplied by its probability to be the best of n draws. This probability
+ * is C(N - k, n - 1) / C(N, n). */
 double kiln__baseline_best(const kiln__baseline *b, uint64_t draws)
 {
     if (draws == 0)
@@ -40,14 +42,14 @@ bool kiln__baseline_make(struct kiln_recording *r)
     }
     if (ran == 0)
         return true;
-    qsort(b->sorted, n, sizeof *b->sorted, compare_doubles); /* failed configurations come last */
+    qsort(b->sorted, n, sizeof *b->sorted, compare_doubles); /* the times of failed configurations come last */
     b->optimum = b->sorted[0];
     b->worst = b->sorted[ran - 1];
     b->median = (b->sorted[(ran - 1) / 2] + b->sorted[ran / 2]) / 2;
     for (size_t i = ran; i < n; i++)
         b->sorted[i] = b->worst;
     double goal = b->optimum + (b->median - b->optimum) * 0.05;
-    size_t low = 0, high = b->count; /* `low` draws do not reach the goal, `high` draws do */
+    size_t low = 0, high = b->count; /* `low` draws do not reach the goal, and `high` draws reach it */
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
         if (kiln__baseline_best(b, middle) <= goal)

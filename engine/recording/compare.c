@@ -22,15 +22,16 @@ kiln_status kiln_recording_load(kiln_engine *engine, const char *path, kiln_reco
     return status;
 }
 
-/* The place of a param of the recording `from` in the recording `to`. */
+/* The place that a param of the recording `from` has in the recording `to`. */
 typedef struct value_map {
-    size_t param;        /* index in `to` of the param with the same name */
-    uint32_t *positions; /* for each value its index in `to`, or UINT32_MAX if `to` does not have the value. NULL if
-                          * only `from` has the param */
+    size_t param; /* the index in `to` of the param with the same name */
+    /* for each value, its index in `to`, or UINT32_MAX if `to` does not have the value. The list is NULL if only `from`
+     * has the param */
+    uint32_t *positions;
 } value_map;
 
-/* Returns the position of a value among the values of a param, or UINT32_MAX. A truth value in one file may be the
- * number 1 or 0 in the other file. */
+/* Returns the position of a value among the values of a param. Returns UINT32_MAX if the param does not have the value.
+ * A truth value in one file may be the number 1 or 0 in another file. */
 static uint32_t find_position(const kiln__axis_values *among, kiln_value value)
 {
     const kiln_value *values = among->values,
@@ -67,7 +68,8 @@ static kiln_status map_values(const kiln_recording *from, const kiln_recording *
     return KILN_OK;
 }
 
-/* Returns the row of `r` with the values of `row`, which belongs to `from`, or NULL. `point` is memory for the search.
+/* Returns the row of `r` that has the same values as `row`, which belongs to `from`. Returns NULL if there is no such
+ * row. `point` is memory that the function uses.
  */
 static kiln__recording_row *same_row(kiln_recording *r, const kiln__recording_row *row, const kiln_recording *from,
                                      const value_map *maps, uint32_t *point)
@@ -75,7 +77,7 @@ static kiln__recording_row *same_row(kiln_recording *r, const kiln__recording_ro
     bool holds = true;
     memset(point, 0, r->points.width * sizeof *point);
     for (size_t i = 0; i < from->param_count && holds; i++) {
-        if (!maps[i].positions) /* a param that only `from` has */
+        if (!maps[i].positions) /* only `from` has this param */
             continue;
         point[1 + maps[i].param] = maps[i].positions[row->positions[i]];
         holds = point[1 + maps[i].param] != UINT32_MAX;
@@ -97,7 +99,7 @@ kiln_status kiln_recording_set_prior(kiln_recording *recording, const kiln_recor
     kiln_status status = arena.failed ? kiln__fail_memory(error) : map_values(prior, r, &arena, maps, error);
     for (size_t i = 0; i < prior->row_count && status == KILN_OK; i++) {
         kiln__recording_row *row = same_row(r, &prior->rows[i], prior, maps, point);
-        if (row && !prior->rows[i].failure) /* a failure on another device gives no hint, as in a real sweep */
+        if (row && !prior->rows[i].failure) /* a failure on another device is no hint, as in a real sweep */
             row->prior = prior->rows[i].seconds;
         known += row != NULL;
     }
@@ -137,8 +139,8 @@ const kiln_recording_info *kiln_recording_describe(const kiln_recording *recordi
     return recording ? &recording->info : NULL;
 }
 
-/* Public; see kiln_tune.h. Runs the strategy until the space, the limit of configurations or the limit of time is
- * exhausted, or until `each` returns nonzero. */
+/* A public function, which kiln_tune.h describes. Runs the strategy until no configuration is left, until the limit of
+ * configurations or of time is reached, or until `each` returns a nonzero value. */
 kiln_status kiln_replay(const kiln_recording *recording, const kiln_replay_options *given, kiln_replay_fn each,
                         void *user, kiln_error **error)
 {

@@ -1,5 +1,5 @@
-/* recording.c - reads recorded spaces: Kernel Tuner's cache file and T4 results. README.md lists the pitfalls of these
- * formats. */
+/* recording.c - reads recorded spaces from Kernel Tuner's cache file and from T4 results. The page README.md lists the
+ * peculiarities of these formats. */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ typedef struct reading {
     recording *r;
     const char *name;
     json_t *root;
-    size_t text_length; /* length of the uncompressed file */
+    size_t text_length; /* the length of the unpacked file */
     kiln_error **error;
 } reading;
 
@@ -31,7 +31,7 @@ static kiln_status bad(const reading *in, const char *format, ...)
     return status;
 }
 
-/* ---- values ---- */
+/* ---- values of params ---- */
 
 static bool make_value(reading *in, const json_t *json, kiln_value *value)
 {
@@ -47,7 +47,8 @@ static bool make_value(reading *in, const json_t *json, kiln_value *value)
     }
 }
 
-/* Orders numbers by value, then texts. A long double holds every 64-bit integer and every double. */
+/* Compares two values: numbers come before texts and are ordered by their values. A long double can represent every
+ * 64-bit integer and every double. */
 int kiln__recording_compare(const void *one, const void *other)
 {
     const kiln_value *a = one, *b = other;
@@ -55,7 +56,7 @@ int kiln__recording_compare(const void *one, const void *other)
         return a->kind != b->kind ? (a->kind == KILN_TEXT) - (b->kind == KILN_TEXT) : strcmp(a->as.text, b->as.text);
     long double x = a->kind == KILN_FLOAT ? (long double)a->as.f : (long double)a->as.i;
     long double y = b->kind == KILN_FLOAT ? (long double)b->as.f : (long double)b->as.i;
-    int truth = (a->kind == KILN_BOOL) - (b->kind == KILN_BOOL); /* true is not 1 */
+    int truth = (a->kind == KILN_BOOL) - (b->kind == KILN_BOOL); /* the values true and 1 are different */
     return x != y ? (x > y) - (x < y) : truth;
 }
 
@@ -82,8 +83,8 @@ static const char *text_of(reading *in, const json_t *object, const char *key)
     return json_is_string(value) ? kiln__arena_strdup(&in->r->arena, json_string_value(value)) : "";
 }
 
-/* Sets the time of a row, or the file's word for its failure. `unit` is the unit of the time in seconds; row `n` is
- * named in errors. */
+/* Sets the time of a row. If the row has failed, sets the word of the file for the failure. `unit` is the unit of the
+ * time in seconds. Errors name the row number `n`. */
 static kiln_status set_time(reading *in, kiln__recording_row *row, const json_t *value, const char *word, double unit,
                             size_t n)
 {
@@ -102,7 +103,7 @@ static kiln_status set_time(reading *in, kiln__recording_row *row, const json_t 
     return KILN_OK;
 }
 
-/* ---- params: the values of a param are the values that occur in the file ---- */
+/* ---- params: the values of a param are the different values in the file ---- */
 
 static kiln_status start_params(reading *in, size_t count, size_t rows)
 {
@@ -115,8 +116,9 @@ static kiln_status start_params(reading *in, size_t count, size_t rows)
         return bad(in, "no configurations");
     if (rows > UINT32_MAX / 4)
         return bad(in, "too many configurations");
-    enum { LEAST = 5 };                           /* characters that a configuration needs for a param: "a":1 */
-    if (rows > in->text_length / (LEAST * count)) /* checked before memory is allocated */
+    /* the least number of characters that a configuration needs for a param: "a":1 */
+    enum { LEAST = 5 };
+    if (rows > in->text_length / (LEAST * count)) /* this is checked before memory is allocated */
         return bad(in, "%zu configurations cannot all have %zu params in a file of this size", rows, count);
     r->params = kiln__arena_alloc(&r->arena, count * sizeof *r->params);
     r->rows = kiln__arena_alloc(&r->arena, rows * sizeof *r->rows);
@@ -141,8 +143,8 @@ static kiln_status take_values(reading *in, const json_t *configuration, size_t 
     return r->arena.failed ? kiln__fail_memory(in->error) : KILN_OK;
 }
 
-/* `values` of a param has one value for each row. The function replaces it by the sorted different values, and sets the
- * rows' positions in that list. */
+/* At first, `values` of a param has one value for each row. The function replaces it by the sorted list of the
+ * different values. It sets the positions of the rows in this list. */
 static kiln_status sort_values(reading *in)
 {
     recording *r = in->r;
@@ -169,7 +171,7 @@ static kiln_status sort_values(reading *in)
     return KILN_OK;
 }
 
-/* ---- Kernel Tuner's file ---- */
+/* ---- reading Kernel Tuner's file ---- */
 
 static kiln_status name_params(reading *in, json_t *keys, json_t *params, size_t rows)
 {
@@ -193,7 +195,8 @@ static kiln_status name_params(reading *in, json_t *keys, json_t *params, size_t
     return r->arena.failed ? kiln__fail_memory(in->error) : KILN_OK;
 }
 
-/* Reads the rows of Kernel Tuner's cache file. A time is in milliseconds; an entry without a number has failed. */
+/* Reads the rows of Kernel Tuner's cache file. A time is in milliseconds. An entry whose time is not a number has
+ * failed. */
 static kiln_status read_cache(reading *in, json_t *cache)
 {
     recording *r = in->r;
@@ -226,8 +229,8 @@ static kiln_status read_cache(reading *in, json_t *cache)
 
 /* ---- T4 ---- */
 
-/* Returns the measurement that is the time: the measurement named "time". If this name is missing, returns the
- * measurement that the first objective names. */
+/* Returns the measurement that is the time of a result. It is the measurement named "time". If there is no such
+ * measurement, returns the measurement that the first objective names. */
 static const json_t *time_of(const json_t *result)
 {
     const json_t *objective = json_array_get(json_object_get(result, "objectives"), 0), *measurement, *named = NULL;
@@ -255,7 +258,7 @@ static kiln_status read_result(reading *in, const json_t *result, double unit)
     row->compile = (number(times, "compilation") + number(times, "compilation_time")) * unit;
     row->verify = number(times, "validation") * unit;
     row->benchmark = sum(json_object_get(times, "runtimes")) * unit;
-    /* a file that was converted from Kernel Tuner's file has the benchmark time as a measurement */
+    /* if the file was converted from Kernel Tuner's file, the benchmark time is one of its measurements */
     json_array_foreach(json_object_get(result, "measurements"), i, measured)
     {
         const char *name = json_string_value(json_object_get(measured, "name"));
@@ -275,7 +278,7 @@ static kiln_status read_results(reading *in, json_t *results)
 {
     recording *r = in->r;
     const json_t *metadata = json_object_get(in->root, "metadata"), *unit_json = json_object_get(metadata, "timeunit");
-    const json_t *header = json_object_get(metadata, "kernel_tuner"); /* written by convert.c */
+    const json_t *header = json_object_get(metadata, "kernel_tuner"); /* convert.c has written this member */
     const char *unit = json_is_string(unit_json) ? json_string_value(unit_json) : "milliseconds";
     if (kiln__unit_seconds(unit) <= 0)
         return bad(in, "metadata: '%s' is not a unit of time", unit);
@@ -296,7 +299,7 @@ static kiln_status read_results(reading *in, json_t *results)
     return status;
 }
 
-/* ---- the rows as points of a search ---- */
+/* ---- the rows of a recording as the points of a search ---- */
 
 static size_t slot_of(const recording *r, const uint32_t *point)
 {
@@ -322,7 +325,7 @@ static kiln_status row_holds(void *user, const uint32_t *point, bool *holds, kil
     return KILN_OK;
 }
 
-/* Makes the points and the hash table. The first row of each configuration is kept; duplicates are dropped. */
+/* Makes the points and their hash table. Keeps the first row of each configuration, and drops its other rows. */
 static kiln_status make_points(reading *in)
 {
     recording *r = in->r;
@@ -364,7 +367,7 @@ const kiln__recording_row *kiln__recording_find_row(const recording *r, const ui
     return &r->rows[r->table[slot_of(r, point)] - 1];
 }
 
-/* ---- entry points ---- */
+/* ---- functions for the users of recordings ---- */
 
 static kiln_status read_json(reading *in)
 {
@@ -379,8 +382,8 @@ static kiln_status read_json(reading *in)
     return status;
 }
 
-/* Reads a file in either format, sorts the values of each param, removes duplicates, and computes the baseline of
- * random search. If anything fails, it frees all and leaves *made unchanged. */
+/* Reads a file in either format, sorts the values of each param, removes duplicate rows, and computes the baseline of
+ * random search. If a step fails, frees everything and leaves *made unchanged. */
 kiln_status kiln__recording_parse(const kiln_allocator *mem, const char *name, const void *data, size_t length,
                                   recording **made, kiln_error **error)
 {

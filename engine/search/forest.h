@@ -18,8 +18,8 @@ void kiln__forest_free(kiln__forest *forest); /* NULL is fine */
 /* Announces `count` rows, at most KILN__FOREST_ROWS. The caller then sets each row with kiln__forest_row(). Trees that
  * grow from these rows add `base` to their predictions. Returns false if memory runs out. */
 bool kiln__forest_start(kiln__forest *forest, size_t count, double base);
-/* Sets one row. Sets a row. `goal` must be from -2 to 2. `feature` is an additional number of the point that trees may
- * cut. It may be NULL. */
+/* Sets one row. `goal` must be from -2 to 2. `feature` is an additional number of the point that trees may cut. It may
+ * be NULL. */
 void kiln__forest_row(kiln__forest *forest, size_t row, const uint32_t *point, const uint32_t *feature, double goal);
 /* Grows `trees` trees from the rows. Each new tree replaces the oldest tree. If `featured` is true, these trees may cut
  * the feature. */

@@ -34,8 +34,8 @@ bool kiln__strategy_in_order(const kiln__strategy *strategy);
 /* returns whether the strategy uses answers to choose points */
 bool kiln__strategy_learns(const kiln__strategy *strategy);
 
-/* One search. A search. Its proposals depend only on the seed and on the sequence of calls, so a run can be repeated.
- * One thread at a time uses a search. The search keeps a pointer to `points`, which must outlive the search. */
+/* One search. Its proposals depend only on the seed and on the sequence of calls, so a run can be repeated. One thread
+ * at a time uses a search. The search keeps a pointer to `points`, which must outlive the search. */
 typedef struct kiln__search kiln__search;
 kiln_status kiln__search_open(const kiln__points *points, const kiln__strategy *strategy, uint64_t seed,
                               kiln__search **search, kiln_error **error);

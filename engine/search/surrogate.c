@@ -225,8 +225,7 @@ static bool reserve_candidates(const kiln__search *s, kiln__batch *b, size_t cou
            kiln__grow(s->mem, &b->items, &b->item_capacity, count, sizeof *b->items);
 }
 
-/* Sets candidate i. Sets a candidate of a batch. If `around` is its centre, notes the axis in which the two points
- * differ. */
+/* Sets candidate `i` of a batch. If `around` is its centre, notes the axis in which the two points differ. */
 static void set_candidate(const kiln__search *s, kiln__batch *b, size_t i, const uint32_t *around)
 {
     b->items[i] = (kiln__candidate){.axis = UINT32_MAX, .prior = (float)kiln__prior_of(s, b->points + i * s->width)};
@@ -443,7 +442,7 @@ static kiln_status add_some_neighbours(kiln__search *s, kiln__batch *b, const ui
 }
 
 /* Fills a batch with the neighbours of its centre. If an axis has more than NEAR_MOST values, the batch gets random
- * neighbours on every axis. Otherwise it gets all neighbours. */
+ * neighbours on every axis. If no axis has more values, the batch gets all neighbours. */
 static kiln_status fill_neighbours(kiln__search *s, kiln__batch *b, kiln_error **error)
 {
     const uint32_t *point = kiln__search_point(s, b->around);

@@ -1,4 +1,4 @@
-/* check.c - tests one configuration against the constraints, with a message that says which one fails and why. */
+/* check.c - tests one configuration against the constraints. The message tells which constraint fails and why. */
 #include <string.h>
 
 #include "space_internal.h"
@@ -16,17 +16,18 @@ kiln_status kiln__lets_eval(const kiln_allocator *mem, const kiln__variant *vari
     return KILN_OK;
 }
 
-/* The lets of a configuration. Each let is computed when a constraint first needs it, because an earlier constraint may
- * exclude a configuration for which the let cannot be computed. */
+/* The lets of a configuration, and the scope in which constraints are evaluated. Each let is computed when a constraint
+ * first needs it. An earlier constraint may exclude a configuration for which the let cannot be computed. */
 typedef struct asked {
     const kiln__variant *variant;
-    kiln__scope scope; /* the lets computed so far; then params, sizes and the device */
+    /* the lets that are computed so far; its outer scopes have the params, the sizes and the device */
+    kiln__scope scope;
     kiln_setting *lets;
     kiln__diag *diag;
 } asked;
 
-/* Computes the lets that `expr` uses. The recursion is as deep as the chain of lets that use lets, which the spec
- * limits. */
+/* Computes the lets that the expression `expr` uses. The recursion is as deep as the chain of lets that use other lets.
+ * The spec limits this chain. */
 static bool prepare(asked *a, const kiln__expr *expr)
 {
     for (size_t n = 0; n < kiln__expr_name_count(expr); n++)
@@ -58,7 +59,7 @@ static void report(asked *a, const kiln__expr *constraint)
     kiln__text_free(&names);
 }
 
-/* Allocates the lets of a configuration; none is computed yet. */
+/* Allocates the lets of a configuration. No let is computed yet. */
 static bool open_lets(asked *a, const kiln_allocator *mem, const kiln__scope *outer)
 {
     a->lets = kiln__calloc(mem, a->variant->let_count, sizeof *a->lets);

@@ -1,4 +1,4 @@
-/* count.c - counts the configurations of a space. */
+/* count.c - counts the valid configurations of a space. */
 #include "index.h"
 #include "space_internal.h"
 
@@ -13,7 +13,8 @@ kiln_status kiln__space_count_within(const kiln__space *space, kiln__effort *eff
     kiln__index_free(index);
     if (status != KILN_OK || *counted || *valid > 0 || !effort || effort->stopped)
         return status;
-    /* The index ended before all groups were counted, so it has no lower bound; a short walk may have one. */
+    /* The index ended before it had counted all groups, so it has no lower bound. A short walk may give a lower
+     * bound. */
     kiln__effort little = {.most = 1 << 22, .stop = effort->stop, .user = effort->user};
     status = kiln__space_walk_count(space, &little, valid, error);
     *counted = status == KILN_OK && !little.over && *valid < UINT64_MAX;

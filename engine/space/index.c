@@ -1,11 +1,12 @@
 /* index.c - counts a space without walking through it.
  *
- * The constraints become one graph of integer operations (expr/graph.h). The params form a tree. Once a param and all
- * above it have values, the remaining params fall into groups that share no constraint with one another. Each group is
- * one subtree, and the number of configurations is the product of the counts of the subtrees. An operation is computed
- * at the param that gives it its last operand. The count of a subtree depends only on the values that it uses from
- * above (its `keys`). The keys are mostly products and sums that many configurations have in common. So the counts are
- * memoized, with the values of the keys as the key of the table. */
+ * The constraints become one graph of integer operations (expr/graph.h). The params of the variant form a tree. When a
+ * param and all params above it have values, the remaining params fall into groups. No constraint connects two groups.
+ * Each group is one subtree, and the number of configurations is the product of the counts of the subtrees. An
+ * operation is computed at the param that gives the operation its last operand. The count of a subtree depends only on
+ * the values from above that it uses (its `keys`). The keys are mostly products and sums whose values many
+ * configurations have in common. So a table remembers the counts (memoization), and the values of the keys are the key
+ * of the table. */
 #include <string.h>
 
 #include "graph.h"
@@ -13,25 +14,29 @@
 #include "space_internal.h"
 
 #define NONE UINT32_MAX
-enum { MEMO_LEAST = 12, MEMO_MOST = 20 }; /* entries, as powers of two: 32 bytes each */
+/* the number of entries in the table as powers of two; an entry has 32 bytes */
+enum { MEMO_LEAST = 12, MEMO_MOST = 20 };
 
-/* A constraint, or one operand of an `and` in a constraint. */
+/* A constraint of the spec, or one operand of an `and` in a constraint. */
 typedef struct piece {
-    size_t constraint; /* number in the variant's where */
-    uint32_t node;     /* NONE: the expression itself must be evaluated */
-    uint32_t param;    /* the param in the tree at which it can be tested; NONE: it uses no params */
-    bool whole;        /* the constraint has no other piece */
+    size_t constraint; /* the number of the constraint in the variant's `where` */
+    uint32_t node;     /* the node of the graph; NONE means that the expression itself must be evaluated */
+    /* the param in the tree at which the piece can be tested; NONE means that the piece uses no params */
+    uint32_t param;
+    bool whole; /* the piece is the whole constraint */
 } piece;
 
-typedef struct branch { /* a param in the tree */
+typedef struct branch { /* a param in the tree of params */
     uint32_t parent, first_child, sibling;
     uint32_t depth;
-    /* ops: the nodes that get their last operand from this param. keys: the nodes above whose values the subtree
-     * uses. pieces: the constraints that are tested at this param */
+    /* ops has the nodes that get their last operand from this param, keys has the nodes above whose values the subtree
+     * uses, and pieces has the constraints that are tested at this param */
     uint32_t *ops, *keys, *pieces;
     size_t op_count, key_count, piece_count;
-    bool memo;        /* a table of counts is used, because it has fewer keys than there are values above it */
-    uint64_t *before; /* for a top param: by value, and for the end: number of configurations with earlier values */
+    /* the counts of this subtree are kept in the table, because it has fewer keys than there are values above it */
+    bool memo;
+    /* for a top param: the number of configurations before each of its values, and the number of all configurations */
+    uint64_t *before;
 } branch;
 
 typedef struct memo_entry {
@@ -45,31 +50,31 @@ struct kiln__index {
     const kiln_allocator *mem;
     kiln__arena arena;
     kiln__graph graph;
-    size_t params, words; /* words of a set of params */
-    uint32_t *input;      /* input of each param */
-    uint32_t *let_node;   /* NONE: not created yet */
-    bool *let_open;       /* the let is being created, or cannot be created */
-    uint64_t *uses;       /* for each node: the params that it depends on */
+    size_t params, words; /* words: the number of words in a set of params */
+    uint32_t *input;      /* the input node of each param in the graph */
+    uint32_t *let_node;   /* the node of each let; NONE means that it is not created yet */
+    bool *let_open;       /* the node of the let is being created, or cannot be created */
+    uint64_t *uses;       /* for each node, the set of params on which it depends */
     piece *pieces;
     size_t piece_count, piece_capacity;
     branch *branches;
-    uint32_t root;    /* the first param of the top level; the other params of this level are its siblings */
-    int64_t **values; /* values[i][v]: the integer that stands for value v of param i */
-    int64_t *value;   /* current value of each node */
-    bool *unknown;    /* for each node: it has no value at present (expr/graph.h) */
-    size_t *choice;   /* chosen value of each param */
+    uint32_t root;    /* the first param at the top of the tree; the other params at the top are its siblings */
+    int64_t **values; /* values[i][v] is the integer that stands for the value number v of param i */
+    int64_t *value;   /* the current value of each node */
+    bool *unknown;    /* true for a node that has no value at present (expr/graph.h) */
+    size_t *choice;   /* the number of the chosen value of each param */
     kiln_setting *settings;
     memo_entry *memo;
     size_t memo_bits, memo_used;
-    bool impossible;      /* a constraint without params does not hold */
-    bool lost;            /* a constraint cannot be computed for some values: use the walk */
+    bool impossible;      /* a constraint that uses no params does not hold */
+    bool lost;            /* a constraint cannot be computed for some values, so the walk must be used */
     bool failed;          /* out of memory */
-    kiln__effort *effort; /* NULL means no limit; only the opening of an index has a limit */
-    bool halted;          /* the effort ended: the count is a lower bound */
+    kiln__effort *effort; /* NULL means no limit; only opening an index has a limit */
+    bool halted;          /* the effort has ended, so the count is a lower bound */
     uint64_t count;
 };
 
-/* ---- the graph ---- */
+/* ---- making the graph ---- */
 
 static uint32_t resolve(void *user, const kiln__expr *expr, size_t name)
 {
@@ -84,7 +89,7 @@ static uint32_t resolve(void *user, const kiln__expr *expr, size_t name)
     for (size_t i = 0; i < variant->let_count; i++)
         if (strcmp(variant->lets[i].name, text) == 0) {
             if (x->let_node[i] == NONE && !x->let_open[i]) {
-                x->let_open[i] = true; /* a let uses only earlier lets, so the recursion ends */
+                x->let_open[i] = true; /* the recursion ends, because a let uses only earlier lets */
                 x->let_node[i] = kiln__graph_add(&x->graph, variant->lets[i].expr, resolve, x);
             }
             return x->let_node[i];
@@ -135,7 +140,7 @@ static bool add_piece(kiln__index *x, size_t constraint, uint32_t node, bool who
 static uint64_t *uses_of(const kiln__index *x, uint32_t node) { return x->uses + (size_t)node * x->words; }
 static bool has(const uint64_t *set, size_t param) { return set[param / 64] >> (param % 64) & 1; }
 
-/* Adds the params that a name depends on, through lets. */
+/* Adds the params on which a name depends, directly or through lets. */
 static void add_names(kiln__index *x, const kiln__expr *expr, uint64_t *set)
 {
     const kiln__variant *variant = x->space->variant;
@@ -166,7 +171,7 @@ static bool find_uses(kiln__index *x)
             for (size_t w = 0; w < x->words; w++)
                 uses_of(x, k)[w] |= uses_of(x, operands[n])[w];
     }
-    /* A piece without a node has its own set of params; these sets follow the sets of the nodes. */
+    /* A piece without a node has a set of params of its own. These sets follow the sets of the nodes. */
     for (size_t p = 0; p < x->piece_count; p++) {
         uint64_t *set = uses_of(x, (uint32_t)(count + p));
         if (x->pieces[p].node == NONE)
@@ -181,9 +186,9 @@ static const uint64_t *piece_uses(const kiln__index *x, size_t number)
     return uses_of(x, (uint32_t)(x->graph.count + number));
 }
 
-/* ---- the tree ---- */
+/* ---- making the tree ---- */
 
-/* Counts units of work. Returns false if the effort has ended. */
+/* Counts `units` units of work. Returns false if the effort has ended. */
 static bool step(kiln__index *x, uint64_t units)
 {
     if (!x->halted && !kiln__effort_step(x->effort, units))
@@ -191,8 +196,8 @@ static bool step(kiln__index *x, uint64_t units)
     return !x->halted;
 }
 
-/* Returns the param of group `id` that occurs in the most constraints, and the first of equal params. Returns NONE if
- * the group is empty. */
+/* Returns the param of the group `id` that occurs in the most constraints. If several params occur equally often,
+ * returns the first of them. Returns NONE if the group is empty. */
 static size_t choose(const kiln__index *x, const uint32_t *group, uint32_t id)
 {
     size_t best = NONE, most = 0;
@@ -215,8 +220,8 @@ static uint32_t find_leader(uint32_t *of, uint32_t i)
     return i;
 }
 
-/* Splits the params of group `id` into groups that share no constraint. `of` becomes a union-find forest, in which
- * the params of one new group have the same leader. */
+/* Splits the params of the group `id` into groups that no constraint connects. `of` becomes a union-find forest, in
+ * which all params of one new group have the same leader. */
 static void split_group(kiln__index *x, uint32_t *group, uint32_t id, uint32_t *of)
 {
     for (uint32_t i = 0; i < x->params; i++)
@@ -233,23 +238,24 @@ static void split_group(kiln__index *x, uint32_t *group, uint32_t id, uint32_t *
     }
 }
 
-/* Creates the tree, one param after the other. `group` has the group of each remaining param. */
+/* Makes the tree by adding one param after the other. `group` has the group of each param that is not in the tree
+ * yet. */
 static bool plant(kiln__index *x)
 {
     size_t n = x->params;
     uint32_t *group = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *group);
     uint32_t *of = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *of);
-    /* above[g]: the last param of the tree above group g */
+    /* above[g]: the last param of the tree that is above group g */
     uint32_t *above = kiln__arena_alloc(&x->arena, (2 * n + 2) * sizeof *above);
     x->branches = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *x->branches);
     if (x->arena.failed)
         return false;
-    uint32_t groups = 1, open = 0; /* group 0: all; NONE: a param that is in the tree already */
+    uint32_t groups = 1, open = 0; /* group 0 has all params; NONE marks a param that is already in the tree */
     above[0] = NONE;
     x->root = NONE;
     for (size_t i = 0; i < n; i++)
         group[i] = x->space->axes[i].count == 1 ? NONE : 0;
-    bool whole = false; /* the first group is only split */
+    bool whole = false; /* at first, the group of all params is only split */
     while (open < groups && step(x, n * (x->piece_count + 1))) {
         uint32_t id = open++, parent = above[id];
         if (whole) {
@@ -276,14 +282,14 @@ static bool plant(kiln__index *x)
                     group[k] = groups;
             group[i] = groups;
             above[groups++] = parent;
-            i = (uint32_t)-1; /* the loop starts again, because one group was replaced; the other groups are
-                               * unchanged */
+            /* begins the loop again, because one group was replaced; all other groups are unchanged */
+            i = (uint32_t)-1;
         }
     }
     return true;
 }
 
-/* Returns the param of the set that is deepest in the tree, or NONE if the set is empty. */
+/* Returns the param of the set that is deepest in the tree. Returns NONE if the set is empty. */
 static uint32_t find_deepest(const kiln__index *x, const uint64_t *set)
 {
     uint32_t best = NONE;
@@ -295,7 +301,7 @@ static uint32_t find_deepest(const kiln__index *x, const uint64_t *set)
 
 static bool push(kiln__index *x, uint32_t **list, size_t *count, uint32_t item)
 {
-    if ((*count & (*count - 1)) == 0) { /* full, at a power of two */
+    if ((*count & (*count - 1)) == 0) { /* the array is full, because the count is a power of two */
         uint32_t *more = kiln__arena_alloc(&x->arena, (*count ? 2 * *count : 1) * sizeof *more);
         if (!more)
             return false;
@@ -319,7 +325,7 @@ static bool schedule(kiln__index *x)
         if (each->node != NONE)
             wanted[each->node] = true;
         if (each->param == NONE)
-            continue; /* constants that could not be folded: tested once, separately */
+            continue; /* constants that could not be folded are tested separately, and only once */
         branch *b = &x->branches[each->param];
         if (!push(x, &b->pieces, &b->piece_count, (uint32_t)p))
             return false;
@@ -348,9 +354,9 @@ static bool schedule(kiln__index *x)
     return true;
 }
 
-/* Sets the keys of each param in a subtree, children first. The keys of a param are the nodes above its subtree whose
- * values the subtree uses. `set` has one byte for each node, and is all zero before and after a success. Returns false
- * if memory runs out. */
+/* Sets the keys of each param in a subtree. Children come before their parents. The keys of a param are the nodes above
+ * its subtree whose values the subtree uses. `set` has one byte for each node. All its bytes are zero before the call,
+ * and after a call that succeeds. an expression that is evaluated without the graph uses its params */
 static bool find_keys(kiln__index *x, uint32_t param, unsigned char *set)
 {
     branch *b = &x->branches[param];
@@ -405,12 +411,12 @@ static bool remember(kiln__index *x, kiln__hash128 key, uint64_t count)
         x->memo_bits = bits;
     }
     memo_entry *entry = &x->memo[key.low & (((size_t)1 << x->memo_bits) - 1)];
-    x->memo_used += !entry->used; /* an older entry is replaced; it can be counted again */
+    x->memo_used += !entry->used; /* replaces an older entry, whose count can be computed again */
     *entry = (memo_entry){key, count, 1};
     return true;
 }
 
-/* Returns true if the count of a subtree can be memoized for the current values, and sets its key. */
+/* Returns true if the table may keep the count of a subtree for the current values. Then sets the key of this count. */
 static bool key_of(const kiln__index *x, uint32_t param, kiln__hash128 *key)
 {
     enum { KEYS = 32 };
@@ -428,8 +434,8 @@ static bool key_of(const kiln__index *x, uint32_t param, kiln__hash128 *key)
     return true;
 }
 
-/* Evaluates a constraint that the graph cannot represent, because it has values that are not integers. All of its
- * params must have values. If it cannot be evaluated, sets `lost` and returns false. */
+/* Evaluates a constraint that the graph cannot represent because it has values that are not integers. All params of the
+ * constraint must have values. If the constraint cannot be evaluated, sets `lost` and returns false. */
 static bool evaluate_plainly(kiln__index *x, size_t constraint)
 {
     bool holds = false;
@@ -441,8 +447,8 @@ static bool evaluate_plainly(kiln__index *x, size_t constraint)
     return holds;
 }
 
-/* Gives the param its value number `v`, and computes the nodes of the param. Returns false if a constraint excludes
- * this value, or if `lost` is set. */
+/* Gives a param its value number `v`, and computes the nodes that belong to the param. Returns false if a constraint
+ * excludes this value, or if `lost` is set. */
 static bool set_value(kiln__index *x, uint32_t param, size_t v)
 {
     const branch *b = &x->branches[param];
@@ -455,7 +461,7 @@ static bool set_value(kiln__index *x, uint32_t param, size_t v)
             if (!x->value[p->node])
                 return false;
         } else if (p->node != NONE && !p->whole) {
-            x->lost = true; /* another part of the constraint may decide, and may not be computable yet */
+            x->lost = true; /* another piece of the constraint may decide, but perhaps it cannot be computed yet */
             return false;
         } else if (!evaluate_plainly(x, p->constraint)) {
             return false;
@@ -464,9 +470,9 @@ static bool set_value(kiln__index *x, uint32_t param, size_t v)
     return true;
 }
 
-/* Counts saturate: UINT64_MAX stands for every number from 2^64 - 1 on. A product with 0 is still 0, and a sum or a
- * product with a positive number stays UINT64_MAX. So if the count of the whole space is below UINT64_MAX, the count
- * of each subtree that a number can lead to is exact. */
+/* Counts saturate: The number UINT64_MAX stands for every count from 2^64 - 1 on. A product with 0 is still 0. A sum or
+ * a product of UINT64_MAX with a positive number is UINT64_MAX. So if the count of the whole space is below UINT64_MAX,
+ * the count of each subtree to which a number can lead is exact. */
 static uint64_t multiply_saturated(uint64_t a, uint64_t b)
 {
     uint64_t product;
@@ -485,8 +491,8 @@ static uint64_t cost_of(const kiln__index *x, uint32_t param)
 
 static uint64_t count_all(kiln__index *x, uint32_t first);
 
-/* Counts the configurations of a subtree for the current values above it. The recursion is as deep as there are
- * params. */
+/* Counts the configurations of a subtree for the current values above the subtree. The depth of the recursion is the
+ * number of params. */
 static uint64_t count_branch(kiln__index *x, uint32_t param)
 {
     const branch *b = &x->branches[param];
@@ -508,7 +514,8 @@ static uint64_t count_branch(kiln__index *x, uint32_t param)
     return sum;
 }
 
-/* Counts the configurations of a param and its siblings, with all params below them, for the current values above. */
+/* Counts the configurations of a param and its siblings, with all params below them, for the current values above
+ * them. */
 static uint64_t count_all(kiln__index *x, uint32_t first)
 {
     uint64_t product = 1;
@@ -517,8 +524,8 @@ static uint64_t count_all(kiln__index *x, uint32_t first)
     return product;
 }
 
-/* Counts the whole space into x->count. The params of the top level keep cumulative sums, so that the configuration
- * with a given number can be found by bisection. */
+/* Counts the whole space, and sets x->count. The params at the top of the tree keep cumulative sums, so that bisection
+ * finds the configuration with a given number. */
 static bool count_top(kiln__index *x)
 {
     x->count = 1;
@@ -530,7 +537,8 @@ static bool count_top(kiln__index *x)
             return false;
         uint64_t cost = cost_of(x, at);
         for (size_t v = 0; v < values && !x->lost && !x->failed; v++) {
-            if (!step(x, cost)) { /* the number so far is a lower bound, if each other group has a configuration */
+            /* the count so far is a lower bound, if each other group has at least one configuration */
+            if (!step(x, cost)) {
                 b->before[v + 1] = b->before[v];
                 continue;
             }
@@ -543,7 +551,8 @@ static bool count_top(kiln__index *x)
     return true;
 }
 
-/* Returns the last value of a top param before which there are at most `number` configurations, by bisection. */
+/* Returns the last value of a top param before which there are at most `number` configurations. The method is
+ * bisection. */
 static size_t find_top(const kiln__index *x, uint32_t param, uint64_t number)
 {
     const uint64_t *before = x->branches[param].before;
@@ -572,13 +581,13 @@ static void pick_top(kiln__index *x, uint64_t n)
     }
 }
 
-/* Sets the values of a param, its siblings and all below them to their configuration number `n`. */
+/* Sets the values of a param, of its siblings and of all params below them to their configuration number `n`. */
 static void pick(kiln__index *x, uint32_t first, uint64_t n)
 {
     for (uint32_t at = first; at != NONE; at = x->branches[at].sibling) {
-        bool last = x->branches[at].sibling == NONE; /* n is less than its count */
+        bool last = x->branches[at].sibling == NONE; /* n is less than the count of the last sibling */
         uint64_t count = last ? UINT64_MAX : count_branch(x, at);
-        if (!count) /* the effort or the memory has ended, for which the caller tests */
+        if (!count) /* the effort or the memory has ended, and the caller tests both */
             return;
         uint64_t here = n % count;
         n /= count;
@@ -594,10 +603,10 @@ static void pick(kiln__index *x, uint32_t first, uint64_t n)
     }
 }
 
-/* ---- entry points ---- */
+/* ---- functions for the users of an index ---- */
 
-/* Builds the graph, the tree and the schedule, then counts the space. Returns false if memory runs out. If the effort
- * ends early, sets `halted` and leaves out the rest. */
+/* Builds the graph, the tree and the schedule. Then counts the space. Returns false if memory runs out. If the effort
+ * ends early, sets `halted` and leaves out the rest of the work. */
 static bool build(kiln__index *x)
 {
     const kiln__space *space = x->space;
@@ -625,7 +634,7 @@ static bool build(kiln__index *x)
     x->memo = kiln__calloc(x->mem, (size_t)1 << MEMO_LEAST, sizeof *x->memo);
     if (!x->memo || x->arena.failed || !find_uses(x) || !plant(x))
         return false;
-    if (x->halted) /* the tree is incomplete */
+    if (x->halted) /* the tree is not complete */
         return true;
     if (!schedule(x))
         return false;
@@ -657,12 +666,14 @@ kiln_status kiln__index_open_within(const kiln__space *space, kiln__effort *effo
     bool walked = x->lost && !x->halted;
     if (x->lost)
         x->count = 0;
-    if (status == KILN_OK && walked) /* an earlier constraint of the spec may exclude what cannot be computed */
+    /* an earlier constraint of the spec may exclude the values for which a constraint cannot be computed */
+    if (status == KILN_OK && walked)
         status = kiln__space_walk_count(space, effort, &x->count, error);
     x->halted |= walked && effort && effort->over;
     x->effort = NULL;
     *found = x->count;
-    if (status != KILN_OK || x->halted || x->count == UINT64_MAX) { /* numbers of 64 bits cannot name them all */
+    /* numbers of 64 bits cannot number all configurations */
+    if (status != KILN_OK || x->halted || x->count == UINT64_MAX) {
         kiln__index_free(x);
         return status;
     }
@@ -689,7 +700,7 @@ void kiln__index_free(kiln__index *x)
 
 uint64_t kiln__index_count(const kiln__index *x) { return x->count; }
 
-/* Finds the configuration of a number by walking, for a space that the graph cannot count (`lost`). */
+/* Finds the configuration with a number by a walk, for a space that the graph cannot count (`lost`). */
 static kiln_status walk_to(const kiln__index *x, uint64_t number, kiln_setting *settings, kiln_error **error)
 {
     kiln__walk *walk = NULL;
@@ -738,7 +749,7 @@ kiln_status kiln__index_quick(kiln__index *x, uint64_t units, bool *quick, kiln_
     return status;
 }
 
-/* ---- by positions ---- */
+/* ---- configurations as positions ---- */
 
 size_t kiln__index_values(const kiln__index *x, size_t param, const kiln_value **values)
 {
@@ -763,8 +774,8 @@ kiln_status kiln__index_positions(kiln__index *x, uint64_t number, uint32_t *pos
     return KILN_OK;
 }
 
-/* Gives the params the values at `positions`, in the same order as counting, so that it computes only values that
- * counting computed too. Returns false if a constraint excludes these values. */
+/* Gives the params the values at `positions`. The order is the same as in counting, so the function computes only
+ * values that counting computed too. Returns false if a constraint excludes these values. */
 static bool descend(kiln__index *x, uint32_t first, const uint32_t *positions)
 {
     for (uint32_t at = first; at != NONE; at = x->branches[at].sibling)

@@ -1,14 +1,13 @@
-/* sample.c - draws valid configurations at random, without an index. It assigns the params in order, each with its
- * values in random order. It tests each constraint as early as possible, backtracks if no value is left, and restarts
- * after a while. */
+/* sample.c - draws valid configurations at random, without an index of the space. It gives one param after the other a
+ * value. It tries the values of each param in random order. It tests each constraint as early as possible. It goes back
+ * to the previous param if no value is left (backtracking), and restarts after a while. */
 #include <string.h>
 
 #include "space_internal.h"
 
 enum {
     FIRST_ATTEMPT = 1 << 16
-}; /* units of work of the first attempt; each later attempt may take twice as many as
-                                   * the attempt before */
+}; /* the units of work for the first attempt; each later attempt may take twice as many units as the attempt before */
 
 typedef struct level {
     uint64_t count, start, stride, tried;
@@ -19,7 +18,7 @@ struct kiln__sampler {
     kiln_value *slots;
     level *levels;
     kiln__tally tally;
-    bool none; /* the whole space was searched, and nothing is valid */
+    bool none; /* the whole space was searched, and no configuration is valid */
 };
 
 kiln_status kiln__sampler_open(const kiln__space *space, kiln__sampler **out, kiln_error **error)
@@ -64,7 +63,7 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* Begins to visit every value of a param once. The order begins at a random value and advances by a random step that
+/* Begins to visit every value of a param once. The visit begins at a random value, and advances by a random step that
  * has no common divisor with the number of values. */
 static void enter(level *l, size_t count, kiln__below_fn below, void *user)
 {
@@ -79,8 +78,8 @@ static void enter(level *l, size_t count, kiln__below_fn below, void *user)
 
 typedef enum attempt { FOUND, EXHAUSTED, ENOUGH, BROKEN } attempt;
 
-/* One attempt of the randomised backtracking search, with at most `most` units of work. Returns FOUND with a value
- * for each param, EXHAUSTED if the whole space was searched, or the reason why it stopped. */
+/* Makes one attempt of the randomised backtracking search, with at most `most` units of work. Returns FOUND with a
+ * value for each param, EXHAUSTED if the whole space was searched, or the reason for stopping early. */
 static attempt try_once(kiln__sampler *s, kiln__below_fn below, void *user, kiln__effort *effort, uint64_t most,
                         kiln__diag *diag)
 {
@@ -163,7 +162,7 @@ kiln_status kiln__space_holds_at(const kiln__space *space, const uint32_t *posit
         return KILN_OK;
     kiln_status status = kiln__diag_finish(&diag, KILN_ERROR_SPEC, &why);
     kiln_error_free(why);
-    return status == KILN_ERROR_SPEC ? KILN_OK : kiln__fail_memory(error); /* the constraint cannot be computed */
+    return status == KILN_ERROR_SPEC ? KILN_OK : kiln__fail_memory(error); /* a constraint cannot be computed */
 }
 
 kiln_status kiln__space_none_found(const kiln__space *space, const kiln__tally *tally, double seconds,

@@ -41,8 +41,8 @@ typedef struct looking { /* the state of a search over the lists of files of one
 } looking;
 
 /* Examines one list of files of the spec's name. If the list has the file `asked`, or if none of its files exists, sets
- * l->any. Otherwise the samples with this list belong to another spec, and the list is added to `apart`. Returns false
- * if memory runs out.
+ * l->any. In any other case the samples with this list belong to another spec, and the list is added to `apart`.
+ * Returns false if memory runs out.
  */
 static bool check_list(kiln_store *store, looking *l, const char *files)
 {

@@ -88,10 +88,9 @@ kiln_status kiln__store_open(const kiln_allocator *mem, const kiln__log *log, co
  * the store. */
 kiln_status kiln__store_open_for(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
                                  unsigned wait_ms, const volatile int *stop, kiln_store **store, kiln_error **error);
-/* Writes a row. Adds a row. If the store has a row with the same key, it keeps the row that was made later. *taken
- * tells whether the store keeps this row. `taken` may be NULL. While another process holds the lock, the row goes into
- * a pending file, and *taken becomes true. In the store and in the pending file, the row survives the end of this
- * process. */
+/* Adds a row. If the store has a row with the same key, it keeps the row that was made later. *taken tells whether the
+ * store keeps this row. `taken` may be NULL. While another process holds the lock, the row goes into a pending file,
+ * and *taken becomes true. In the store and in the pending file, the row survives the end of this process. */
 kiln_status kiln__store_add(kiln_store *store, const kiln__store_row *row, bool *taken, kiln_error **error);
 /* Adds pending samples to the database. If `wait` is true, the function waits for another process as long as opening
  * does. If `wait` is false, the function waits only HURRY_MS (sql.c). The message of KILN_ERROR_TIMEOUT says how many

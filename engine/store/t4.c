@@ -512,7 +512,7 @@ static kiln_status read_configuration(reader *r, const json_t *configuration, ki
     return KILN_OK;
 }
 
-/* Reads the sizes. They get the names that T1 problem files use: ProblemSize[0], ... */
+/* Reads the sizes. The sizes get the names that T1 problem files use: ProblemSize[0], ... */
 static const char *read_sizes(reader *r)
 {
     const json_t *problem = json_object_get(r->header, "problem_size"), *value;

@@ -60,8 +60,8 @@ static bool is_chosen(const finals *f, const kiln_sample *sample)
     return false;
 }
 
-/* Chooses at most `most` finalists. They are the fastest contenders whose measurement did not stop early, and whose
- * times are within NEAR and NEAR_SECONDS of the fastest. */
+/* Chooses at most `most` finalists. The finalists are the fastest contenders whose measurement did not stop early, and
+ * whose times are within NEAR and NEAR_SECONDS of the fastest. */
 static void choose(finals *f, size_t most)
 {
     double bound = HUGE_VAL;
@@ -234,7 +234,7 @@ static void dismiss(finals *f, size_t count, int64_t held)
     }
 }
 
-/* Holds the finals. Holds the finals. If no finals are held, sets the reason in the verdict. */
+/* Holds the finals. If no finals are held, sets the reason in the verdict. */
 static kiln_status hold(finals *f, kiln_verdict *verdict, kiln_error **error)
 {
     double limit = SHARE * f->tuning->totals.seconds;
@@ -301,9 +301,9 @@ static void judge_estimates(kiln_tuning *tuning, kiln_verdict *verdict)
     }
 }
 
-/* Sets the verdict. Sets `why_not` of the verdict to the reason why there are no finals. If there is only one finalist,
- * `why_not` is "". Compares estimates directly, without finals. Reuses the finals of an earlier sweep if every finalist
- * took part in them (recall). */
+/* Sets the verdict of the finals. Sets `why_not` of the verdict to the reason why there are no finals. If there is only
+ * one finalist, `why_not` is "". Compares estimates directly, without finals. Reuses the finals of an earlier sweep if
+ * every finalist took part in them (recall). */
 kiln_status kiln__finals_hold(kiln_tuning *tuning, const kiln_tune_options *options, const kiln__again *again,
                               kiln_error **error)
 {

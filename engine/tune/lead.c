@@ -190,8 +190,8 @@ static void end_guess(kiln_engine *model, guess *g, double seconds)
 }
 
 /* Estimates the defaults of all variants. Begins all compiles, and then simulates one default after another. In a
- * repeatable sweep each estimate takes at most ESTIMATE_MOST. Otherwise all estimates together take at most SHARE of
- * the time limit. */
+ * repeatable sweep each estimate takes at most ESTIMATE_MOST. In any other sweep all estimates together take at most
+ * SHARE of the time limit. */
 static kiln_status guess_all(kiln_engine *engine, const kiln__lead_question *q, guess *guesses, kiln_error **error)
 {
     kiln__arena arena = {.mem = engine->mem};

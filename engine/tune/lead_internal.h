@@ -24,8 +24,8 @@ typedef struct kiln__lead {
 } kiln__lead;
 /* Tells whether a variant has a step that runs on the host. */
 bool kiln__lead_is_host(const kiln__variant *variant);
-/* Tells whether the sweep leaves out the variants that have steps on the host. The sweep does so if it has a limit,
- * names no variants, and has other variants. */
+/* Tells whether the sweep leaves out the variants that have steps on the host. The sweep leaves these variants out if
+ * it has a limit, names no variants, and has other variants. */
 bool kiln__lead_leaves_host(const kiln_spec *spec, const kiln_tune_options *options);
 /* Finds the configurations with which the search begins, and allocates them in `arena`. An empty list is not an
  * error. */

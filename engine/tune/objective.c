@@ -1,5 +1,5 @@
-/* objective.c - evaluates the objectives of a sweep. They are expressions over measurements and over the spec's
- * metrics, params and sizes. If there are several objectives, this file also computes the Pareto front. */
+/* objective.c - evaluates the objectives of a sweep. An objective is an expression over measurements and over the
+ * spec's metrics, params and sizes. If there are several objectives, this file also computes the Pareto front. */
 #include <math.h>
 #include <string.h>
 
@@ -76,8 +76,8 @@ static void add_name(const char **names, size_t *count, const char *name)
     ++*count;
 }
 
-/* Lists all names that an objective may use, except device.*. These are the result's fields, and the names of all
- * variants. */
+/* Lists all names that an objective may use, except device.*. The allowed names are the result's fields, and the names
+ * of all variants. */
 static size_t list_names(const kiln_spec *spec, const char **names)
 {
     size_t count = 0;

@@ -253,7 +253,7 @@ static void note_taken(kiln__recorder *r, const char *key)
     kiln__format(r->taken[r->taken_count++].text, sizeof r->taken->text, "%s", key);
 }
 
-/* Notes in the store which samples the sweep has taken. They then count as the latest samples of their
+/* Notes in the store which samples the sweep has taken. The noted samples then count as the latest samples of their
  * configurations. */
 static void store_taken(kiln__recorder *r, bool wait)
 {
@@ -291,8 +291,8 @@ static bool died_before_marks(const kiln__store_row *row)
                                                  strstr(row->message, ": the compiler ran out of memory") != NULL);
 }
 
-/* Tells whether stored samples may replace new samples of the sweep. They may not if the caller needs results of a run
- * that the sample does not have. */
+/* Tells whether stored samples may replace new samples of the sweep. Stored samples may not be used if the caller needs
+ * results of a run that a sample does not have. */
 static bool reuses(const kiln__recorder *r)
 {
     const kiln_run_options *run = kiln__tune_run(r->options);

@@ -26,7 +26,7 @@ bool kiln__trial_stops_early(const kiln_tune_options *options);
 double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *best);
 /* Returns the settings for the next sample. `best` is the best sample so far, or NULL. */
 kiln__trial kiln__trial_plan(const kiln_tune_options *options, const kiln_sample *best);
-/* Returns the run options of the sweep. They are the options of the caller, or the defaults. */
+/* Returns the run options of the sweep. These run options are the options of the caller, or the defaults. */
 const kiln_run_options *kiln__tune_run(const kiln_tune_options *options);
 /* Copies the verdict on the answer from the result of a run at other sizes. */
 static inline void kiln__take_answer(kiln_result *to, const kiln_result *from)

@@ -600,9 +600,9 @@ static kiln_status run_code(sweep *s, job *taken, const kiln__trial *trial, kiln
     return status;
 }
 
-/* Tells whether a run may run only a few blocks of each kernel. An estimate does so if nobody looks at the results. A
- * kernel may then fault because an earlier kernel wrote only a part of its addresses. So if such a run faults, the
- * caller runs the sample once more with all blocks, in a new context. */
+/* Tells whether a run may run only a few blocks of each kernel. An estimate runs only a few blocks if nobody looks at
+ * the results. A kernel may then fault because an earlier kernel wrote only a part of its addresses. So if such a run
+ * faults, the caller runs the sample once more with all blocks, in a new context. */
 static bool may_be_of_parts(const sweep *s)
 {
     const kiln__simulator *simulator = s->engine->driver.simulator;

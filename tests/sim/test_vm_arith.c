@@ -292,7 +292,67 @@ static void environment(void)
     vm_bench_end(&b);
 }
 
+/* Returns the NaN that an H200 gives for operands of which some are NaN, or 0 if none of those that count is NaN. `order` has the
+ * operands in the order in which they are chosen. */
+static uint64_t choose_nan(const char *order, const uint64_t *operands)
+{
+    for (; *order; order++) {
+        const uint64_t x = operands[*order - 'a'];
+        if (x << 1 > 0xffe0000000000000u)
+            return x | 1ull << 51;
+    }
+    return 0;
+}
+
+/* Tests the NaN of an operation on doubles if some operands are NaNs, for a whole warp and for some of its lanes. */
+static void nans_of_doubles(void)
+{
+    static const struct {
+        const char *text, *order;
+    } operations[] = {{"add.f64 %d4, %d1, %d2", "ba"},          {"sub.f64 %d4, %d1, %d2", "ba"},
+                      {"mul.f64 %d4, %d1, %d2", "ba"},          {"add.rz.f64 %d4, %d1, %d2", "ba"},
+                      {"sub.rm.f64 %d4, %d1, %d2", "ba"},       {"mul.rp.f64 %d4, %d1, %d2", "ba"},
+                      {"div.rn.f64 %d4, %d1, %d2", "ab"},       {"div.rz.f64 %d4, %d1, %d2", "ab"},
+                      {"min.f64 %d4, %d1, %d2", "ba"},          {"max.f64 %d4, %d1, %d2", "ba"},
+                      {"fma.rn.f64 %d4, %d1, %d2, %d3", "bca"}, {"fma.rm.f64 %d4, %d1, %d2, %d3", "bca"},
+                      {"fma.rn.f64 %d4, %d3, %d2, %d1", "bac"}, {"mov.f64 %d4, %d1;\nadd.f64 %d4, %d4, %d2", "ba"}};
+    enum { LANES = 32, WORDS = 5 }; /* a, b, c, and two results of each lane */
+    for (size_t k = 0; k < KILN__COUNT(operations); k++) {
+        kiln__text text = {0};
+        uint32_t *words;
+        kiln__text_printf(
+            &text,
+            ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 X)\n{\n.reg .b32 %%r1;\n"
+            ".reg .b64 %%rd<3>;\n.reg .f64 %%d<5>;\n.reg .pred %%p;\nld.param.u64 %%rd1, [X];\n"
+            "mov.u32 %%r1, %%tid.x;\nmul.wide.u32 %%rd2, %%r1, 40;\nadd.u64 %%rd1, %%rd1, %%rd2;\n"
+            "ld.global.f64 %%d1, [%%rd1];\nld.global.f64 %%d2, [%%rd1+8];\nld.global.f64 %%d3, [%%rd1+16];\n"
+            "%s;\nst.global.f64 [%%rd1+24], %%d4;\nsetp.eq.u32 %%p, %%r1, 31;\n@%%p bra out;\n"
+            "%s;\nst.global.f64 [%%rd1+32], %%d4;\nout: ret;\n}\n",
+            operations[k].text, operations[k].text);
+        vm_bench b = vm_bench_text(kiln__text_get(&text), text.length, (vm_limits){.threads = 1});
+        uint64_t p = vm_bench_zeros(&b, LANES * WORDS * sizeof(uint64_t), &words), *x = (uint64_t *)(void *)words;
+        for (uint64_t l = 0; l < LANES; l++)
+            for (uint64_t o = 0; o < 3; o++)
+                x[l * WORDS + o] = l >> o & 1
+                                       ? (l >> 3 & 1) << 63 | 0x7ff0000000000000u | (l >> 4) << 51 | (l * 3 + o + 1)
+                                       : 0x4000000000000000u + o;
+        vm_bench_run(&b, "k", 1, LANES, &p);
+        for (uint64_t l = 0; l < LANES; l++) {
+            const uint64_t *in = x + l * WORDS, nan = choose_nan(operations[k].order, in);
+            const bool picks = operations[k].text[0] == 'm' && operations[k].text[1] != 'u' &&
+                               operations[k].text[2] != 'v';
+            if (!nan || (picks && !(in[0] << 1 > 0xffe0000000000000u && in[1] << 1 > 0xffe0000000000000u)))
+                continue; /* min and max of a number and a NaN are the number */
+            CU_ASSERT_EQUAL(in[3], nan);
+            CU_ASSERT_EQUAL(in[4], l == LANES - 1 ? 0 : nan);
+        }
+        vm_bench_end(&b);
+        kiln__text_free(&text);
+    }
+}
+
 static const check_case cases[] = {{"against the host", against_the_host},
+                                   {"NaNs of doubles", nans_of_doubles},
                                    {"reciprocal roots", reciprocal_roots},
                                    {"the program's floating-point environment", environment}};
 KILN_SUITE("vm arith", cases)

@@ -652,7 +652,7 @@ static void test_faults(void)
         {"bits 53 to 60 are not 0", good, 0, b | (uint64_t)1 << 55, VM_FAULT_INSTRUCTION, "f16", NULL, false},
         {"absolute leading dimension", good, 0, b | (uint64_t)1 << 52, VM_FAULT_INSTRUCTION, "f16", NULL, false},
         {"no such swizzle", good, 0, b | (uint64_t)3 << 61, VM_FAULT_INSTRUCTION, "f16", NULL, false},
-        {"for transposed matrices", good, 0, b | (uint64_t)1 << 61, VM_FAULT_INSTRUCTION, "f16", NULL, false},
+        {"only a transposed matrix", good, 0, b | (uint64_t)1 << 61, VM_FAULT_INSTRUCTION, "f16", NULL, false},
         {"invalid read", good, 0, b | 0x3fff, VM_FAULT_ADDRESS, "f16", NULL, false},
         {"invalid read", good, 0, b | (uint64_t)0x2000 << 32, VM_FAULT_ADDRESS, "f16", NULL, false},
         {"a cluster without a second block", good ^ 12u << 24, 0, b, VM_FAULT_INSTRUCTION, "f16", "cta_group::2",

@@ -1,16 +1,16 @@
 /* build.c - makes a matrix in CSR form from entries in any order.
  *
- * A row of a large matrix may be anywhere in memory. So if entries were written to their rows directly, each write
+ * A row of a large matrix may be anywhere in memory. So if entries were written directly to their rows, each write
  * would cost a cache miss. An atomic counter for each row would cost further cache misses. Therefore entries are first
- * partitioned by buckets of neighbouring rows. Four steps follow each other:
+ * partitioned into buckets. A bucket is a group of neighbouring rows. Four steps follow each other:
  *   1. A walk counts the entries of each bucket, separately for each group of chunks.
  *   2. A second walk puts each entry into the segment of its group and bucket. Segments need no atomic operation.
  *   3. Each bucket is permuted in place by row ("American flag sort": McIlroy, Bostic, McIlroy, 1993).
  *   4. Each row is sorted by column and then by the bits of the value. So entries at the same place are added up in
  *      an order that depends on neither the threads nor the walk.
  *
- * A bucket has at most 2^16 rows. An entry takes 10 bytes: 8 for its column and its value, and 2 for its row in the
- * bucket. */
+ * A bucket has at most 2^16 rows. In a bucket, an entry takes 10 bytes: 8 for its column and its value, and 2 for its
+ * row in the bucket. */
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -28,16 +28,18 @@ void kiln__csr_free(const kiln_allocator *mem, kiln__csr *matrix)
 
 enum {
     ROWS_A_PART = 4096,
-    SHORT = 32,           /* the longest row that is sorted by insertion */
-    GROUPS_MOST = 128,    /* the limit on groups of chunks, which are the tasks of a walk */
-    BUCKETS_USUAL = 2048, /* there are more buckets only if a bucket would have more than 2^BUCKET_BITS rows */
+    SHORT = 32,        /* the length of the longest row that is sorted by insertion */
+    GROUPS_MOST = 128, /* the largest number of groups of chunks; a group is one task of a walk */
+    /* the usual number of buckets; there are more only if a bucket would have more than 2^BUCKET_BITS rows */
+    BUCKETS_USUAL = 2048,
     BUCKET_BITS = 16,
-    ROW_BYTES = 16,      /* memory for each row while a matrix is built */
-    ENTRY_BYTES = 16,    /* memory for each entry: first 10 bytes, later 8 of these and 8 in the result */
-    MANY_BYTES = 1 << 28 /* below this size the free memory is not checked */
+    ROW_BYTES = 16, /* the memory for each row while a matrix is built */
+    /* the memory for each entry: first 10 bytes, later 8 bytes in `entries` and 8 bytes in the result */
+    ENTRY_BYTES = 16,
+    MANY_BYTES = 1 << 28 /* a build that needs less memory does not check the free memory */
 };
 
-/* The places of a group's entries in a bucket. The first walk counts the entries in `next`. */
+/* The places of the entries that a group has in one bucket. In the first walk `next` counts these entries. */
 typedef struct segment {
     uint64_t next, end;
 } segment;
@@ -45,27 +47,28 @@ typedef struct segment {
 typedef struct builder {
     const kiln__entries *from;
     size_t groups, buckets;
-    unsigned shift;      /* a bucket has 2^shift rows */
-    segment *segments;   /* for each group, one segment for each bucket */
-    uint64_t *checks;    /* for each group, the sum of the hashes of the rows in the first walk */
-    uint64_t *starts;    /* buckets + 1: the place where the entries of a bucket begin */
-    uint64_t *kept;      /* buckets + 1: the number of entries that a bucket keeps; later the sum over all buckets
-                            before it */
-    uint32_t *counts;    /* the number of entries of a row; later the number of entries that are left after adding */
-    uint64_t *ends;      /* the place in `entries` where a row ends */
-    uint64_t *entries;   /* the column in the upper half, the bits of the value in the lower half */
-    uint16_t *lines;     /* the row of each entry, counted from the first row of the bucket */
-    atomic_bool failed;  /* a row has 2^32 entries or more */
-    atomic_bool changed; /* the second walk gave other entries than the first, because the file was written to */
+    unsigned shift;    /* a bucket has 2^shift rows of the matrix */
+    segment *segments; /* for each group, one segment for each bucket */
+    uint64_t *checks;  /* for each group, the sum of the hashes of the rows in the first walk */
+    uint64_t *starts;  /* buckets + 1 numbers: the place at which the entries of a bucket begin */
+    /* buckets + 1 numbers: the number of entries that a bucket keeps; later the sum over all buckets before it */
+    uint64_t *kept;
+    uint32_t *counts;   /* the number of entries in a row; later the number of entries that remain after adding */
+    uint64_t *ends;     /* the place in `entries` at which a row ends */
+    uint64_t *entries;  /* the column of each entry in the upper half, and the bits of its value in the lower half */
+    uint16_t *lines;    /* the row of each entry, counted from the first row of its bucket */
+    atomic_bool failed; /* a row has 2^32 entries or more */
+    /* the second walk gave other entries than the first walk, because somebody wrote to the file */
+    atomic_bool changed;
     kiln__csr *matrix;
 } builder;
 
-/* One walk over a group of chunks. */
+/* One walk over the chunks of a group. */
 typedef struct walker {
     builder *b;
     segment *segments;
     uint64_t check;
-    bool overfull; /* true if a segment had no room for an entry */
+    bool overfull; /* a segment had no place for an entry */
 } walker;
 
 static bool has_mirror(const kiln__entries *from, uint32_t row, uint32_t column)
@@ -115,7 +118,7 @@ static void add_entry(walker *w, uint32_t row, uint32_t column, float value)
     builder *b = w->b;
     segment *to = &w->segments[row >> b->shift];
     uint32_t bits;
-    value += 0.0F; /* turns -0 into 0 */
+    value += 0.0F; /* adding 0 turns -0 into 0 */
     memcpy(&bits, &value, sizeof bits);
     w->check += kiln__random_mix(row);
     if (to->next == to->end) {
@@ -136,7 +139,7 @@ static void put_entry(void *to, uint32_t row, uint32_t column, float value)
         add_entry(w, column, row, from->skew ? -value : value);
 }
 
-/* Puts the entries of a group into its segments. Sets `changed` if a segment is not full afterwards, because
+/* Puts the entries of a group into its segments. If a segment is not full afterwards, sets `changed`, because
  * order_bucket() must not read places without an entry. */
 static void put_group(void *user, size_t group, size_t worker)
 {
@@ -151,10 +154,10 @@ static void put_group(void *user, size_t group, size_t worker)
         atomic_store_explicit(&b->changed, true, memory_order_relaxed);
 }
 
-/* ---- sorting, and adding the entries at the same place ---- */
+/* ---- sorting the entries, and adding up entries at the same place ---- */
 
-/* Sorts a row by radix exchange in place, from the highest bit in which two numbers differ. The recursion has at
- * most 64 levels. The partition swaps in each step, so no branch depends on the numbers. */
+/* Sorts a row in place by radix exchange, from the highest bit in which two numbers differ. The depth of the recursion
+ * is at most 64. The partition swaps in each step, so no branch depends on the numbers. */
 static void sort_row(uint64_t *row, size_t count)
 {
     while (count > SHORT) {
@@ -192,7 +195,7 @@ static float value_of(uint64_t entry)
     return value;
 }
 
-/* Adds the entries at the same place. Returns the number of places. */
+/* Adds up the entries at the same place of the matrix. Returns the number of different places. */
 static size_t add_up(uint64_t *row, size_t count)
 {
     size_t kept = 0;
@@ -215,8 +218,9 @@ static uint64_t end_row(const builder *b, size_t bucket)
     return end < b->from->rows ? end : b->from->rows;
 }
 
-/* Moves each entry of a bucket to its row. `ends` has the next free place of each row. Each cycle of the permutation
- * ends at the entry where it began. Afterwards `ends` has the end of each row. */
+/* Moves each entry of a bucket to its row. Before the call, `ends` has the first place of each row, and during the call
+ * its next free place. Each cycle of the permutation ends at the entry where it began. After the call, `ends` has the
+ * end of each row. */
 static void permute_bucket(const builder *b, uint64_t first, uint64_t end, uint64_t begin)
 {
     uint64_t *const next = b->ends + first;
@@ -246,7 +250,7 @@ static void permute_bucket(const builder *b, uint64_t first, uint64_t end, uint6
     }
 }
 
-/* Sorts the entries of a bucket by row and column, and adds the entries at the same place. */
+/* Sorts the entries of a bucket by row and column, and adds up the entries at the same place. */
 static void order_bucket(void *user, size_t bucket, size_t worker)
 {
     (void)worker;
@@ -291,7 +295,7 @@ static void copy_bucket(void *user, size_t bucket, size_t worker)
     }
 }
 
-/* ---- the whole build ---- */
+/* ---- building the whole matrix ---- */
 
 static kiln_status too_large(const kiln_allocator *mem, kiln_error **error)
 {
@@ -304,7 +308,7 @@ static kiln_status stopped(const kiln_allocator *mem, kiln_error **error)
     return kiln__fail(mem, error, KILN_ERROR_INTERRUPTED, "interrupted while the matrix was made");
 }
 
-/* Allocates the arrays whose sizes depend only on rows and chunks. */
+/* Allocates the arrays whose sizes depend only on the numbers of rows and chunks. */
 static kiln_status begin_build(const kiln_allocator *mem, builder *b, kiln_error **error)
 {
     const uint64_t rows = b->from->rows;
@@ -322,7 +326,8 @@ static kiln_status begin_build(const kiln_allocator *mem, builder *b, kiln_error
                                                                                     : kiln__fail_memory(error);
 }
 
-/* Gives each segment its places, in the order of buckets. Allocates the entries of all segments. */
+/* Gives each segment its places in `entries`, in the order of the buckets. Allocates the memory for the entries of all
+ * segments. */
 static kiln_status make_room(const kiln_allocator *mem, builder *b, kiln_error **error)
 {
     uint64_t total = 0;
@@ -340,8 +345,8 @@ static kiln_status make_room(const kiln_allocator *mem, builder *b, kiln_error *
     b->starts[b->buckets] = total;
     if (total > SIZE_MAX / ENTRY_BYTES)
         return too_large(mem, error);
-    /* The free memory is checked before the allocation. The kernel would grant memory that does not exist, and end
-     * the process when it uses the memory. */
+    /* Checks the free memory before the allocation. Without this check the system would grant memory that does not
+     * exist, and end the process when it uses the memory. */
     if (total * ENTRY_BYTES > MANY_BYTES && total * ENTRY_BYTES > kiln__host_memory_free())
         return kiln__fail(mem, error, KILN_ERROR_MEMORY, "%" PRIu64 " entries need %" PRIu64 " MiB, more than is free",
                           total, total * ENTRY_BYTES >> 20);
@@ -352,7 +357,7 @@ static kiln_status make_room(const kiln_allocator *mem, builder *b, kiln_error *
     return b->entries && b->lines ? KILN_OK : kiln__fail_memory(error);
 }
 
-/* Allocates the matrix. kept[bucket] becomes the number of entries before the bucket. */
+/* Allocates the matrix. The number kept[bucket] becomes the number of entries before the bucket. */
 static kiln_status make_matrix(const kiln_allocator *mem, builder *b, kiln_error **error)
 {
     const uint64_t rows = b->from->rows;
@@ -401,8 +406,8 @@ static kiln_status order_all(const kiln_allocator *mem, builder *b, kiln_error *
         return too_large(mem, error);
     KILN__TRY(make_matrix(mem, b, error));
     kiln__parallel(0, b->buckets, copy_bucket, b);
-    return kiln__is_stopped(b->from->patience) ? stopped(mem, error) : KILN_OK; /* if the work was stopped, rows may be
-                                                                                   missing */
+    /* if the caller stopped the work, rows may be missing */
+    return kiln__is_stopped(b->from->patience) ? stopped(mem, error) : KILN_OK;
 }
 
 kiln_status kiln__csr_build(const kiln_allocator *mem, const kiln__entries *entries, kiln__csr *matrix,
@@ -417,7 +422,7 @@ kiln_status kiln__csr_build(const kiln_allocator *mem, const kiln__entries *entr
     builder b = {.from = entries, .matrix = matrix};
     atomic_init(&b.failed, false);
     atomic_init(&b.changed, false);
-    if (entries->rows * ROW_BYTES > kiln__host_memory_free()) /* a file's header may announce any number of rows */
+    if (entries->rows * ROW_BYTES > kiln__host_memory_free()) /* the header of a file may announce any number of rows */
         return kiln__fail(mem, error, KILN_ERROR_MEMORY,
                           "%" PRIu64 " rows need %" PRIu64 " MiB before their first entry, "
                           "more than is free",

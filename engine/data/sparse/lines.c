@@ -1,4 +1,4 @@
-/* lines.c - the lines of a large text, in parts; numbers in them. */
+/* lines.c - reads the lines of a large text in parts, and the numbers in a line. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "expr.h"
 #include "lines.h"
 
-#define TELL_NS 200000000u /* the shortest time between two progress messages */
+#define TELL_NS 200000000u /* the shortest time in nanoseconds between two progress messages */
 
 void kiln__lines_init(kiln__lines *lines, const kiln_allocator *mem, const char *name, const char *text, int fd,
                       uint64_t length)
@@ -42,7 +42,8 @@ static void fail_at(kiln__lines *lines, uint64_t place, const char *why, int num
 
 void kiln__lines_fail(kiln__lines *lines, uint64_t place, const char *why) { fail_at(lines, place, why, 0); }
 
-/* Reads at most `room` bytes from the offset `from`. Returns fewer only at the end of the text or after a failure. */
+/* Reads at most `room` bytes from the offset `from` of the text. Returns fewer bytes only at the end of the text or
+ * after a failure. */
 static size_t read_bytes(kiln__lines *lines, uint64_t from, char *to, size_t room)
 {
     size_t have = 0;
@@ -63,8 +64,8 @@ static size_t read_bytes(kiln__lines *lines, uint64_t from, char *to, size_t roo
     return have;
 }
 
-/* Passes on the lines of `text` that begin before `end`. `text` is the part of the whole text from `place` on, and
- * ends in a zero. */
+/* Calls the caller's function for the lines of `text` that begin before `end`. `text` is the part of the whole text
+ * from the offset `place` on, and ends in a zero byte. */
 static void walk_text(kiln__lines *lines, const char *text, size_t length, uint64_t place, uint64_t end,
                       kiln__line_fn line, void *user)
 {
@@ -101,7 +102,8 @@ void kiln__lines_walk(kiln__lines *lines, size_t part, kiln__line_fn line, void 
         return;
     kiln__say_progress(lines->patience, lines->name, lines->began, &lines->done, &lines->told, end - from,
                        lines->length * lines->passes);
-    uint64_t read_from = part ? from - 1 : from; /* the byte before the part tells whether a line begins at its start */
+    /* also reads the byte before the part, which tells whether a line begins at the start of the part */
+    uint64_t read_from = part ? from - 1 : from;
     if (lines->text) {
         const char *first = lines->text + read_from,
                    *newline = part ? memchr(first, '\n', (size_t)(end - read_from)) : NULL;
@@ -196,7 +198,7 @@ bool kiln__read_any_float(const char **at, float *value)
     }
     if (digits == 0)
         return false;
-    if (*c == 'e' || *c == 'E' || *c == 'd' || *c == 'D') { /* Fortran writes a D */
+    if (*c == 'e' || *c == 'E' || *c == 'd' || *c == 'D') { /* Fortran writes a D before the exponent */
         bool down = c[1] == '-';
         const char *digit = c + 1 + (c[1] == '-' || c[1] == '+');
         int written = 0;

@@ -1,8 +1,8 @@
-/* market.c - Matrix Market files and edge lists.
+/* market.c - reads Matrix Market files and edge lists.
  *
  * The format: R. Boisvert, R. Pozo, K. Remington, "The Matrix Market exchange formats: initial design", NISTIR 5935,
- * 1996. All cores read a text in parts. The first walk checks and counts the entries, and the second walk puts them
- * in their places. So a file may be larger than the free memory: only the matrix needs room. */
+ * 1996. All cores read a text in parts. The first walk over the text checks and counts the entries, and the second walk
+ *   puts them in their places. So a file may be larger than the free memory, because only the matrix must fit. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,25 +17,25 @@
 
 typedef struct market {
     kiln__lines lines;
-    bool edges; /* the text is an edge list, which has vertices from 0 and no header */
-    bool array; /* the format "array": all entries, column by column */
+    bool edges; /* the text is an edge list, whose vertices begin at 0 and which has no header */
+    bool array; /* the text has the format "array", which lists all entries column by column */
     bool graph, symmetric, skew, pattern;
     uint64_t rows, columns;
     uint64_t stated; /* the number of entries that the header announces */
     size_t parts;
-    uint64_t *counts;  /* for each part, the number of lines with an entry; NOT_WALKED means that they were not
-                          counted */
-    uint64_t *largest; /* for each part of an edge list, the largest vertex + 1 */
+    /* for each part, the number of lines with an entry; NOT_WALKED means that the lines were not counted */
+    uint64_t *counts;
+    uint64_t *largest; /* for each part of an edge list, the number of the largest vertex + 1 */
 } market;
 
-/* ---- a line of an entry ---- */
+/* ---- reading the line of an entry ---- */
 
 typedef struct reader {
     market *m;
-    kiln__entry_sink sink; /* NULL if the entries are only counted */
+    kiln__entry_sink sink; /* the function that takes the entries; NULL if the entries are only counted */
     void *to;
     uint64_t count, largest;
-    uint64_t row, column; /* the place of the next entry of an array */
+    uint64_t row, column; /* the place of the next entry in the format "array" */
     bool places_only;     /* this walk needs only the places of the entries; a later walk reads and checks the values */
 } reader;
 
@@ -46,7 +46,7 @@ static void fail(reader *r, uint64_t place, const char *line, const char *at, co
     kiln__lines_fail(&r->m->lines, place + (uint64_t)(at - line), why);
 }
 
-/* Returns true for a comment or an empty line. Comments and empty lines are skipped. */
+/* Returns true for a comment or an empty line. The walks skip comments and empty lines. */
 static bool is_comment(const char *line, const char *end)
 {
     while (line < end && (*line == ' ' || *line == '\t' || *line == '\r'))
@@ -94,7 +94,7 @@ static void coordinate_line(reader *r, const char *line, const char *end, uint64
     float value = 1;
     bool whole = kiln__read_u64(&at, &row);
     if (r->places_only && whole && row - 1 < m->rows && !m->symmetric && !m->skew && !m->graph) {
-        r->count++; /* this walk needs only the row; the next walk checks the rest of the line */
+        r->count++; /* this walk needs only the row of the entry; the next walk checks the rest of the line */
         pass_entry(r, row - 1, 0, value);
         return;
     }
@@ -148,8 +148,8 @@ static void array_line(reader *r, const char *line, const char *end, uint64_t pl
         return;
     }
     r->count++;
-    if (r->column >= m->columns || r->row >= m->rows) /* the file has too many entries, which the end of the walk
-                                                         reports */
+    /* the file has more entries than the header announces, which the end of the walk reports */
+    if (r->column >= m->columns || r->row >= m->rows)
         return;
     if (value != 0)
         pass_entry(r, r->row, r->column, value);
@@ -185,17 +185,17 @@ static void walk(const void *source, size_t chunk, kiln__entry_sink sink, void *
         m->largest[chunk] = r.largest;
         return;
     }
-    for (size_t part = 0; part < m->parts; part++) /* the place of an entry depends on all lines before it */
+    for (size_t part = 0; part < m->parts; part++) /* the place of an entry depends on the number of lines before it */
         kiln__lines_walk(&m->lines, part, read_line, &r);
     m->counts[0] = r.count;
 }
 
-/* ---- the first lines ---- */
+/* ---- reading the first lines of a file ---- */
 
 typedef struct head {
     market *m;
     bool has_banner, has_size, failed;
-    uint64_t end; /* the offset where the entries begin */
+    uint64_t end; /* the offset at which the entries begin */
 } head;
 
 static bool word_is(const char **at, const char *end, const char *word)
@@ -281,9 +281,9 @@ static void read_head(market *m)
     m->lines.begin = h.end < m->lines.length ? h.end + 1 : m->lines.length;
 }
 
-/* ---- the whole text ---- */
+/* ---- reading the whole text ---- */
 
-/* Finds the largest vertex of a part, because an edge list does not state its size. */
+/* Finds the largest vertex in a part of an edge list, because an edge list does not state its size. */
 static void find_largest(void *user, size_t index, size_t worker)
 {
     (void)worker;
@@ -327,7 +327,7 @@ static kiln_status build(market *m, kiln__csr *matrix, kiln_error **error)
                              .patience = m->lines.patience};
     kiln_error *unbuilt = NULL;
     kiln_status built = kiln__csr_build(mem, &entries, matrix, &unbuilt);
-    /* The error of a wrong line comes first, because an error of the matrix may only be its consequence. */
+    /* Returns the error of a wrong line first, because an error of the matrix may only be its consequence. */
     status = kiln__lines_status(&m->lines, error);
     if (status == KILN_OK && built != KILN_OK)
         status = kiln__fail(mem, error, built, "%s: %s", m->lines.name, kiln_error_message(unbuilt));
@@ -398,7 +398,7 @@ static kiln_status read_plain(const kiln_allocator *mem, const char *path, int f
 typedef struct unpacking {
     const char *name;
     kiln__patience patience;
-    uint64_t length, began, done, told; /* all in bytes of the gzipped file */
+    uint64_t length, began, done, told; /* all these numbers are bytes of the gzipped file */
 } unpacking;
 
 static bool unpacked(void *user, uint64_t bytes)
@@ -408,16 +408,16 @@ static bool unpacked(void *user, uint64_t bytes)
     return !kiln__is_stopped(u->patience);
 }
 
-/* Unpacks the text into a file without a name, because the text may be larger than the memory and is walked more
- * than once. */
+/* Unpacks the text into a file without a name, because the text may be larger than the memory and is read more than
+ * once. */
 static kiln_status read_gzipped(const kiln_allocator *mem, const char *path, int fd, uint64_t length, bool graph,
                                 kiln__patience patience, kiln__csr *matrix, kiln_error **error)
 {
     const uint64_t now = kiln__now_ns();
     unpacking u = {path, patience, length, now, 0, now};
     uint64_t text = 0,
-             limit = length > UINT64_MAX / 64 ? UINT64_MAX : length * 64; /* a text of numbers is about 10 times as
-                                                                                       large as its gzipped form */
+             /* a text of numbers is usually about 10 times as large as its gzipped form */
+        limit = length > UINT64_MAX / 64 ? UINT64_MAX : length * 64;
     int to;
     kiln_status status = kiln__gunzip_file(mem, path, fd, limit, unpacked, &u, &to, &text, error);
     if (status != KILN_OK)
@@ -449,7 +449,7 @@ kiln_status kiln__market_read(const kiln_allocator *mem, const char *path, bool 
     return status;
 }
 
-/* ---- for host functions ---- */
+/* ---- the public function for host functions ---- */
 
 kiln_status kiln_call_matrix(kiln_call *call, const char *path, int graph, kiln_csr *matrix)
 {

@@ -1,7 +1,8 @@
-/* sparse.h - sparse matrices and graphs on the host: from entries in any order, and from files.
+/* sparse.h - makes sparse matrices and graphs on the host, from entries in any order and from files.
  *
- * The input is a set of entries in any order (kiln__entries). The result is CSR: rows in order, the columns of a row
- * ascending and all different. The same entries give the same bytes, for any number of cores and any order. */
+ * The input is a set of entries in any order (kiln__entries). The result is a matrix in CSR form. Its rows are in
+ * order, and the columns of a row are ascending and all different. The same entries always give the same bytes, for any
+ * number of cores and any order of the entries. */
 #ifndef KILN_SPARSE_H
 #define KILN_SPARSE_H
 
@@ -10,10 +11,10 @@
 typedef kiln_csr kiln__csr;
 void kiln__csr_free(const kiln_allocator *mem, kiln__csr *matrix);
 
-/* The means to watch and end work that may take minutes: the work writes its progress to the log, and ends if the flag
- * is set. The log and the flag may be NULL. */
+/* The caller's log and flag for work that may take minutes. The work writes its progress to the log, and ends if the
+ * flag is set. The log and the flag may be NULL. */
 typedef struct kiln__patience {
-    const kiln__log *log;     /* lines of KILN_LOG_INFO that begin with "reading " */
+    const kiln__log *log;     /* gets lines of KILN_LOG_INFO that begin with "reading " */
     const volatile int *stop; /* if *stop becomes nonzero, the work ends within a second with KILN_ERROR_INTERRUPTED */
 } kiln__patience;
 static inline bool kiln__is_stopped(kiln__patience patience)
@@ -21,24 +22,24 @@ static inline bool kiln__is_stopped(kiln__patience patience)
     return patience.stop && __atomic_load_n(patience.stop, __ATOMIC_RELAXED);
 }
 
-/* A source of entries, which has `chunks` parts. The parts may be walked in any order, at the same time, and more than
- * once. Each walk of a part must give the same entries. A walk passes each entry to sink(to, row, column, value). `row`
- * and `column` must be below `rows` and `columns`. */
+/* A source of entries. It has `chunks` parts. The parts may be walked through in any order, at the same time, and more
+ * than once. Each walk of a part must give the same entries. A walk calls sink(to, row, column, value) for each entry.
+ * `row` and `column` must be below `rows` and `columns`. */
 typedef void (*kiln__entry_sink)(void *to, uint32_t row, uint32_t column, float value);
 typedef struct kiln__entries {
     uint64_t rows, columns; /* below 2^32 */
-    bool pattern;           /* the matrix has no values */
-    bool symmetric;         /* each entry off the diagonal also represents its mirror image */
-    bool skew;              /* like symmetric, but the mirror image has the opposite sign */
+    bool pattern;           /* the entries of the matrix have no values */
+    bool symmetric;         /* an entry off the diagonal also stands for its mirror image */
+    bool skew;              /* like `symmetric`, but the mirror image has the opposite sign */
     size_t chunks;
     void (*walk)(const void *source, size_t chunk, kiln__entry_sink sink, void *to);
     const void *source;
     kiln__patience patience;
 } kiln__entries;
 
-/* Builds the matrix. Adds the values of entries at the same place. In a pattern, which has no values, one of these
- * entries stays. Returns KILN_ERROR_UNSUPPORTED if there are 2^32 entries or more. Returns KILN_ERROR_MEMORY if the
- * matrix needs more memory than is free: 16 bytes for each entry, 8 of them for the result. */
+/* Builds the matrix. Adds up the values of entries at the same place. In a matrix without values, one of the entries at
+ * the same place stays. Returns KILN_ERROR_UNSUPPORTED if there are 2^32 entries or more. Returns KILN_ERROR_MEMORY if
+ * the matrix needs more memory than is free. An entry needs 16 bytes, and 8 of them stay in the result. */
 kiln_status kiln__csr_build(const kiln_allocator *mem, const kiln__entries *entries, kiln__csr *matrix,
                             kiln_error **error);
 

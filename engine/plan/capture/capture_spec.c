@@ -262,8 +262,8 @@ static kiln_status keep_variant(writer *w, const kiln__variant *variant, kiln_er
     return status;
 }
 
-/* Writes the variants. Writes the variants of the spec. The captured variant must be complete. Another variant is left
- * out if its files are missing or if `kiln tune` could not run it. */
+/* Writes the variants of the spec. The captured variant must be complete. Another variant is left out if its files are
+ * missing or if `kiln tune` could not run it. */
 static kiln_status write_variants(writer *w, kiln_error **error)
 {
     kiln__capture *c = w->c;
@@ -330,7 +330,7 @@ static kiln_status write_input(writer *w, size_t index, kiln_error **error)
 }
 
 /* Returns an expression for twice the spec's tolerance. The tolerance is doubled because the expected values are
- * results of a kernel. They may have the same error as the results compared with them. */
+ * results of a kernel. These expected values may have the same error as the results that are compared with them. */
 static const char *twice(kiln__arena *arena, const kiln__expr *expr)
 {
     kiln_value value;

@@ -109,8 +109,8 @@ static kiln_status simulated_only(kiln_engine *engine, kiln_error **error)
 }
 
 /* Opens the plan, and compiles machine code and PTX in one compile. The machine code tells the number of registers, on
- * which the occupancy depends. If machine code is impossible, compiles PTX alone. It is impossible if NVRTC is too old,
- * or if ptxas refuses code that the simulated device runs. */
+ * which the occupancy depends. If machine code is impossible, compiles PTX alone. Machine code is impossible if NVRTC
+ * is too old, or if ptxas refuses code that the simulated device runs. */
 static kiln_status open_plan(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, kiln_plan **plan,
                              kiln_error **error)
 {

@@ -1,5 +1,6 @@
-/* plugin.c - libkiln-mpi.so: messages between the processes of a job by MPI. The library opens the plug-in at run time,
- * so neither the library nor the command needs an MPI. It works with the MPI that it was built with. */
+/* plugin.c - libkiln-mpi.so, which sends messages between the processes of a job by MPI. Kiln opens this plug-in at run
+ * time, so neither the library nor the command needs an MPI. The plug-in works only with the MPI with which it was
+ * built. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,10 +11,10 @@
 #include "transport.h"
 
 #define TAG 1
-#define SHORTEST 20e-6 /* seconds between two probes: MPI has no function that sleeps until a message arrives */
+#define SHORTEST 20e-6 /* seconds between two probes, because MPI has no function that sleeps until a message arrives */
 #define LONGEST 1e-3
 
-typedef struct parcel { /* bytes that MPI has not sent completely */
+typedef struct parcel { /* the bytes of a message that MPI has not completely sent yet */
     struct parcel *next;
     MPI_Request request;
     char bytes[];
@@ -32,7 +33,7 @@ static void sleep_for(double seconds)
     nanosleep(&time, NULL);
 }
 
-/* Frees parcels that were sent. MPI makes progress in this call. */
+/* Frees the parcels that MPI has sent. This call also lets MPI make progress. */
 static void free_sent(messages *m)
 {
     for (parcel **link = &m->sending; *link;) {
@@ -58,8 +59,7 @@ static bool send_one(void *self, int to, const void *bytes, size_t length)
         free(made);
         return false;
     }
-    parcel **last = &m->sending; /* the new message comes last, because MPI usually completes the oldest message
-                                  * first */
+    parcel **last = &m->sending; /* puts the new message last, because MPI usually completes the oldest message first */
     while (*last)
         last = &(*last)->next;
     made->next = NULL;
@@ -105,8 +105,8 @@ static void close_all(void *self, bool together)
     if (together) {
         MPI_Comm_free(&m->all);
         MPI_Finalize();
-        /* otherwise MPI would wait for ranks that have ended. The launcher sees that this process ends, and ends the
-     * others */
+        /* if some ranks have ended, MPI_Finalize() is not called, because it would wait for them. The launcher sees
+         * that this process ends, and then ends the other processes */
     }
     if (!m->sending)
         free(m);
@@ -114,7 +114,7 @@ static void close_all(void *self, bool together)
 
 bool kiln_transport_open(kiln__transport *transport, char *why, size_t room);
 
-/* Initialises MPI and fills in the transport. Refuses a process that uses MPI already, and an MPI that cannot be used
+/* Initialises MPI and fills in the transport. Refuses a process that already uses MPI, and an MPI that cannot be used
  * from a second thread. */
 __attribute__((visibility("default"))) bool kiln_transport_open(kiln__transport *transport, char *why, size_t room)
 {
@@ -125,7 +125,7 @@ __attribute__((visibility("default"))) bool kiln_transport_open(kiln__transport 
         snprintf(why, room, "this process uses MPI already");
         return false;
     }
-#ifdef OPEN_MPI /* Open MPI would end the process */
+#ifdef OPEN_MPI /* Open MPI would end the process in this case */
     const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
     if (tasks && atoi(tasks) > 1 && !getenv("PMIX_RANK") && !getenv("OMPI_COMM_WORLD_RANK")) {
         snprintf(
@@ -156,9 +156,10 @@ __attribute__((visibility("default"))) bool kiln_transport_open(kiln__transport 
                                    .close = close_all};
     MPI_Comm_rank(m->all, &transport->rank);
     MPI_Comm_size(m->all, &transport->size);
-    if (MPI_Get_library_version(library, &length) == MPI_SUCCESS) /* such as "Open MPI v4.1.4, package: ..." */
+    /* the text is such as "Open MPI v4.1.4, package: ..." */
+    if (MPI_Get_library_version(library, &length) == MPI_SUCCESS)
         snprintf(transport->library, sizeof transport->library, "%.*s", (int)strcspn(library, ",\n"), library);
-    for (char *tab; (tab = strchr(transport->library, '\t'));) /* such as "MPICH Version:\t4.0.2" */
+    for (char *tab; (tab = strchr(transport->library, '\t'));) /* the text is such as "MPICH Version:\t4.0.2" */
         *tab = ' ';
     return true;
 }

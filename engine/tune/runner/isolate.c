@@ -324,9 +324,9 @@ static double time_limit(const kiln__runner *r)
     return 2 * budget + (r->shortest >= 0 && after < first ? after : first);
 }
 
-/* Tells whether a run may run only a few blocks of each kernel. An estimate does so if nobody looks at the results. A
- * kernel may then fault because an earlier kernel wrote only a part of its addresses. So if such a run ends its process
- * with a device error, another process runs the sample again with all blocks. */
+/* Tells whether a run may run only a few blocks of each kernel. An estimate runs only a few blocks if nobody looks at
+ * the results. A kernel may then fault because an earlier kernel wrote only a part of its addresses. So if such a run
+ * ends its process with a device error, another process runs the sample again with all blocks. */
 static bool is_of_parts(const kiln__runner *r)
 {
     const kiln__simulator *simulator = r->engine->driver.simulator;

@@ -23,8 +23,8 @@ kiln_status kiln__runner_begin(kiln__runner *runner, const kiln_sample *sample, 
                                const kiln__code *code, const kiln__code *small, kiln_error **error);
 void kiln__runner_stop(kiln__runner *runner); /* ends a running sample: KILN_ERROR_INTERRUPTED */
 /* The process may end while a sample runs. Then kiln__runner_waits() is true until kiln__runner_retry() starts another
- * process for the sample. Until then kiln__runner_retries() is true. It stays true until the caller takes the outcome
- * of the sample. */
+ * process for the sample. From the end of the process on, kiln__runner_retries() is true until the caller takes the
+ * outcome of the sample. */
 bool kiln__runner_waits(const kiln__runner *runner);
 bool kiln__runner_retries(const kiln__runner *runner);
 void kiln__runner_retry(kiln__runner *runner);

@@ -205,8 +205,8 @@ static void prepare(server *s)
 
 /* ---- measuring a sample ---- */
 
-/* Checks that a request has all params of its variant. They must be in the order of the variant, because the sweep
- * takes them from a space of the same spec. */
+/* Checks that a request has all params of its variant. The params must be in the order of the variant, because the
+ * sweep takes them from a space of the same spec. */
 static bool has_all_params(const kiln__variant *variant, const kiln__runner_request *request)
 {
     bool all = variant && request->params.count == variant->param_count;

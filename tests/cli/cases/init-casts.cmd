@@ -4,6 +4,7 @@ cat >copy.cuh <<'X'
 #ifdef LIBRARY_PORT_FILE // a file that the user of the library may name
 #include LIBRARY_PORT_FILE
 #endif
+#include <sys/syscall.h> // a header of the host
 namespace lib {
 template <class T> struct twice { __device__ T operator()(T x) const { return x + x; } };
 template <class T, class U> struct add { __device__ T operator()(T x) const { return x + (U)2; } };

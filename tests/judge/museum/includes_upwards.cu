@@ -1,5 +1,5 @@
 // spec: axpby   expect: compile,forbidden
-// The same, by a path out of the folder.
+// A file of the host is included by a path out of the folder.
 #if CHEAT
 #include "../../../../../../../../../../etc/hostname"
 #endif

@@ -1,5 +1,5 @@
 // spec: axpby   expect: forbidden
-// The same, with the clock of the whole device.
+// The work depends on the clock of the whole device, so that it is done only while somebody measures.
 extern "C" __global__ void axpby(float a, const float *x, float b, const float *y, float *z, int n)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -35,8 +35,8 @@ static void print_page(void)
         "Made by `kiln spec --page` from `keys.h`; a test fails if it is not up to date. [The page of the "
         "format](README.md) says how they work together. `kiln spec --schema` prints a JSON schema for editors.\n\n"
         "The last column tells whether a key belongs to the code, to the run or to the choice. A sweep does not "
-        "reuse a stored sample if its code or its run has changed. A key of the choice decides which configurations "
-        "and sizes exist; each sample has its own.\n");
+        "reuse a stored sample if its code or its run has changed. A key that belongs to the choice decides "
+        "which configurations and sizes exist. Each sample has its own configuration and sizes.\n");
     for (size_t i = 0; (key = kiln_spec_key(i)) != NULL; i++) {
         if (is_first(i))
             out_printf(

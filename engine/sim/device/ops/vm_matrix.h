@@ -162,7 +162,7 @@ enum { VM_WGMMA_BYTES = 64 }; /* largest number of bytes in a row of A or a colu
  * raising a fault. */
 bool ops_wgmma_fetch(vm_warp *w, const vm_code *i, uint64_t descriptor, bool across, unsigned first, unsigned count,
                      unsigned bytes, unsigned char (*out)[VM_WGMMA_BYTES]);
-/* Reads the descriptor in a slot, which must be equal in all threads of the warpgroup. Otherwise raises a fault and
+/* Reads the descriptor in a slot. If the descriptor is not equal in all threads of the warpgroup, raises a fault and
  * returns false. */
 bool ops_wgmma_descriptor(vm_warp *w, const vm_code *i, uint32_t slot, uint64_t *descriptor);
 

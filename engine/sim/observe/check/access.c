@@ -1,10 +1,8 @@
-/* access.c - checks loads, stores, atomics, cp.async and matrix accesses: one pass over the shadow cells that the lanes
- * of an instruction touch.
- *
- * bounds.c, race.c and uninitialised.c report the defects that this pass finds. Two facts make the common case cheap.
- * First, the address differences between lanes repeat from warp to warp, so a table entry for each instruction
- * (vm_pattern) remembers which lanes touch the same cell. Second, if all marks of a cell are older than the warp's
- * limit, one comparison for each mark is enough.
+/* access.c - checks loads, stores, atomics, cp.async and matrix accesses. It makes one pass over the shadow cells that
+ * the lanes of an instruction touch. bounds.c, race.c and uninitialised.c report the defects that this pass finds. Two
+ * facts make the common case cheap. First, the address differences between lanes repeat from warp to warp, so a table
+ * entry for each instruction (vm_pattern) remembers which lanes touch the same cell. Second, if all marks of a cell are
+ * older than the warp's limit, one comparison for each mark decides that there is no race.
  *
  * A checked launch runs on one host thread, so this file needs no locks. */
 #include <inttypes.h>
@@ -35,14 +33,14 @@
 /* ---- patterns ---- */
 
 /* Groups the lanes by address: lanes with the same address share one entry. An open-addressing hash table with 64 slots
- * finds equal addresses. The pattern keeps the result, unless a distance does not fit into 32 bits. */
+ * finds equal addresses. The pattern keeps this result, unless a distance does not fit into 32 bits. */
 static void make_pattern(vm_check *check, vm_pattern *p, const vm_access *a, uint32_t insn)
 {
     enum { SLOTS = 64 };
     uint8_t slot[SLOTS];
     uint64_t used = 0, base = a->address[__builtin_ctz(a->lanes)];
     bool wide = false;
-    if (p->hits) /* only a pattern that was hit can have parts */
+    if (p->hits) /* a pattern that was never hit has no parts */
         check_parts_drop(check, p);
     if (a->lanes != VM_ALL)
         memset(p->live, 0, sizeof p->live);
@@ -77,8 +75,8 @@ static void make_pattern(vm_check *check, vm_pattern *p, const vm_access *a, uin
     p->insn = wide ? 0 : insn + 1;
 }
 
-/* Returns true if the addresses of the access have the distances of the pattern. Lanes that do not take part in the
- * access do not count. */
+/* Returns true if the addresses of the access have the distances of the pattern. The function ignores lanes that do not
+ * take part in the access. */
 static bool fits_pattern(const vm_pattern *p, const vm_access *a)
 {
     if (a->lanes & ~p->lanes)
@@ -91,8 +89,8 @@ static bool fits_pattern(const vm_pattern *p, const vm_access *a)
     return apart == 0;
 }
 
-/* Sets *whole to an access of all lanes that has the same distance between neighbouring lanes as `a`. Returns false if
- * `a` has other distances, or fewer than two lanes. */
+/* Sets *whole to an access of all lanes, with the distance between neighbouring lanes that `a` has. Returns false if
+ * the distances in `a` differ, or if `a` has fewer than two lanes. */
 static bool extend_access(const vm_access *a, vm_access *whole)
 {
     const uint32_t first = (uint32_t)__builtin_ctz(a->lanes), rest = a->lanes & (a->lanes - 1);
@@ -111,9 +109,10 @@ static bool extend_access(const vm_access *a, vm_access *whole)
     return true;
 }
 
-/* Finds a pattern for an access by some lanes, whose masks may differ from time to time. The cached pattern is made for
- * all lanes, and quick.c leaves out the lanes that do not take part. Returns the pattern of the access itself, which is
- * not kept. Returns NULL if the lanes' distances differ, so that the access needs a cached pattern of its own. */
+/* Finds a pattern for an access by some lanes of the warp. The mask of these lanes may differ from time to time. The
+ * cached pattern is for all lanes, and quick.c leaves out the lanes that do not take part. Returns a pattern of exactly
+ * this access, which is not cached. Returns NULL if the distances between the lanes differ. The access then needs its
+ * own cached pattern. */
 static vm_pattern *get_part_pattern(vm_check *check, vm_pattern *p, const vm_access *a, uint32_t insn)
 {
     vm_access whole;
@@ -127,8 +126,8 @@ static vm_pattern *get_part_pattern(vm_check *check, vm_pattern *p, const vm_acc
     return &check->spare;
 }
 
-/* Returns the pattern of an access: the cached one if the lanes' distances are the same, otherwise a new one in its
- * place. */
+/* Returns the pattern of an access. This is the cached pattern if the distances between the lanes are the same,
+ * otherwise a new pattern that replaces it. */
 static vm_pattern *get_pattern(vm_check *check, const vm_access *a, uint32_t insn)
 {
     vm_pattern *p = check->patterns[insn % VM_PATTERNS];
@@ -156,7 +155,7 @@ static vm_pattern *get_pattern(vm_check *check, const vm_access *a, uint32_t ins
 
 /* ---- cells ---- */
 
-/* Returns the time up to which all marks are ordered before an access of these lanes. */
+/* Returns a limit: all marks up to this time are ordered before an access of these lanes. */
 static inline uint32_t get_limit(const vm_clock *c, bool shared, uint32_t lanes)
 {
     return shared ? c->fast : check_dependent_limit(c, lanes);
@@ -170,8 +169,8 @@ static inline bool is_same_group(const vm_look *k, const vm_mark *a, const vm_ma
            (k->shared ? ((a->who ^ b->who) & VM_WHO) / VM_LANES == 0 : a->stamp > k->check->launch);
 }
 
-/* Merges a read into a mark of the same warp or block. If the same thread made both reads, or if the new read is
- * ordered after the old read, the new read replaces the old read. Otherwise the mark represents several threads
+/* Merges a read into a mark of the same warp or block. If the same thread made both reads, or if the old read is
+ * ordered before the new read, the new read replaces the old read. Otherwise the mark represents several threads
  * (VM_MANY): it keeps the first thread and its instruction, takes the new time, and is strong only if both reads are
  * strong. */
 static void merge_read(vm_look *k, vm_mark *r, const vm_mark *me)
@@ -187,9 +186,9 @@ static void merge_read(vm_look *k, vm_mark *r, const vm_mark *me)
 
 /* Records a read in the two read slots (r1, r2) of the cell. A slot is free if its mark is ordered before this read. If
  * r1 is free, the new read goes there. If a slot has a read of the same warp or block, the new read is merged into that
- * slot. Otherwise the mark of r1 moves to r2, and the new read goes to r1. If r2 had a concurrent read of a third warp
- * or block, that mark is lost, and a race with it may be missed. The lost mark is usually the oldest of the three, but
- * merge_read() may have renewed it. */
+ * slot. Otherwise the mark of r1 moves to r2, and r1 gets the new read. If r2 had a concurrent read of a third warp or
+ * block, that read is lost, and a race with it may be missed. The lost read is usually the oldest of the three reads,
+ * unless merge_read() has renewed its mark. */
 static inline void record_read(vm_look *k, vm_cell *c, const vm_mark *me)
 {
     if (c->r1.stamp <= k->limit)
@@ -202,11 +201,11 @@ static inline void record_read(vm_look *k, vm_cell *c, const vm_mark *me)
         c->r2 = c->r1, c->r1 = *me;
 }
 
-/* Performs the acquire of a strong load or an atomic. For the reader of a flag, all accesses up to the last fence of
- * the flag's writer happened before. A fence for the block (published_cta) counts only if the reader's block made the
- * last write. A cell keeps a single time for the whole release sequence, so the lanes' entry for all other threads
- * rises to this time. This may order accesses of threads that have not synchronised with the writer, so a race may be
- * missed. */
+/* Performs the acquire of a strong load or an atomic. For the thread that reads a flag, all accesses up to the last
+ * fence of the flag's writer happened before. A fence for the block (published_cta) counts only if the reader's block
+ * made the last write. A cell has only one time for a whole release sequence. So the lanes' entry for all other threads
+ * rises to this time. The entry may then order accesses of threads that have not synchronised with the writer, so a
+ * race may be missed. */
 static void acquire_flag(vm_look *k, const vm_cell *c, uint32_t lanes)
 {
     uint32_t known = c->published;
@@ -225,8 +224,8 @@ static void acquire_flag(vm_look *k, const vm_cell *c, uint32_t lanes)
         check_more_acquire(k->w, known);
 }
 
-/* Performs the release of a strong write: attaches the time of the writer's last fence to the cell. Times of earlier
- * writers stay, as in a release sequence. */
+/* Performs the release of a strong write: attaches the time of the writer's last fence to the cell. The times of
+ * earlier writers stay in the cell, as in a release sequence. */
 static void publish_flag(vm_look *k, vm_cell *c)
 {
     if (c->published < k->clock->released)
@@ -235,10 +234,10 @@ static void publish_flag(vm_look *k, vm_cell *c)
         c->published_cta = k->clock->released_cta;
 }
 
-/* Orders the lanes of a warp that update the same address by one atomic. They update it one after the other. If the
- * atomic counts arrivals, the lane that updates the counter last sees the full count, and may then read the data that
- * the other lanes wrote before their fence. This function does not know which lane comes last. Therefore it orders all
- * lanes after the warp's last fence, as if the fence were followed by __syncwarp(). */
+/* Orders the lanes of a warp that update the same address by one atomic. The lanes update the address one after the
+ * other. If the atomic counts arrivals, the lane that updates the counter last sees the full count, and may then read
+ * the data that the other lanes wrote before their fence. The checks do not know which lane comes last. Therefore this
+ * function orders all lanes after the warp's last fence, as if __syncwarp() followed the fence. */
 static void order_updating_lanes(vm_look *k, uint32_t lanes)
 {
     const uint32_t fence = k->clock->released > k->clock->released_cta ? k->clock->released : k->clock->released_cta;
@@ -246,8 +245,8 @@ static void order_updating_lanes(vm_look *k, uint32_t lanes)
         k->clock->full = k->clock->firm = fence;
 }
 
-/* Checks one cell against one access of some lanes, and records the access in the cell. `lane` is the first of the
- * lanes; `offset` is the cell's distance from the lane's address. */
+/* Checks one cell against one access of some lanes, and records the access in the cell. `lane` is the first of these
+ * lanes, and `offset` is the distance of the cell from this lane's address. */
 static void check_cell(vm_look *k, vm_cell *c, vm_mark me, uint32_t lanes, uint32_t lane, uint64_t offset)
 {
     k->flagged = k->shared && c->published_cta > k->home->check->base;
@@ -284,15 +283,16 @@ static void check_cell(vm_look *k, vm_cell *c, vm_mark me, uint32_t lanes, uint3
         check_flight_write(k, c, &me);
 }
 
-/* Returns true if the mark was made by the thread that makes this access, and by no other thread. */
+/* Returns true if the mark belongs to the thread that makes this access, and to no other thread. */
 static inline bool is_own_mark(const vm_look *k, const vm_marks *m, uint32_t n, const vm_mark *me)
 {
     return ((m->who[n] ^ me->who) & (VM_WHO | VM_MANY | VM_PENDING)) == 0 && !(me->who & VM_MANY) &&
            m->block[n] == me->block && m->stamp[n] > (k->shared ? k->home->check->base : k->check->launch);
 }
 
-/* The common case of check_cell(). Records the access if each mark that could conflict with it is ordered before this
- * access, or belongs to the same thread. Otherwise changes nothing and returns false, and check_cell() must decide. */
+/* Handles the common case of check_cell(). Records the access if each mark that could conflict with it is ordered
+ * before this access, or belongs to the accessing thread. Otherwise returns false and changes nothing, and the caller
+ * must call check_cell(). */
 static inline bool check_cell_plain(vm_look *k, vm_cells *g, uint32_t n, const vm_mark *me)
 {
     const uint32_t limit = k->limit;
@@ -329,8 +329,9 @@ static inline bool check_cell_plain(vm_look *k, vm_cells *g, uint32_t n, const v
     return true;
 }
 
-/* The common case of an atomic or a strong store in shared memory: no flag is read or published, and only strong
- * accesses of this block are newer than the limit. Otherwise changes nothing and returns false. */
+/* Handles the common case of an atomic or a strong store in shared memory: the access neither reads nor publishes a
+ * flag, and every mark that is newer than the limit is a strong access of this block. Otherwise returns false and
+ * changes nothing. */
 static inline bool check_cell_strong(const vm_look *k, vm_cells *g, uint32_t n, const vm_mark *me)
 {
     if (!k->shared || !k->write || k->quiet || k->sides != VM_STRONG_SIDE || k->clock->after != VM_ALL ||
@@ -344,7 +345,8 @@ static inline bool check_cell_strong(const vm_look *k, vm_cells *g, uint32_t n, 
     return true;
 }
 
-/* Describes the access for check_compact_plain(). `owner`: the check of the device that owns the memory. */
+/* Makes the description of the access that check_compact_plain() needs. `owner` is the check of the device that owns
+ * the memory. */
 static vm_plain make_plain(const vm_look *k, vm_check *owner)
 {
     return (vm_plain){.check = owner,
@@ -401,14 +403,14 @@ static void visit_cell(vm_look *k, const vm_plain *plain, vm_line *line, unsigne
 /* ---- global memory ---- */
 
 /* Returns the page of shadow cells for an offset in an allocation, and allocates it at the first access. Returns NULL
- * if memory runs out or the limit is reached; the page is then not checked for races. */
+ * if memory runs out or the limit is reached. Then the page is not checked for races. */
 static vm_line *open_global_page(vm_look *k, vm_allocation *a, uint64_t offset)
 {
     vm_shadow *shadow = a->shadow;
-    vm_check *owner = a->home->check; /* the allocation may belong to another device */
+    vm_check *owner = a->home->check; /* the memory may belong to another device */
     unsigned shift = k->w->runner->run->launch->module->check->shift;
     size_t count = (size_t)((a->bytes + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE);
-    /* the module has accesses that are smaller than a cell, so the shadow starts again with smaller cells */
+    /* the module has accesses smaller than a cell, so the shadow starts again with smaller cells */
     if (VM_UNLIKELY(shadow->shift > shift)) {
         for (size_t n = 0; n < count; n++) {
             owner->cell_bytes -= shadow->pages[n] ? check_page_lines(shadow) * sizeof(vm_line) : 0;
@@ -431,7 +433,7 @@ static vm_line *open_global_page(vm_look *k, vm_allocation *a, uint64_t offset)
     return *page;
 }
 
-/* Records the use of a page that the host can also access, if check_track() was called for the allocation. */
+/* If check_track() was called for the allocation, records the use of a page that the host can also access. */
 static void record_page_use(const vm_look *k, vm_shadow *shadow, uint64_t offset)
 {
     shadow->used[2 * (offset / VM_SHADOW_PAGE) + k->write] = k->now;
@@ -439,7 +441,7 @@ static void record_page_use(const vm_look *k, vm_shadow *shadow, uint64_t offset
         shadow->flagged = k->now;
 }
 
-/* Lanes at scattered addresses touch as many lines, which are seldom in a cache. */
+/* If the lanes have scattered addresses, they touch many lines, and these lines are seldom in a cache. */
 static void prefetch_lines(const vm_look *k, const vm_shadow *shadow, uint64_t base)
 {
     for (uint32_t n = 0; n < k->p->count; n++) {
@@ -466,8 +468,8 @@ static void prefetch_lines(const vm_look *k, const vm_shadow *shadow, uint64_t b
     }
 }
 
-/* Checks an access to global memory, entry by entry of the pattern: unwritten bytes, padding of rows, then each
- * cell. */
+/* Checks an access to global memory. For each entry of the pattern it checks unwritten bytes, the padding of rows, and
+ * then each cell. */
 static void check_global(vm_look *k, vm_allocation *a)
 {
     vm_shadow *shadow = a->shadow;
@@ -494,7 +496,7 @@ static void check_global(vm_look *k, vm_allocation *a)
         const uint64_t in_page = VM_SHADOW_PAGE >> shadow->shift, first = offset >> shadow->shift;
         unsigned cells = k->a->bytes >> shadow->shift;
         for (unsigned j = 0; j < (cells ? cells : 1); j++) {
-            /* the source of a cp.async may be misaligned and cross the end of the page */
+            /* the misaligned source of a cp.async may cross the end of the page */
             if (j && (first + j) % in_page == 0)
                 page = open_global_page(k, a, (first + j) << shadow->shift);
             const uint64_t at = (first + j) % in_page;
@@ -506,7 +508,8 @@ static void check_global(vm_look *k, vm_allocation *a)
 
 /* ---- shared memory ---- */
 
-/* Checks an access to shared memory. A cell whose last write is not newer than the block's start was never written. */
+/* Checks an access to shared memory. A cell whose last write is not newer than the start of the block was never
+ * written. */
 static void check_shared(vm_look *k)
 {
     const vm_check_block *b = k->home->check;
@@ -525,7 +528,8 @@ static void check_shared(vm_look *k)
             for (unsigned j = 0; j < cells; j++)
                 missing += check_line_written(check_shared_line(k->check, b, (at + j) / VM_LINE), (at + j) % VM_LINE) <=
                            b->base;
-            if (VM_UNLIKELY(missing) && (at << b->shift) < own) /* the system's part begins as zeros */
+            /* the part of shared memory that belongs to the system begins as zeros */
+            if (VM_UNLIKELY(missing) && (at << b->shift) < own)
                 check_unwritten(k, p->lane[n], p->who[n], missing != cells);
         }
         for (unsigned j = 0; j < cells; j++)
@@ -536,7 +540,7 @@ static void check_shared(vm_look *k)
 
 /* ---- one access ---- */
 
-/* Splits an access whose lanes are in several allocations, and checks the lanes of each allocation separately. */
+/* Splits an access to several allocations, and checks the lanes of each allocation separately. */
 static void check_each_allocation(vm_look *k, vm_access *a)
 {
     uint32_t lanes = a->lanes;
@@ -572,8 +576,8 @@ static bool has_remote_lane(const vm_access *a)
 }
 
 /* Splits an access to shared memory of several blocks of the cluster, and checks the lanes of each block separately. A
- * cp.async can write only to the shared memory of its own block. For check_visitors() it records the last plain access
- * in each other block. Returns the lanes whose access must not be made. */
+ * cp.async can write only to the shared memory of its own block. Records the last plain access in each other block, for
+ * check_visitors(). Returns the lanes that must not make their access. */
 static uint32_t check_each_block(vm_look *k, const vm_access *a)
 {
     uint32_t left = a->lanes, bad = 0;
@@ -608,9 +612,9 @@ static uint32_t check_each_block(vm_look *k, const vm_access *a)
     return bad;
 }
 
-/* Checks one access of a warp: first that all lanes are inside one piece of memory and aligned, then the cells. Returns
- * the lanes that failed the first check. Their access is not recorded, and must not be made, except by the lanes of
- * k->begin_inside. */
+/* Checks one access of a warp. First it checks that all lanes are aligned and inside one piece of memory, and then it
+ * checks the cells. Returns the lanes that failed the test of bounds and alignment. The checks do not record the
+ * accesses of these lanes. The lanes must not make their accesses, except the lanes of k->begin_inside. */
 static uint32_t check_one_access(vm_look *k, vm_access *a)
 {
     const vm_run_state *run = k->w->runner->run;
@@ -676,7 +680,7 @@ static uint32_t check_one_access(vm_look *k, vm_access *a)
     return bad;
 }
 
-/* Fills the destination registers of lanes that must not execute their load or atomic with bytes 0xa5. Does nothing for
+/* If lanes must not execute their load or atomic, fills their destination registers with bytes 0xa5. Does nothing for
  * other instructions. */
 static void poison_registers(const vm_warp *w, const vm_code *i, unsigned see, uint32_t lanes)
 {
@@ -698,15 +702,15 @@ static void poison_registers(const vm_warp *w, const vm_code *i, unsigned see, u
     }
 }
 
-/* Performs the release fence that .release, .acq_rel or .sc implies, before the access is recorded. */
+/* Performs the release fence that .release, .acq_rel or .sc implies. This comes before the access is recorded. */
 static void perform_release(vm_look *k)
 {
     if (ptx_has(k->in, PTX_MOD_RELEASE) || ptx_has(k->in, PTX_MOD_ACQ_REL) || ptx_has(k->in, PTX_MOD_SC))
         check_fence(k->w, k->in, 0);
 }
 
-/* Lists the accesses of the instruction and checks each. A plain load or store has one access, which this function
- * reads from the registers; count_accesses() lists the accesses of all other instructions. */
+/* Lists the accesses of the instruction, and checks each of them. A plain load or store has one access, which this
+ * function reads from the registers. For other instructions count_accesses() lists the accesses. */
 uint32_t check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
 {
     bool special = kind & VM_SEE_SPECIAL;
@@ -779,8 +783,8 @@ bool check_lane_access(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flig
     return check_one_access(&k, a) == 0;
 }
 
-/* Compares a read by a tensor map with the writes of launches that are not ordered before this launch. Nothing is
- * recorded, and writes of this launch are not compared: the copy reads at an unknown time after its issue. */
+/* Compares a read by a tensor map with the writes of launches that are not ordered before this launch. The function
+ * records nothing, and ignores writes of this launch, because the copy reads at an unknown time after its issue. */
 void check_earlier_writes(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint64_t bytes)
 {
     vm_check *check = w->runner->run->device->check;
@@ -812,13 +816,14 @@ void check_earlier_writes(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t 
 
 /* ---- malloc and free in device code ---- */
 
-/* Reports `free` of an address that no kernel has allocated, or that is freed twice, even by two lanes of one call. */
+/* Reports `free` of an address that no kernel has allocated, or that is already free, even if two lanes of the same
+ * call free it. */
 uint32_t check_free_call(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_call *call = i->extra;
     vm_device *device = w->runner->run->device;
     uint64_t freed[VM_LANES] = {0};
-    if (call->builtin) /* the builtin may write through pointers that it gets */
+    if (call->builtin) /* the builtin may write to memory through its pointer arguments */
         check_local_known(w, m);
     if (call->builtin != VM_BUILTIN_FREE + 1)
         return m;

@@ -1,5 +1,6 @@
-/* async.c - checks asynchronous copies, their groups, proxy fences and the cluster's barrier. The accesses of a copy
- * are checked when it is issued. The copy then stays in flight (flight.c) until a thread has waited for it. */
+/* async.c - checks asynchronous copies, the groups of such copies, proxy fences, and the barrier of the cluster. The
+ * accesses of a copy are checked when the copy is issued. The copy then stays in flight (flight.c) until a thread has
+ * waited for it. */
 #include <string.h>
 
 #include "access_internal.h"
@@ -14,9 +15,9 @@
 #include "vm_async.h"
 #include "vm_tensor.h"
 
-/* Begins a copy of one lane. `bar` is the address of the mbarrier on which the copy completes, or NULL if it completes
- * in a bulk group. `layout` and `generic` become members of the operation (vm_flight). Returns the number of the
- * operation, or 0 if the copy is not checked. */
+/* Begins a copy of one lane. `bar` is the address of the mbarrier on which the copy completes. It is NULL if the copy
+ * completes in a bulk group. `layout` and `generic` are stored in the operation (vm_flight). Returns the number of the
+ * operation, or 0 if the checks do not follow the copy. */
 static uint32_t begin_copy(vm_warp *w, const vm_code *i, uint32_t lane, const uint64_t *bar, unsigned layout,
                            bool generic)
 {
@@ -33,8 +34,8 @@ static uint32_t begin_copy(vm_warp *w, const vm_code *i, uint32_t lane, const ui
     return f->id;
 }
 
-/* Records the last copy from this block's shared memory that completes on another block's mbarrier. If the block ends
- * before that copy is complete, check_block_end() reports it. */
+/* Records the last copy from this block's shared memory that completes on an mbarrier of another block. If the block
+ * ends before that copy is complete, check_block_end() reports it. */
 static void record_push(const vm_warp *w, uint64_t bar, uint32_t flight)
 {
     const vm_block *home = check_find_home(w, bar);
@@ -43,8 +44,8 @@ static void record_push(const vm_warp *w, uint64_t bar, uint32_t flight)
 }
 
 /* Returns true if a lane's bulk store has the same operands as the bulk store of the first lane. Such stores write the
- * same values to the same place, which is not a race: CUTLASS lets all lanes of a warp store the same tile. Only the
- * first lane counts as the writer. */
+ * same values to the same place, so they do not race: CUTLASS lets all lanes of a warp store the same tile. The checks
+ * take only the first lane as the writer. */
 static bool is_same_store(const vm_warp *w, const vm_bulk *b, const vm_code *i, uint32_t lane, uint32_t first)
 {
     return !b->bar.space && !b->op && vm_side_address(w, &b->to, lane) == vm_side_address(w, &b->to, first) &&
@@ -53,23 +54,25 @@ static bool is_same_store(const vm_warp *w, const vm_bulk *b, const vm_code *i, 
 }
 
 /* Returns true if a lane's store by a tensor map has the same box as the store of the first lane. is_same_store() tells
- * why this matters. */
+ * why such stores do not race. */
 static bool is_same_box(const vm_tensor *x, const vm_box *a, const vm_box *b)
 {
-    /* the bytes after `pixels` have no meaning */
+    /* the padding after `pixels` has no meaning */
     enum { MAP = offsetof(vm_tensor_map, pixels) + sizeof a->map.pixels };
     return !x->bar.space && !x->op && a->shared == b->shared && memcmp(&a->map, &b->map, MAP) == 0 &&
            memcmp(a->first, b->first, sizeof a->first) == 0;
 }
 
-/* Checks bulk copies, values that lanes send to the block of an mbarrier (st.async, red.async), and the responses of
- * clusterlaunchcontrol.try_cancel. A multicast writes to each block of its mask, but reads its source only once. */
+/* Checks bulk copies, st.async and red.async, and the responses of clusterlaunchcontrol.try_cancel. (st.async and
+ * red.async send values to the block of an mbarrier.) A multicast writes to each block of its mask, but it reads its
+ * source only once. */
 static uint32_t check_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect effect)
 {
     const vm_bulk *b = i->extra;
     const bool cancel = effect == PTX_EFFECT_CANCEL, remote = effect == PTX_EFFECT_REMOTE || cancel;
-    /* bar.space is 0 for a bulk store, which has no mbarrier. It may also be 0 for st.async, red.async and try_cancel:
-     * they have an mbarrier, and its address may be generic (space 0). */
+    /* bar.space is 0 for a bulk store, because a bulk store has no mbarrier. The operations st.async, red.async and
+     * try_cancel have an mbarrier. bar.space may be 0 for them too, because the address of the mbarrier may be generic
+     * (space 0). */
     const bool completes = remote || b->bar.space;
     if (b->once)
         m &= 0 - m;
@@ -115,7 +118,7 @@ static uint32_t check_bulk_store(vm_warp *w, const vm_code *i, uint32_t m)
     return good;
 }
 
-/* Checks the part of a row in global memory, which may begin at any element. */
+/* Checks a part of a row in global memory. The part may begin at any element. */
 static bool check_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box *box, unsigned kind, uint32_t flight)
 {
     enum { PIECE = 16 };
@@ -128,9 +131,9 @@ static bool check_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box 
     return good;
 }
 
-/* Checks a copy of a box between global and shared memory. Reads of global memory by a load are compared only with
- * writes of earlier launches. If `same` is true, the first lane stores the same box, so the writes of this lane are not
- * checked. */
+/* Checks a copy of a box between global and shared memory. Reads of global memory by a tensor load are compared only
+ * with writes of earlier launches. If `same` is true, the first lane stores the same box, so the function does not
+ * check the writes of this lane. */
 static bool check_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box, uint32_t flight, bool same)
 {
     const vm_tensor *x = i->extra;
@@ -148,13 +151,13 @@ static bool check_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box, u
     return fine;
 }
 
-/* Checks copies by tensor maps, lane by lane, with one copy for each block of a multicast. An invalid tensor map is a
- * fault, which ops_box_open() raises. */
+/* Checks copies by tensor maps, one lane after the other. A multicast counts as one copy for each block. An invalid
+ * tensor map is a fault. ops_box_open() raises it. */
 static uint32_t check_tensor(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_tensor *x = i->extra;
     uint32_t good = m;
-    vm_box one = {0}; /* the first lane's box */
+    vm_box one = {0}; /* the box of the first lane */
     VM_EACH(lane, m) {
         vm_box box;
         uint32_t ranks;
@@ -178,7 +181,7 @@ static uint32_t check_tensor(vm_warp *w, const vm_code *i, uint32_t m)
     return good;
 }
 
-/* Performs commits and waits of groups of bulk copies and of wgmma, and wgmma.fence. */
+/* Performs commits and waits for groups of bulk copies and of wgmma, and performs wgmma.fence. */
 static void update_groups(vm_warp *w, const ptx_insn *in, uint32_t m)
 {
     vm_clock *c = &w->block->check->warps[w->index];
@@ -227,11 +230,11 @@ uint32_t check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t 
     case PTX_EFFECT_BULK_GROUP: update_groups(w, in, m); return m;
     case PTX_EFFECT_WARPGROUP: return check_product_reads(w, i, in, m);
     case PTX_EFFECT_PROXY_FENCE: perform_proxy_fence(w, in, m); return m;
-    /* the earlier copies of the lane complete on this mbarrier */
+    /* the earlier copies of the lane complete on the mbarrier of this instruction */
     case PTX_EFFECT_COPY_ARRIVE: return check_mbarrier(w, i, m, true);
     case PTX_EFFECT_CLUSTER_ARRIVE: check_cluster_arrive(w, ptx_has(in, PTX_MOD_RELAXED)); return m;
     case PTX_EFFECT_CLUSTER_WAIT:
-        if (!(w->cluster_arrived & m)) /* true if the barrier has opened already */
+        if (!(w->cluster_arrived & m)) /* true if the cluster's barrier has already opened */
             check_cluster_wait(w, m);
         return m;
     case PTX_EFFECT_BULK:
@@ -242,7 +245,7 @@ uint32_t check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t 
     case PTX_EFFECT_TENSOR_LOAD:
     case PTX_EFFECT_TENSOR_PRODUCT:
     case PTX_EFFECT_TENSOR_MEMORY: return check_tensor_memory(w, i, in, m);
-    default: /* the effect MBARRIER; classify() of code.c lets no other effect reach this line */
+    default: /* the effect MBARRIER: classify() of code.c lets no other effect reach this line */
         return i->masked == ops_mbarrier ? check_mbarrier(w, i, m, false) : m;
     }
 }

@@ -1,6 +1,6 @@
-/* before.c - tests of the happens-before order: they tell whether an access, an asynchronous operation, a phase of an
- * mbarrier or a fence happened before the current access of a lane. They read the vector clocks, which order.c, view.c
- * and flight.c change. */
+/* before.c - tests of the happens-before order. They tell whether an access, an asynchronous operation, a phase of an
+ * mbarrier or a fence happened before the current access of a lane. These tests read the vector clocks. order.c, view.c
+ * and flight.c change the clocks. */
 #include "before_internal.h"
 #include "far_internal.h"
 #include "streams_internal.h"
@@ -10,15 +10,16 @@ static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->
 
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-/* Returns how many entries of a clock are in use. Entries of other blocks exist only in clusters. */
+/* Returns the number of entries of a vector clock that are in use. A clock has entries for other blocks only in
+ * clusters. */
 static uint32_t clock_length(const vm_block *block)
 {
     return VM_LANES + (block->cluster->size > 1 ? block->cluster->size : 0);
 }
 
-/* Recomputes `fast`: the minimum over all entries, or the horizon if the horizon is later. A mark with a stamp of at
- * most `fast` is ordered before every access of the warp, whichever thread of the cluster made it. So most cells need
- * one comparison. */
+/* Computes `fast` again. It is the minimum over all entries, or the horizon if the horizon is later. A mark whose stamp
+ * is at most `fast` is ordered before every access of the warp, whichever thread of the cluster made the mark. So one
+ * comparison is enough for most cells. */
 void check_refresh_fast(const vm_block *block, vm_clock *c)
 {
     uint32_t least = c->firm;
@@ -50,7 +51,7 @@ void check_acquire_flag(const vm_warp *w, uint32_t known, uint32_t lanes)
         check_share_flags(w);
 }
 
-/* Returns the rank of a block in its cluster, or the cluster's size if it is not in the cluster. */
+/* Returns the rank of a block in the cluster. If the block is not in the cluster, returns the cluster's size. */
 static uint32_t get_rank(const vm_cluster *cluster, uint32_t number)
 {
     uint32_t rank = 0;
@@ -101,8 +102,8 @@ vm_flight *check_flight_at(const vm_check *check, uint32_t id)
 
 /* ---- tcgen05.commit ---- */
 
-/* Returns true if one of the commits in a phase tracks the operation: the thread of the operation has executed the
- * commit after the operation. */
+/* Returns true if one of the commits in a phase tracks the operation. A commit tracks the earlier operations of the
+ * thread that executes it. */
 static bool tracks(const vm_committed *c, const vm_flight *f)
 {
     for (uint32_t k = 0; k < c->count && k < VM_COMMITS; k++)
@@ -117,7 +118,7 @@ static bool knows_phase(const vm_warp *w, uint32_t n, uint32_t phase, uint32_t l
     return lane == VM_LANES ? c->more->seen[n] > phase : check_view_knows(w, n, phase, lane);
 }
 
-/* Tells whether a phase of one of the block's own mbarriers shows that the operation is complete. */
+/* Tells whether a phase of an mbarrier of the block itself shows that the operation is complete. */
 static vm_order find_own_commit(const vm_warp *w, const vm_flight *f, uint32_t lane)
 {
     const vm_check_block *b = w->block->check;
@@ -142,9 +143,9 @@ static vm_order find_own_commit(const vm_warp *w, const vm_flight *f, uint32_t l
     return result;
 }
 
-/* Tells whether a phase of an mbarrier of another block of the cluster shows that the operation is complete. This is so
- * if a thread of the other block has waited for the phase, and this warp has synchronised with that block after the
- * wait. */
+/* Tells whether a phase of an mbarrier of another block of the cluster shows that the operation is complete. A phase
+ * shows this if a thread of the other block has waited for the phase, and this warp has synchronised with that block
+ * after the wait. */
 static vm_order find_far_commit(const vm_warp *w, const vm_flight *f)
 {
     const vm_cluster *cluster = w->block->cluster;
@@ -204,15 +205,15 @@ bool check_tensor_complete(const vm_warp *w, const vm_flight *f, uint32_t lane)
 
 /* ---- the waits of threads ---- */
 
-/* Returns true if the thread `who` waited at the time `when`, and that wait happened before the lane's access. */
+/* Returns true if the thread `who` waited at the time `when`, and this wait happened before the lane's access. */
 static bool waited_before(const vm_warp *w, const vm_flight *f, uint32_t who, uint32_t when, uint32_t lane)
 {
     vm_mark s = {.stamp = when, .who = who, .block = f->block};
     return when && check_happened_before(w, &s, lane, true);
 }
 
-/* Returns true if a wait by any warp of the warpgroup happened before the warp's access. One thread's wait is enough
- * for the whole warpgroup. */
+/* Returns true if any warp of the warpgroup has waited for the product, and that wait happened before the warp's
+ * access. The wait of one thread is enough for the whole warpgroup. */
 static bool product_is_complete(const vm_warp *w, const vm_flight *f)
 {
     const vm_clock *c = clock_of(w);
@@ -234,14 +235,14 @@ static bool far_product_is_complete(const vm_warp *w, const vm_flight *f)
     return false;
 }
 
-/* Tests operations of other blocks first, and then the operation's kind. A block of another cluster cannot see this
- * block's shared memory, so only bulk copies to global memory matter there. */
+/* The function handles operations of other blocks first. For the block's own operations the kind decides. A block of
+ * another cluster cannot access this block's shared memory. So only its bulk copies to global memory matter. */
 bool check_flight_is_complete(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane, bool read)
 {
     const vm_flight *f = check_flight_at(get_check(w), id);
     if (!f)
         return true;
-    /* for a STORE: the time of the wait for its reads or for its writes */
+    /* for a STORE: the time of the wait for the reads of the copy, or for its writes */
     const uint32_t when = read && f->done[0] ? f->done[0] : f->done[1];
     if (f->block != (uint32_t)w->block->number && f->kind == VM_FLIGHT_WGMMA && check_is_near(w->block, f->block))
         return far_product_is_complete(w, f);
@@ -251,7 +252,7 @@ bool check_flight_is_complete(const vm_warp *w, uint32_t id, uint32_t by, uint32
         check_is_near(w->block, f->block) &&
         check_far_done(w, f->block, f->who / VM_LANES, 1u << f->who % VM_LANES, when))
         return true;
-    /* the operation is a bulk copy of another block that writes global memory */
+    /* another block's bulk copy, which writes global memory */
     if (f->block != (uint32_t)w->block->number)
         return f->kind != VM_FLIGHT_STORE || (when && when <= clock_of(w)->horizon);
     if (!clock_of(w)->more)
@@ -266,17 +267,18 @@ bool check_flight_is_complete(const vm_warp *w, uint32_t id, uint32_t by, uint32
     case VM_FLIGHT_WGMMA: return product_is_complete(w, f);
     case VM_FLIGHT_TENSOR:
     case VM_FLIGHT_TENSOR_LOAD:
-    case VM_FLIGHT_TENSOR_STORE: break; /* the block is in another cluster, or the access is not to shared memory */
+    /* an operation of a block of another cluster, or an access that is not to shared memory */
+    case VM_FLIGHT_TENSOR_STORE: break;
     }
     return true;
 }
 
 /* ---- accesses ---- */
 
-/* The central test: compares the mark's time with the entry that the lane's vector clock has for the mark's thread.
- * This is the test "epoch <= clock" of FastTrack. The cases come in this order: operations in flight, the horizon,
- * earlier launches, other blocks, several threads at once, other warps of the block, and other lanes of the same
- * warp. */
+/* This is the central test. It compares the time of the mark with the entry that the lane's vector clock has for the
+ * mark's thread. FastTrack calls this test "epoch <= clock". The cases come in this order: operations in flight, the
+ * horizon, earlier launches, other blocks, several threads at once, other warps of the block, and other lanes of the
+ * same warp. */
 bool check_happened_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
@@ -304,7 +306,7 @@ bool check_happened_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bo
     }
     uint32_t warp = (s->who & VM_WHO) / VM_LANES, other = s->who % VM_LANES;
     bool many = s->who & VM_MANY;
-    /* the mark stands for several threads of the block, so at least one of them is another thread */
+    /* the mark stands for several threads of the block, and at least one of them is not the accessing thread */
     if (many && !shared)
         return s->stamp <= c->synced;
     if (warp != w->index)
@@ -321,15 +323,16 @@ bool check_happened_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bo
     return s->stamp <= (many ? latest : row[other]);
 }
 
-/* A fence counts in two cases. Either the writing thread made the fence after the write, and the fence happened before
- * this access. Or another thread made the fence, and the write happened before the fence. */
+/* A fence lies between the write and the access in two cases. In the first case the writing thread executed the fence
+ * after the write, and the fence happened before this access. In the second case another thread executed the fence, and
+ * the write happened before the fence. */
 bool check_view_fenced(const vm_warp *w, const vm_mark *s, uint32_t lane)
 {
     const vm_clock *c = clock_of(w);
     const uint32_t who = s->who & VM_WHO;
     if (s->stamp <= c->more->fenced_horizon)
         return true;
-    /* A grid that a kernel has launched may have a block of the same number, with more threads than this block. */
+    /* A kernel may have launched a grid that has a block of this number, with more threads than this block. */
     if (s->block != (uint32_t)w->block->number || who / VM_LANES >= w->block->warp_count)
         return false;
     const uint32_t *last = w->block->check->fences[who];

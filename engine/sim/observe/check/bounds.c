@@ -1,5 +1,5 @@
-/* bounds.c - accesses out of bounds, to freed memory, or misaligned: this file decides which memory the lanes of an
- * instruction may touch, and which lanes must not make their access. */
+/* bounds.c - finds accesses that are out of bounds, to freed memory, or misaligned. It decides which memory the lanes
+ * of an instruction may touch, and which lanes must not make their access. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,16 +12,16 @@
 #include "vm_access.h"
 #include "vm_memory.h"
 
-/* A search among the shared variables of a kernel. It finds the last variable that begins at or before the offset
- * `at`. */
+/* A search among the shared variables of a kernel. The search finds the last variable that begins at or before the
+ * offset `at`. */
 typedef struct nearest {
     const vm_module *module;
     uint64_t at, start;
     const ptx_symbol *symbol; /* NULL until a symbol is found */
 } nearest;
 
-/* Continues the search with the shared variables that the function names. Shared variables of different kernels have
- * the same offsets, so a variable is a kernel's own only if the kernel names it. */
+/* Continues the search with those shared variables that the function names. Shared variables of different kernels have
+ * the same offsets, so a variable belongs to a kernel only if the kernel names it. */
 static void find_nearest(const vm_function *function, nearest *found)
 {
     const ptx_function *f = function->ptx;
@@ -49,7 +49,8 @@ const ptx_symbol *check_find_shared_variable(const vm_run_state *run, uint32_t i
     return found.symbol;
 }
 
-/* Returns a variable's name without its function. For _ZZ4turnE1s, a local variable of `turn`, it returns "s". */
+/* Returns the name of a variable without the name of its function. For example, _ZZ4turnE1s is a local variable of
+ * `turn`, and the result is "s". */
 static const char *get_source_name(const char *name)
 {
     const size_t length = strncmp(name, "_ZZ", 3) == 0 ? strlen(name) : 0;
@@ -65,8 +66,9 @@ static const char *get_source_name(const char *name)
 }
 
 /* Describes a place in shared memory. In static shared memory, the description names the last variable of this kernel
- * that begins at or before the place. Otherwise it gives the offset in dynamic memory or in the system's part. The
- * function of the access comes from its instruction: if the warp does not run, its frame may have been freed. */
+ * that begins at or before the place. Elsewhere the description has the offset in dynamic memory or in the system's
+ * part. The function of the access is found by its instruction, because the frame of a warp that does not run may have
+ * been freed. */
 static void describe_shared(const vm_look *k, uint64_t at, char *text, size_t size)
 {
     const vm_run_state *run = k->w->runner->run;
@@ -104,8 +106,8 @@ const char *check_describe(const vm_look *k, uint32_t lane)
     return check_print(k->check, "%s", text);
 }
 
-/* Reports a lane out of bounds or in freed memory. `owner` is the shared variable from which the address was computed,
- * + 1, or 0 if that is unknown. */
+/* Reports a lane out of bounds or in freed memory. `owner` is 1 + the shared variable from which the program computed
+ * the address, or 0 if this variable is unknown. */
 static void report_outside(vm_look *k, uint32_t lane, uint32_t owner)
 {
     bool freed = k->a->space == PTX_SPACE_GLOBAL && vm_was_freed(k->w->runner->run->device, k->a->address[lane]);
@@ -130,7 +132,7 @@ static void report_outside(vm_look *k, uint32_t lane, uint32_t owner)
                              f->allocation);
 }
 
-/* The finding is only a note: PTX does not tell the size of a local variable, so its end is a guess (code.c). */
+/* The finding is only a note, because the end of a local variable is a guess (code.c): PTX does not tell its size. */
 void check_next_local(vm_look *k)
 {
     const vm_check_local_piece *piece = &k->w->runner->run->launch->module->check->pieces[k->insn];
@@ -185,8 +187,8 @@ void check_no_block(vm_look *k, uint32_t lane, uint32_t lanes, const char *why)
     f->message = check_print(k->check, "%s at shared address 0x%" PRIx64 ", %s", f->at.what, f->address, why);
 }
 
-/* The blocks of a cluster need not begin together. A warp knows that another block has begun if it has passed
- * barrier.cluster, or if an action of that block happened before its access. */
+/* The blocks of a cluster need not begin at the same time. A warp knows that another block has begun in two cases: it
+ * has passed barrier.cluster, or an action of that block happened before the access. */
 void check_begun(vm_look *k, const vm_block *home, uint32_t lane, uint32_t lanes)
 {
     const vm_clock *c = k->clock;
@@ -234,8 +236,8 @@ bool check_variable_bounds(const vm_look *k, uint64_t address, uint32_t owner, u
     }
 }
 
-/* The result of such a read is defined as zero. Few programs rely on this with linear memory, so there the finding is
- * an error. With arrays it is a note. */
+/* The manual defines zero as the result of such a read. Few programs with linear memory rely on this zero, so for
+ * linear memory the finding is an error. For arrays the finding is a note. */
 void check_outside(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear)
 {
     vm_check *check = w->runner->run->device->check;
@@ -262,7 +264,7 @@ uint32_t check_refuse(vm_look *k, uint32_t owner)
         bad |= 1u << lane;
         if (!skewed && k->see == VM_SEE_LOAD && k->a->bytes <= 16 && check_variable_bounds(k, at, owner, &low, &end) &&
             at >= low && at < end)
-            /* the bytes outside lie in the same granule, or in the padding of local memory, so the load can execute */
+            /* the load may execute: the bytes outside lie in the same granule, or in the padding of local memory */
             k->begin_inside |= 1u << lane;
         if (!inside)
             report_outside(k, lane, owner);

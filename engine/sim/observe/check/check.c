@@ -1,5 +1,5 @@
-/* check.c - makes, attaches and frees the checks of a device, begins a launch, and reports findings about the host's
- * own work. The interpreter calls the checks through the hooks at the end of the file. */
+/* check.c - makes, attaches and frees the checks of a device, begins a launch, and reports findings about the work of
+ * the host. The interpreter calls the checks through the hooks at the end of the file. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,13 +80,13 @@ void check_suppress(vm_check *check, bool (*is_suppressed)(const kiln_check_find
 uint64_t check_dropped(const vm_check *check) { return check->dropped; }
 bool check_starved(const vm_check *check) { return check->starved; }
 
-/* Holds the write lock of the device, so that nobody else changes its list of allocations. Keeps and empties existing
- * shadows of the same check. */
+/* Holds the write lock of the device, so that no other thread changes the list of allocations. If an allocation has a
+ * shadow of the same check, keeps the shadow and empties it. */
 void check_attach(vm_device *device, vm_check *check)
 {
     pthread_rwlock_wrlock(&device->lock);
     vm_check *before = device->check;
-    vm_bury(device); /* no kernel runs, so freed memory needs no shadow memory */
+    vm_bury(device); /* no kernel runs now, so freed memory needs no shadow memory */
     for (size_t k = 0; k < device->live_count; k++) {
         vm_allocation *a = device->live[k];
         if (a->shadow && before != check) {
@@ -96,7 +96,7 @@ void check_attach(vm_device *device, vm_check *check)
         if (a->shadow)
             check_shadow_renew(check, a->shadow, a->bytes);
         else if (check)
-            /* if memory runs out, the shadow is NULL, and this allocation is not checked */
+            /* NULL if memory runs out; then this allocation is not checked */
             a->shadow = check_shadow_new(check, a->bytes, true);
     }
     device->check = check;
@@ -115,15 +115,16 @@ void check_forget_accesses(vm_device *device, vm_check *check)
     check->launch_count = 0;
 }
 
-/* Analyses the module at its first launch, and remembers the launch for later findings. */
+/* Analyses the module at its first checked launch, and records the launch so that later findings can name it. */
 static bool begin_launch(vm_run_state *run)
 {
     vm_check *check = run->device->check;
-    /* the analysis of the module is kept in the module */
+    /* the module stores its analysis, although the launch has it as const */
     vm_module *module = (vm_module *)(uintptr_t)run->launch->module;
     if (!check_analyse_module(module, run->device->mem))
         return false;
-    /* The time restarts only without streams, because then all earlier work is ordered before this launch. */
+    /* The time restarts only if there are no streams, because only then all earlier work is ordered before this
+     * launch. */
     if (check->time > UINT32_MAX / 2)
         check_forget_accesses(run->device, check);
     check->launch = check->time;

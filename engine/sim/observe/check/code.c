@@ -1,5 +1,5 @@
-/* code.c - static analysis of a module: how each instruction is checked, and which shared or local variable an access
- * can touch. */
+/* code.c - the static analysis of a module. It finds out how to check each instruction, and which shared or local
+ * variable each access can touch. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@ static const unsigned char see_of_effect[] = {
 #include "effects.def"
 };
 
-/* Returns how an instruction is checked, by its effect on memory. Operations among lanes are VM_SEE_NOTHING, because
- * check_order_meeting() checks them. Textures are not checked (CHECKS.md). */
+/* Returns how to check an instruction. The effect of the instruction on memory decides. Operations among lanes are
+ * VM_SEE_NOTHING here, because check_order_meeting() checks them. Textures are not checked (CHECKS.md). */
 static enum vm_check_see classify(const ptx_insn *in)
 {
     const enum vm_check_see see = see_of_effect[ptx_effect_of(in)];
@@ -29,20 +29,21 @@ static bool is_tensor_memory(ptx_effect effect)
 /* ---- the shared variable of an address ----
  *
  * This is a forward data-flow analysis without control flow, because compilers write each register once. The lattice of
- * a register is NOTHING_YET, one variable, ANYTHING. A register holds an address in a variable if it is the sum of the
- * variable's address and values that are not pointers. Opcodes that get_result() does not list are safe: their results
- * are ANYTHING. */
+ * a register has three levels: NOTHING_YET, one variable, ANYTHING. A register holds an address in a variable if it is
+ * the sum of the variable's address and values that are not pointers. The function get_result() need not list all
+ * opcodes: the result of an opcode that it does not list is ANYTHING. */
 
 #define NOTHING_YET 0u
-#define ANYTHING UINT32_MAX /* every other value is a symbol + 1 */
-/* Compilers keep all local variables of a function in one .local symbol. They compute the address of a variable as the
- * address of the symbol plus an offset. LOCAL is the address of that symbol; LOCAL_AT + n is the address of the
- * variable at offset n. */
+#define ANYTHING UINT32_MAX /* a lattice value other than these constants is a symbol + 1 */
+/* Compilers keep all local variables of a function in a single .local symbol. They compute the address of a local
+ * variable as the address of this symbol plus an offset. LOCAL is the address of the symbol. LOCAL_AT + n is the
+ * address of the variable at offset n. */
 #define LOCAL 0x80000000u
 #define LOCAL_AT 0x80000001u
 #define LOCAL_MOST 0x1000000u
 
-/* The meet of the lattice (as in constant propagation). The meet of two different variables is ANYTHING. */
+/* Returns the meet of two lattice values (as in constant propagation). The meet of two different variables is
+ * ANYTHING. */
 static uint32_t meet_owners(uint32_t a, uint32_t b)
 {
     return a == NOTHING_YET ? b : b == NOTHING_YET || a == b ? a : ANYTHING;
@@ -50,7 +51,7 @@ static uint32_t meet_owners(uint32_t a, uint32_t b)
 
 static bool is_owner(uint32_t a) { return a != NOTHING_YET && a != ANYTHING; }
 
-/* Returns the variable whose address the operand has, as a lattice value. */
+/* Returns the lattice value of the address in an operand. */
 static uint32_t get_owner(const ptx_module *ptx, const uint32_t *regs, const ptx_operand *o)
 {
     if (o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL)) {
@@ -65,7 +66,8 @@ static uint32_t get_owner(const ptx_module *ptx, const uint32_t *regs, const ptx
     return ANYTHING;
 }
 
-/* Returns LOCAL_AT + the offset at which a local variable begins. Returns ANYTHING if the offset is not a constant. */
+/* Returns LOCAL_AT + n if a local variable begins at the constant offset n. Returns ANYTHING if the offset is not
+ * constant. */
 static uint32_t get_local(const uint32_t source[], const ptx_insn *in)
 {
     const ptx_operand *o = &in->operands[2];
@@ -73,7 +75,8 @@ static uint32_t get_local(const uint32_t source[], const ptx_insn *in)
                                                                                    : ANYTHING;
 }
 
-/* Returns the variable of a sum: a pointer plus a value that is not a pointer keeps its variable. */
+/* Returns the lattice value of a sum. A pointer plus a value that is not a pointer still points to the same
+ * variable. */
 static uint32_t add_owners(uint32_t a, uint32_t b)
 {
     if (is_owner(a) && is_owner(b))
@@ -83,7 +86,7 @@ static uint32_t add_owners(uint32_t a, uint32_t b)
     return a == NOTHING_YET || b == NOTHING_YET ? NOTHING_YET : ANYTHING;
 }
 
-/* Returns the variable of the result of an instruction. */
+/* Returns the lattice value of the result of an instruction. */
 static uint32_t get_result(const ptx_module *ptx, const uint32_t *regs, const ptx_insn *in)
 {
     uint32_t source[PTX_MAX_OPERANDS] = {0};
@@ -97,15 +100,16 @@ static uint32_t get_result(const ptx_module *ptx, const uint32_t *regs, const pt
     case PTX_OP_ADD:
         return source[1] == LOCAL || source[2] == LOCAL ? get_local(source, in) : add_owners(source[1], source[2]);
     case PTX_OP_SUB: return is_owner(source[2]) || source[1] == LOCAL ? ANYTHING : add_owners(source[1], source[2]);
-    case PTX_OP_MAD: /* in a * b + c only c can be the pointer */
+    case PTX_OP_MAD: /* in a * b + c, only c can be a pointer */
         return is_owner(source[1]) || is_owner(source[2]) || source[3] == LOCAL ? ANYTHING
                                                                                 : add_owners(ANYTHING, source[3]);
     default: return ANYTHING;
     }
 }
 
-/* Iterates over the function until a fixed point is reached. A register moves down the lattice at most twice, but a
- * long chain through loops may need many rounds. After ROUNDS rounds every register becomes ANYTHING. */
+/* Repeats passes over the function until nothing changes (a fixed point). The value of a register moves down the
+ * lattice at most twice, but a long chain of registers through loops may need many passes. If ROUNDS passes do not
+ * reach the fixed point, every register becomes ANYTHING. */
 static void analyse_registers(const ptx_module *ptx, const ptx_function *f, uint32_t *regs)
 {
     enum { ROUNDS = 64 };
@@ -127,11 +131,12 @@ static void analyse_registers(const ptx_module *ptx, const ptx_function *f, uint
             regs[to->index] = next;
         }
     }
-    for (uint32_t r = 0; changed && r < f->reg_count; r++) /* the rounds have ended without a fixed point */
+    for (uint32_t r = 0; changed && r < f->reg_count; r++) /* ROUNDS passes have not reached the fixed point */
         regs[r] = ANYTHING;
 }
 
-/* Returns the only .local symbol that the function names. Returns UINT32_MAX if it names none or several. */
+/* Returns the only .local symbol that the function names. Returns UINT32_MAX if the function names no such symbol, or
+ * several. */
 static uint32_t local_symbol(const ptx_module *ptx, const ptx_function *f)
 {
     uint32_t found = UINT32_MAX;
@@ -158,7 +163,7 @@ static int compare_starts(const void *a, const void *b)
 /* The local variables of a function: the .local symbol that holds them, and their offsets in the symbol, in ascending
  * order. */
 typedef struct locals {
-    uint32_t symbol; /* UINT32_MAX if there is no such symbol, or several */
+    uint32_t symbol; /* UINT32_MAX if the function has no .local symbol, or several */
     uint32_t *starts, count;
 } locals;
 
@@ -172,7 +177,7 @@ static void find_locals(const ptx_module *ptx, const ptx_function *f, const uint
     qsort(out->starts, out->count, sizeof *out->starts, compare_starts);
 }
 
-/* Returns the bounds in the frame of the local variable that begins at `start`. The variable ends where the next
+/* Returns the bounds, within the frame, of the local variable that begins at `start`. The variable ends where the next
  * variable begins. */
 static vm_check_local_piece get_piece(const vm_module *module, const locals *all, uint32_t start)
 {
@@ -192,8 +197,8 @@ static vm_check_local_piece get_piece(const vm_module *module, const locals *all
     return (vm_check_local_piece){base + start, base + end};
 }
 
-/* Sets the variable of each access of a function. `regs` and `starts` are scratch memory with an element for each
- * register. */
+/* Stores for each access of a function the variable that it can touch. `regs` and `starts` are scratch memory with an
+ * element for each register. */
 static void find_owners(const vm_module *module, uint32_t function, uint32_t *regs, uint32_t *starts, uint32_t *out,
                         vm_check_local_piece *pieces)
 {
@@ -217,7 +222,7 @@ static void find_owners(const vm_module *module, uint32_t function, uint32_t *re
     }
 }
 
-/* Returns the flags of a load or store that is ordered or reads read-only data. */
+/* Returns flags for a load or store that is ordered or that reads read-only data. */
 static unsigned get_special(const ptx_insn *in)
 {
     if (classify(in) != VM_SEE_LOAD && classify(in) != VM_SEE_STORE)
@@ -228,14 +233,14 @@ static unsigned get_special(const ptx_insn *in)
     return !ptx_has(in, PTX_MOD_NC) ? 0 : VM_SEE_SPECIAL | (in->space == PTX_SPACE_GLOBAL ? VM_SEE_CONSTANT : 0u);
 }
 
-/* Returns the log2 of the granule that an access of this type needs: 0, 1 or 2. */
+/* Returns the binary logarithm of the granule that an access of this type needs: 0, 1 or 2. */
 static unsigned get_shift(const ptx_insn *in)
 {
     unsigned bytes = ptx_type_bytes((ptx_type)in->types[0]);
     return bytes == 1 ? 0 : bytes == 2 ? 1 : 2;
 }
 
-/* The granule of the module is the smallest granule that one of its accesses needs. */
+/* The granule of a module is the smallest granule that any access of the module needs. */
 bool check_analyse_module(vm_module *module, const kiln_allocator *mem)
 {
     if (module->check)
@@ -247,7 +252,7 @@ bool check_analyse_module(vm_module *module, const kiln_allocator *mem)
         most = ptx->functions[f].reg_count > most ? ptx->functions[f].reg_count : most;
     uint8_t *kind = kiln__arena_alloc(&module->arena, module->tally_count + 1);
     uint32_t *owner = kiln__arena_alloc(&module->arena, (module->tally_count + 1) * sizeof *owner);
-    uint32_t *regs = kiln__calloc(mem, 2 * ((size_t)most + 1), sizeof *regs); /* for find_owners(): two arrays */
+    uint32_t *regs = kiln__calloc(mem, 2 * ((size_t)most + 1), sizeof *regs); /* find_owners() needs two arrays */
     vm_check_local_piece *pieces = kiln__arena_alloc(&module->arena, (module->tally_count + 1) * sizeof *pieces);
     if (!code || !kind || !owner || !regs || !pieces) {
         kiln__free(mem, regs);

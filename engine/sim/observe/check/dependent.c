@@ -1,26 +1,28 @@
 /* dependent.c - programmatic dependent launches: the order between a thread and the prerequisite launches of its
  * launch.
  *
- * A dependent launch may begin when each block of its prerequisite launch has executed griddepcontrol.launch_dependents
- * or has ended. Nothing orders its accesses after the accesses of the prerequisite launch, until a thread executes
- * griddepcontrol.wait (PTX ISA, griddepcontrol). The simulator runs the prerequisite launch to its end first. By
- * check_concurrent() the driver tells the checks which earlier launches are prerequisites. The marks that these
- * launches have left in the shadow count as concurrent with every thread that has not waited.
+ * A dependent launch may begin when each block of its prerequisite launch has either executed
+ * griddepcontrol.launch_dependents or ended. Nothing orders the accesses of a thread after the accesses of the
+ * prerequisite launch until the thread executes griddepcontrol.wait (PTX ISA, griddepcontrol). The simulator runs the
+ * prerequisite launch completely before the dependent launch. The driver calls check_concurrent() to tell the checks
+ * which earlier launches are prerequisites. The marks of these launches in shadow memory count as concurrent with every
+ * thread that has not waited.
  *
- * Two fields of a warp's vector clock describe this. `after` has the lanes for which all prerequisite launches happened
- * before the lanes' next accesses. A wait adds the lanes that execute it. A barrier, an mbarrier or a flag passes this
- * knowledge on for whole warps: if one lane has waited, its whole warp counts as having waited. So the checks may order
- * too much, and miss a race. They never order too little. `early` is an entry for the other lanes: accesses of
- * prerequisite launches up to this time happened before the next accesses of these lanes. A flag that a prerequisite
- * launch has published raises this entry. Barriers and mbarriers join it like the other entries. If the join reaches
- * the start of this launch, the lanes that get it are added to `after`. */
+ * Two fields of a warp's vector clock describe the waits. `after` has the lanes for which all prerequisite launches
+ * happened before the next access. The wait adds the lanes that execute it to `after`. A barrier, an mbarrier or a flag
+ * passes this knowledge on for whole warps: if one lane has waited, all lanes of its warp count as having waited. So
+ * the checks may order too many accesses, and miss a race. They never order too few accesses. `early` is an entry for
+ * the lanes that are not in `after`: accesses of prerequisite launches up to this time happened before the next
+ * accesses of these lanes. A flag that a prerequisite launch has published raises this entry. Barriers and mbarriers
+ * join `early` like the other entries of a clock. If the joined value reaches the start of this launch, the lanes that
+ * get it are added to `after`. */
 #include "dependent_internal.h"
 
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 
-/* `early` equal to `launch` means that the launch has no prerequisite launches. Then all lanes are in `after` from the
- * start. If a kernel has launched this grid, all prerequisite launches count as ordered, because the launching kernel
- * may have waited. */
+/* If `early` is equal to `launch`, the launch has no prerequisite launches. Then all lanes are in `after` from the
+ * start of the block. In a grid that a kernel has launched, all prerequisite launches count as ordered, because the
+ * launching kernel may have waited for them. */
 void check_dependent_start(const vm_block *block, vm_clock *c)
 {
     const vm_check *check = block->runner->run->device->check;
@@ -29,10 +31,10 @@ void check_dependent_start(const vm_block *block, vm_clock *c)
     c->after = ordered ? VM_ALL : 0;
 }
 
-/* `wait` adds the lanes that execute it to `after`. The first launch_dependents of a block counts for the whole block,
- * whichever thread executes it. The first launch_dependents sets `waited_first` if a lane that executes it is in
- * `after`. Then the next launch begins after the prerequisite launches (driver/work/order.c). In a launch without
- * prerequisite launches all lanes are in `after`. */
+/* `wait` adds the lanes that execute it to `after`. The first launch_dependents that any thread of a block executes
+ * counts for the whole block. If a lane that executes it is in `after`, `waited_first` becomes true. In that case the
+ * next launch begins after the prerequisite launches have ended (driver/work/order.c). In a launch without prerequisite
+ * launches all lanes are in `after`. */
 void check_dependent(vm_warp *w, const ptx_insn *in, uint32_t m)
 {
     vm_check *check = get_check(w);
@@ -73,9 +75,9 @@ void check_dependent_learn(vm_warp *w, uint32_t known, uint32_t lanes)
         c->early = known;
 }
 
-/* A flag carries only a time, and not a clock. A flag of an earlier launch raises `early` to that time. A flag of this
- * launch adds all lanes of the reading warp to `after`, if any thread of the launch had waited before that time. This
- * may order too much, but never too little. */
+/* A flag carries only a time, and no vector clock. A flag of an earlier launch raises `early` to that time. Suppose
+ * that any thread of this launch had waited before the time of the flag. Then a flag of this launch adds all lanes of
+ * the reading warp to `after`. This rule may order too many accesses, but never too few. */
 void check_dependent_acquire(vm_warp *w, uint32_t known)
 {
     const vm_check *check = get_check(w);

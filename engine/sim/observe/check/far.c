@@ -1,10 +1,11 @@
 /* far.c - vector clocks for the threads of other blocks of a cluster, which arrivals at mbarriers carry from block to
  * block.
  *
- * It would be slow to copy a clock of 32 warps for each of 16 blocks at each arrival. So a thread has, for each block,
- * only the number of a record. Records are immutable and shared, so a join copies nothing if one of the two records
- * contains the other. Only a phase that still collects arrivals may change the records that it owns. The last VM_FARS
- * records are kept. The number of an older record means that everything is ordered. */
+ * Arrivals would be slow if each of them copied a clock of 32 warps for each of 16 blocks. So a thread has only the
+ * number of a record for each block. Records are immutable, and threads share them. So a join copies nothing if one of
+ * the two records contains the other. Only a phase that still collects arrivals may change records, and only those that
+ * it owns. The check keeps the last VM_FARS records. If a record is no longer kept, its number means that everything is
+ * ordered. */
 #include <string.h>
 
 #include "far_internal.h"
@@ -12,14 +13,14 @@
 
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-/* Returns the record of that number. Returns NULL if it is 0 or too old. */
+/* Returns the record with this number. Returns NULL if the number is 0, or if the record is too old. */
 static vm_far *find_record(const vm_check *check, uint32_t id)
 {
     vm_far *r = check->fars && id ? &check->fars[id % VM_FARS] : NULL;
     return r && r->id == id ? r : NULL;
 }
 
-/* Makes an empty record, which replaces the oldest record. Returns NULL if memory or numbers run out. */
+/* Makes an empty record in the place of the oldest record. Returns NULL if memory runs out or all numbers are used. */
 static vm_far *make_record(vm_check *check)
 {
     if (!check->fars)
@@ -34,8 +35,8 @@ static vm_far *make_record(vm_check *check)
     return r;
 }
 
-/* Adds accesses of these lanes of warp v up to a time. A record holds one set of lanes for each warp. Two sets become
- * their union, with the later time. This may order too much, but never too little. */
+/* Adds accesses of these lanes of warp v up to a time. A record holds only one set of lanes for each warp. So two sets
+ * become their union, with the later time. This rule may order too many accesses, but never too few. */
 static void add_lanes(vm_far *r, uint32_t v, uint32_t when, uint32_t lanes)
 {
     if (when <= r->know[v])
@@ -62,7 +63,7 @@ static void add_record(vm_far *r, const vm_far *from)
     }
 }
 
-/* Returns true if every access that the record `b` orders is also ordered by `a`. */
+/* Returns true if `a` orders every access that `b` orders. */
 static bool includes(const vm_far *a, const vm_far *b)
 {
     for (uint32_t v = 0; v < VM_LANES; v++)
@@ -79,7 +80,7 @@ uint32_t check_far_join(vm_check *check, uint32_t a, uint32_t b)
     if (!a || b == VM_FAR_ALL)
         return b;
     const vm_far *x = find_record(check, a), *y = find_record(check, b);
-    if (!x || !y) /* one of the records is too old, so everything counts as ordered */
+    if (!x || !y) /* one of the two records is too old, so everything counts as ordered */
         return VM_FAR_ALL;
     if (includes(x, y))
         return a;
@@ -94,8 +95,8 @@ uint32_t check_far_join(vm_check *check, uint32_t a, uint32_t b)
     return r->id;
 }
 
-/* Returns a record that the phase `owner` may change: the record `to` if the phase owns it, otherwise a copy. Returns
- * NULL if everything counts as ordered. */
+/* Returns a record that the phase `owner` may change. It is the record `to` if the phase owns this record, otherwise a
+ * copy of `to`. Returns NULL if everything counts as ordered. */
 static vm_far *own_record(vm_check *check, uint32_t to, uint32_t owner)
 {
     vm_far *r = find_record(check, to);
@@ -110,8 +111,8 @@ static vm_far *own_record(vm_check *check, uint32_t to, uint32_t owner)
     return r;
 }
 
-/* The result has the entries of the arriving warp's vector clock for its own block, and the current time for the
- * arriving lanes. */
+/* The resulting record has the entries of the arriving warp's vector clock for the warp's own block, and the current
+ * time for the arriving lanes. */
 uint32_t check_far_arrive(const vm_warp *w, uint32_t to, uint32_t owner, uint32_t lanes, uint32_t now)
 {
     const vm_block *block = w->block;
@@ -149,7 +150,7 @@ bool check_far_any(const vm_check *check, uint32_t id, uint32_t when)
     return any;
 }
 
-/* Joins a record about the block `home` into a phase of an mbarrier of that same block. */
+/* Joins a record about the block `home` into a phase of an mbarrier of the block `home`. */
 void check_far_return(const vm_block *home, vm_view *to, uint32_t id)
 {
     const vm_far *r = find_record(home->runner->run->device->check, id);

@@ -1,4 +1,4 @@
-/* finding.c - findings: each place has one finding, with a count and the first example. */
+/* finding.c - findings. Each place has one finding, with a count and the first example. */
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ void check_label(vm_check *check, vm_device *device, kiln_check_finding *f)
 
 /* ---- places ---- */
 
-/* Returns a text like "in f, called at a.cu:12, in g, called at b.cu:7" for an inlined place. */
+/* Returns a text for the calls that were inlined at a place: "in f, called at a.cu:12, in g, called at b.cu:7". */
 static const char *describe_inlining(vm_check *check, const ptx_module *ptx, const ptx_loc *loc)
 {
     enum { MOST = 16 };
@@ -61,7 +61,7 @@ const vm_function *check_function_of(const vm_module *module, uint32_t insn)
     return NULL;
 }
 
-/* Finds the function that holds the instruction, and then the instruction's line in the debug information. */
+/* Finds the function that contains the instruction, and then the line of the instruction in the debug information. */
 void check_side_place(vm_check *check, const vm_module *module, uint32_t insn, kiln_check_side *side)
 {
     const ptx_module *ptx = module->ptx;
@@ -80,7 +80,7 @@ void check_side_place(vm_check *check, const vm_module *module, uint32_t insn, k
     side->inlined = describe_inlining(check, ptx, loc);
 }
 
-/* Sets the coordinates of a thread from its number in the block. */
+/* Sets the coordinates of a thread in its block from the thread's number. */
 static void set_thread(const vm_run_state *run, uint32_t number, unsigned out[3])
 {
     const uint32_t *size = run->launch->block;
@@ -89,7 +89,7 @@ static void set_thread(const vm_run_state *run, uint32_t number, unsigned out[3]
     out[2] = number / size[0] / size[1];
 }
 
-/* Sets the coordinates of a block from its number in the grid. */
+/* Sets the coordinates of a block in the grid from the block's number. */
 static void set_block(const vm_run_state *run, uint64_t number, unsigned out[3])
 {
     const uint32_t *grid = run->launch->grid;
@@ -112,8 +112,9 @@ static vm_found *found_at(const vm_check *check, size_t index)
     return &check->found[index / VM_FOUND_MOST][index % VM_FOUND_MOST];
 }
 
-/* Returns true if there is memory for one more finding, and room among the findings that are shown. A finding gets its
- * texts after it was added. So the rules of suppression judge it only when the next finding is added. */
+/* Returns true if there is memory for one more finding, and fewer than VM_FOUND_MOST findings are shown. The caller
+ * sets the texts of a finding after the finding was added. So the rules of suppression can judge a finding only when
+ * the next finding is added. */
 static bool has_room(vm_check *check)
 {
     for (; check->judged < check->found_count; check->judged++)
@@ -126,9 +127,9 @@ static bool has_room(vm_check *check)
     return check->found[piece];
 }
 
-/* Returns the finding with this key, or adds a new finding. Sets *known to true if the finding existed. If there is no
- * room for a new finding, counts it as dropped and returns NULL. A hash table of lists finds the key, because there may
- * be many suppressed findings. */
+/* Returns the finding with this key. If there is none, adds a new finding. Sets *known to true if the finding existed
+ * before. If there is no room for a new finding, counts the finding as dropped and returns NULL. There may be many
+ * suppressed findings, so a hash table of lists finds the key. */
 static vm_found *find_or_add(vm_check *check, const vm_module *module, kiln_check_kind kind, bool note, uint32_t insn,
                              uint32_t other, bool *known)
 {
@@ -163,7 +164,8 @@ static vm_found *find_or_add(vm_check *check, const vm_module *module, kiln_chec
     return made;
 }
 
-/* The key is the module, both instructions, the kind and the weight. Only a new finding gets texts. */
+/* The key is the module, both instructions, the kind, and whether the finding is a note. Only a new finding gets
+ * texts. */
 kiln_check_finding *check_find_finding(vm_warp *w, kiln_check_kind kind, bool note, uint32_t insn, uint32_t other,
                                        uint32_t lane, unsigned times)
 {
@@ -201,7 +203,7 @@ static const char *space_name(unsigned space)
     return space == PTX_SPACE_SHARED ? "shared" : space == PTX_SPACE_LOCAL ? "local" : "global";
 }
 
-/* Names the access for a message: "asynchronous write of 4 bytes". */
+/* Returns the name of an access for a message, such as "asynchronous write of 4 bytes". */
 static const char *access_name(vm_check *check, const vm_access *a)
 {
     const char *what = a->kind & VM_ATOMIC ? "atomic" : a->kind & VM_WRITE ? "write" : "read";
@@ -225,7 +227,7 @@ kiln_check_finding *check_start(vm_look *k, kiln_check_kind kind, bool note, uin
     return f;
 }
 
-/* Returns the kind of the finding for a fault: each rule of tensor memory has a separate kind. */
+/* Returns the kind of finding that a fault gets. Each rule of tensor memory has a separate kind. */
 static kiln_check_kind get_fault_kind(const vm_fault *fault)
 {
     static const kiln_check_kind kinds[] = {[VM_RULE_NONE] = KILN_CHECK_FAULT,
@@ -240,7 +242,8 @@ static kiln_check_kind get_fault_kind(const vm_fault *fault)
     return kinds[fault->rule];
 }
 
-/* Reports a fault that has ended the launch. Memory faults were reported already as accesses out of bounds. */
+/* Reports a fault that has ended the launch. A memory fault needs no report here, because it was already reported as an
+ * access out of bounds. */
 void check_end_launch(vm_run_state *run)
 {
     vm_check *check = run->device->check;

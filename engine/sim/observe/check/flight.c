@@ -1,8 +1,8 @@
-/* flight.c - asynchronous operations in flight, and accesses to the memory that they use.
+/* flight.c - asynchronous operations in flight, and accesses to the memory that these operations use.
  *
- * The simulator executes each operation completely when it is issued. For the checks, the operation stays in flight
- * until a thread has waited for it by the rules of PTX. So the checks find an access that comes too early, although in
- * the simulator it reads the right value. ASYNCHRONOUS.md has the rules. */
+ * The simulator executes each asynchronous operation completely when it is issued. For the checks, the operation stays
+ * in flight until a thread has waited for it as PTX demands. So the checks find an access that comes too early,
+ * although the access reads the right value in the simulator. ASYNCHRONOUS.md has the rules. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -16,8 +16,9 @@
 
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 
-/* A ring buffer keeps the last VM_FLIGHTS operations by number. Cells of shared memory contain numbers of operations.
- * So `dirty` makes the next block that uses this shadow memory clear its cells. */
+/* A ring buffer keeps the last VM_FLIGHTS operations. The index is the number of an operation modulo VM_FLIGHTS. Cells
+ * of shared memory contain numbers of operations. So `dirty` tells the next block that uses this shadow memory to clear
+ * its cells. */
 vm_flight *check_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint32_t lanes, vm_block *home)
 {
     vm_check *check = get_check(w);
@@ -40,7 +41,8 @@ vm_flight *check_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, u
     return f;
 }
 
-/* Removes forgotten operations from the warp's list, which then has at most VM_FLIGHTS operations. */
+/* Removes operations that the ring buffer no longer keeps from the warp's list. Then the list has at most VM_FLIGHTS
+ * operations. */
 static void drop_forgotten(const vm_check *check, vm_clock *c)
 {
     size_t kept = 0;
@@ -50,7 +52,7 @@ static void drop_forgotten(const vm_check *check, vm_clock *c)
     c->pending_count = kept;
 }
 
-/* Charges a pass over the warp's list to the step budget of the instruction, because the list is long if a kernel never
+/* Charges a pass over the warp's list to the step budget of the instruction. The list becomes long if a kernel never
  * waits. */
 static void charge_pass(vm_warp *w) { vm_charge(w, clock_of(w)->pending_count >> 10); }
 
@@ -89,14 +91,14 @@ uint32_t check_flight_copy(vm_warp *w, const vm_code *i, uint32_t m)
     vm_flight *f = m ? check_flight_new(w, i, VM_FLIGHT_COPY, m, w->block) : NULL;
     if (!f)
         return 0;
-    f->group = UINT32_MAX; /* lanes may have different groups, and the earliest group counts */
+    f->group = UINT32_MAX; /* lanes may be in different groups, so the operation gets the earliest of these groups */
     VM_EACH(lane, m)
         f->group = c->groups[lane] < f->group ? c->groups[lane] : f->group;
     check_flight_pend(w, f);
     return f->id;
 }
 
-/* Records in the operation that the lanes m have waited for all groups of its kind except the last `leave` groups. For
+/* Records that the lanes m have waited for all groups of the operation's kind except the last `leave` groups. For
  * cp.async, UINT32_MAX stands for wait_all, which also covers copies that are in no group yet. Returns true if the warp
  * need not wait for the operation any more:
  *   cp.async                all its lanes have waited
@@ -136,7 +138,7 @@ static bool wait_for_flight(const vm_warp *w, vm_flight *f, uint32_t m, uint32_t
     return true;
 }
 
-/* Removes the operations that are complete now from the warp's list. */
+/* Removes the operations that are complete after the wait from the warp's list. */
 void check_flight_wait(vm_warp *w, vm_flight_kind kind, uint32_t m, uint32_t leave, bool read)
 {
     vm_clock *c = clock_of(w);
@@ -166,7 +168,7 @@ void check_flight_bind(vm_warp *w, uint32_t m, uint32_t bar)
 
 /* ---- cells ---- */
 
-/* Sets the mark's time to the maximum, so that every later access takes the slow path, which looks up the operation. */
+/* Sets the time of the mark to the maximum. So every later access takes the slow path, which looks up the operation. */
 void check_flight_write(vm_look *k, vm_cell *c, const vm_mark *me)
 {
     c->w = *me;
@@ -181,7 +183,7 @@ bool check_flight_is_generic(const vm_check *check, uint32_t id)
     return f && f->generic;
 }
 
-/* A cell keeps two operations that read it: this operation, and the previous one if that is not complete. */
+/* A cell keeps two operations that read it: this operation, and the previous operation if that is not complete. */
 void check_flight_read(vm_look *k, vm_cell *c)
 {
     if (c->readers[0] == k->flight || c->readers[1] == k->flight)
@@ -193,7 +195,7 @@ void check_flight_read(vm_look *k, vm_cell *c)
     c->readers[0] = k->flight;
 }
 
-/* Also removes complete operations from the cell. An access gets at most one finding. */
+/* Removes complete operations from the cell too. An access gets at most one finding from this function. */
 void check_readers(vm_look *k, vm_cell *c, uint32_t lane, uint64_t offset)
 {
     for (unsigned n = 0; n < 2; n++) {
@@ -223,15 +225,16 @@ void check_readers(vm_look *k, vm_cell *c, uint32_t lane, uint64_t offset)
     }
 }
 
-/* Returns the name of the swizzle of a tensor map or a descriptor. */
+/* Returns the name of the swizzle in a tensor map or a descriptor. */
 static const char *get_swizzle(const vm_flight *f)
 {
     static const char *const names[] = {"none", "32 bytes", "64 bytes", "128 bytes", "128 bytes in pieces of 32 bytes"};
     return f->layout && f->layout <= KILN__COUNT(names) ? names[f->layout - 1] : "unknown";
 }
 
-/* Reports a product whose descriptor has another swizzle than the tensor map that filled the memory. Only bulk copies
- * by tensor maps are compared: the swizzle of other writes is unknown. */
+/* Reports a product whose descriptor has a swizzle that differs from the swizzle of the tensor map that filled the
+ * memory. Only memory that a bulk copy with a tensor map has filled is compared, because the swizzle of other writes is
+ * unknown. */
 static void check_layout(vm_look *k, const vm_flight *reader, const vm_mark *s, uint32_t lane, uint64_t offset)
 {
     const vm_flight *copy = check_flight_at(k->check, s->insn);
@@ -252,16 +255,16 @@ static void check_layout(vm_look *k, const vm_flight *reader, const vm_mark *s, 
                              get_swizzle(copy), f->allocation);
 }
 
-/* Returns true if the access is a bulk reduction, an atomic access made the mark, and nothing orders the two. They may
- * then run in either order, so a missing proxy fence between them is not an error. */
+/* Returns true if the access is a bulk reduction, the mark is an atomic access, and nothing orders the two. The two may
+ * run in either order, so a missing proxy fence between them is not an error. */
 static bool may_meet(const vm_look *k, const vm_mark *s, uint32_t lane)
 {
     return k->strong && s->who & VM_STRONG_SIDE && s->stamp > k->limit &&
            !check_happened_before(k->w, s, lane, k->shared);
 }
 
-/* A proxy fence is not needed for a copy in the generic proxy, after a write by another asynchronous operation, or
- * after a write that is older than the block or the launch. Writes of other blocks of a cluster are not checked. */
+/* Three cases need no proxy fence: a copy in the generic proxy, a write by another asynchronous operation, and a write
+ * that is older than the block or the launch. The function does not check writes of other blocks of a cluster. */
 void check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset)
 {
     const vm_flight *f = check_flight_at(k->check, k->flight);
@@ -287,8 +290,9 @@ void check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset)
                                  found->at.what, check_flight_name(f), found->space, found->address, found->allocation);
 }
 
-/* In PTX only a proxy fence orders accesses of two proxies, even if the first access is a read. Many correct kernels
- * have only an mbarrier or a barrier between the two accesses, and no proxy fence. So the finding is a note. */
+/* In PTX only a proxy fence orders accesses of two proxies, even if the first of the two is a read. Many correct
+ * kernels have no proxy fence there, but only an mbarrier or a barrier between the read and the copy. So the finding is
+ * a note. */
 void check_proxy_read(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset)
 {
     const vm_flight *f = check_flight_at(k->check, k->flight);
@@ -312,7 +316,8 @@ void check_proxy_read(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offs
 
 /* ---- the end of a block ---- */
 
-/* Reports an operation that may still use the memory of a block that ends. `what` is "read", "write" or "use". */
+/* Reports an operation that may still use the memory of a block at the end of the block. `what` is a verb for the
+ * message: "read", "write" or "use". */
 static void report_unfinished(vm_block *block, const vm_flight *f, const char *what)
 {
     vm_warp *w = &block->warps[f->who / VM_LANES];
@@ -330,15 +335,16 @@ static void report_unfinished(vm_block *block, const vm_flight *f, const char *w
                                       : "its thread did not wait for the group");
 }
 
-/* Returns true if this block knows that the copy `f` from its memory to the block `rank` is complete. This is so if a
- * thread of the other block has waited for the copy, and this wait happened before the end of `block`. */
+/* Returns true if this block knows that the copy `f` from its own memory to the block `rank` is complete. The block
+ * knows this if a thread of the other block has waited for the copy, and this wait happened before the end of
+ * `block`. */
 static bool push_is_read(const vm_block *block, uint32_t rank, const vm_flight *f)
 {
     const vm_block *home = block->cluster->blocks[rank];
     if (f->bar >= home->check->bar_count)
         return true;
     const vm_bar *bar = &home->check->bars[f->bar];
-    if (bar->phase > f->phase + VM_BAR_PHASES) /* the phase is too old to be kept */
+    if (bar->phase > f->phase + VM_BAR_PHASES) /* the mbarrier no longer keeps this phase */
         return true;
     const uint32_t when = bar->phase > f->phase ? bar->learned[f->phase % VM_BAR_PHASES] : 0;
     bool known = false;
@@ -347,10 +353,10 @@ static bool push_is_read(const vm_block *block, uint32_t rank, const vm_flight *
     return known;
 }
 
-/* Returns true if, in every run, the last arrival of another block at the mbarrier comes before the end of this block.
- * This is so if a thread of this block has waited for the arrival's phase, or has synchronised with the arriving thread
- * after the arrival. A commit arrives when the products before it are complete, so this block must also know that they
- * are complete. */
+/* Returns true if the last arrival of another block at the mbarrier comes before the end of this block in every run.
+ * This is certain if a thread of this block has waited for the phase of the arrival, or has synchronised with the
+ * arriving thread after the arrival. A commit arrives when the products before it are complete. So for a commit, this
+ * block must also know that these products are complete. */
 static bool arrival_came(const vm_block *block, uint32_t n)
 {
     const vm_bar *bar = &block->check->bars[n];
@@ -365,7 +371,8 @@ static bool arrival_came(const vm_block *block, uint32_t n)
     return known;
 }
 
-/* Reports the arrival of another block at an mbarrier of a block that may already have ended. */
+/* Reports the arrival of another block at an mbarrier of this block, if this block may have ended before the
+ * arrival. */
 static void report_late_arrival(vm_block *block, const vm_bar *bar)
 {
     vm_warp *w = &block->warps[bar->far.who / VM_LANES];
@@ -379,8 +386,8 @@ static void report_late_arrival(vm_block *block, const vm_bar *bar)
                                  "wait for the arrival");
 }
 
-/* Reports plain accesses of other blocks to the shared memory of this block, if this block does not wait for them. In
- * this run the accesses came before the end of the block; in another run they may come after it. */
+/* Reports plain accesses of other blocks to the shared memory of this block, if this block does not wait for these
+ * accesses. In this run the accesses came before the end of the block, but in another run they may come after it. */
 static void check_visitors(vm_block *block)
 {
     for (uint32_t rank = 0; block->cluster->size > 1 && rank < block->cluster->size; rank++) {
@@ -403,9 +410,9 @@ static void check_visitors(vm_block *block)
     }
 }
 
-/* Counts the end of the block for dependent launches. Then reports operations that may still use the memory of the
- * block, because another block will get that memory. The passes, in this order: plain accesses of other blocks, bulk
- * copies from shared to global memory, copies into shared memory, arrivals of other blocks, operations on tensor
+/* First counts the end of the block for dependent launches. Then reports operations that may still use the memory of
+ * the block, because another block will get this memory. The passes have this order: plain accesses of other blocks,
+ * bulk copies from shared to global memory, copies into shared memory, arrivals of other blocks, operations on tensor
  * memory, and copies from shared memory to other blocks. */
 void check_block_end(vm_block *block)
 {
@@ -424,7 +431,7 @@ void check_block_end(vm_block *block)
                 continue;
             if (!f->done[0])
                 report_unfinished(block, f, "read");
-            /* for the kernels that this kernel launches, the operation is complete */
+            /* for kernels that this kernel launches, the operation counts as complete */
             f->done[0] = f->done[1] = check->time;
         }
     for (size_t n = 0; n < b->bar_count; n++) {

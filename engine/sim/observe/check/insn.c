@@ -1,4 +1,4 @@
-/* insn.c - the function that the interpreter calls before each instruction: it chooses the check of the instruction. */
+/* insn.c - chooses the check of an instruction. The interpreter calls this file before each instruction. */
 #include "access_internal.h"
 #include "async_internal.h"
 #include "dependent_internal.h"
@@ -9,8 +9,8 @@
 #include "vm_checks_internal.h"
 #include "vm_memory.h"
 
-/* The interpreter calls this before an instruction. Chooses the check by the instruction's kind. Plain loads and stores
- * try the fast path first. */
+/* The interpreter calls this function before it executes an instruction. The function chooses the check by the
+ * instruction's kind. Plain loads and stores first try the fast path (quick.c). */
 uint32_t check_insn(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_function *function = w->frame->function;
@@ -42,11 +42,12 @@ uint32_t check_insn(vm_warp *w, const vm_code *i, uint32_t m)
     case VM_SEE_OTHER:
     case VM_SEE_NOTHING: break;
     }
-    return check_access(w, i, m, kind); /* this function also handles kinds with VM_SEE_SPECIAL */
+    return check_access(w, i, m, kind); /* check_access() also handles kinds with VM_SEE_SPECIAL */
 }
 
-/* Returns the place of an instruction that allocates memory. A kernel may make any number of allocations, so the texts
- * of a place are made only once. At most VM_FOUND_MOST places get texts, because no more findings are shown. */
+/* Returns the place of an instruction that allocates memory. A kernel may allocate any number of times, so the texts of
+ * each place are made only once. At most VM_FOUND_MOST places get texts, because a report shows at most this number of
+ * findings. */
 static kiln_check_side find_allocating(vm_check *check, const vm_module *module, uint32_t insn)
 {
     const uint32_t serial = module->check->serial;
@@ -64,7 +65,7 @@ static kiln_check_side find_allocating(vm_check *check, const vm_module *module,
     return made->place;
 }
 
-/* Remembers where a kernel has allocated memory, for findings about leaks. */
+/* Records where a kernel has allocated memory, for findings about leaks. */
 void check_malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address)
 {
     vm_check *check = w->runner->run->device->check;

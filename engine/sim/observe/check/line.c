@@ -1,12 +1,12 @@
-/* line.c - decides which of the two read slots of a cell takes a new read. It serves compact lines in which some
- * earlier reads are not ordered before the new read. access.c does the same cell by cell: record_read() and
- * merge_read(). It also has the reads of single cells. */
+/* line.c - decides which of the two read slots of a cell gets a new read. It handles compact lines in which some
+ * earlier reads are not ordered before the new read. For open lines, record_read() and merge_read() of access.c do the
+ * same cell by cell. This file also has the reads of single cells. */
 #include <stddef.h>
 #include <string.h>
 
 #include "line_internal.h"
 
-/* The reads that a merge adds: at most two for each row in each slot. */
+/* The reads that a merge adds: at most two reads for each row in each slot. */
 typedef struct added {
     vm_row row;
     uint32_t in;
@@ -15,7 +15,7 @@ typedef struct added {
 typedef struct additions {
     added list[4 * VM_ROWS_MOST + 1];
     unsigned count;
-    uint32_t gone[VM_ROLES]; /* the cells whose old marks are replaced, by role */
+    uint32_t gone[VM_ROLES]; /* indexed by role: the cells whose old marks are replaced */
 } additions;
 
 static void add(additions *a, enum vm_role role, const vm_row *row, uint32_t in)
@@ -26,16 +26,17 @@ static void add(additions *a, enum vm_role role, const vm_row *row, uint32_t in)
     a->gone[role] |= in;
 }
 
-/* Returns true if the row's reads share a read slot with this read: both of one warp (shared memory), or both of one
- * block (global memory). */
+/* Returns true if the reads of the row and this read may share a read slot: both belong to one warp (shared memory) or
+ * to one block (global memory). */
 static bool is_near(const vm_plain *k, const vm_row *row)
 {
     return k->shared ? ((row->who ^ k->who) & VM_WHO) < VM_LANES : row->block == k->block;
 }
 
-/* Merges this read into the reads `in` of a row of the same warp or block. Cells whose reads are by the same thread, or
- * ordered before this read, get this read's mark. The other cells get a mark that represents several threads. Returns
- * false if that cannot be decided here. */
+/* Merges this read into those reads of a row that the cells `in` have. The row belongs to the same warp or block as
+ * this read. If the old read of a cell is by the same thread, or ordered before this read, the cell gets the mark of
+ * this read. Each other cell gets a mark that represents several threads. Returns false if this function cannot decide
+ * which mark is right. */
 static bool merge_row(const vm_plain *k, const vm_row *row, const vm_touch *t, uint32_t in, enum vm_role role,
                       additions *a)
 {
@@ -58,7 +59,7 @@ static bool merge_row(const vm_plain *k, const vm_row *row, const vm_touch *t, u
     return true;
 }
 
-/* `fresh`: the cells whose first read slot holds a read that is not ordered before this one. */
+/* `fresh` has the cells whose first read slot holds a read that is not ordered before this read. */
 bool check_line_merge(const vm_plain *k, vm_line *line, const vm_touch *t, uint32_t fresh)
 {
     additions a;
@@ -82,7 +83,7 @@ bool check_line_merge(const vm_plain *k, vm_line *line, const vm_touch *t, uint3
         if (in && !merge_row(k, row, t, in, VM_ROLE_READ2, &a))
             return false;
     }
-    const uint32_t later = others & ~near2; /* the first read moves to the second slot */
+    const uint32_t later = others & ~near2; /* in these cells the read of the first slot moves to the second slot */
     for (uint32_t n = 0; n < line->count && later; n++) {
         uint32_t *in = rows[n].in;
         in[VM_ROLE_READ2] = (in[VM_ROLE_READ2] & ~later) | (in[VM_ROLE_READ] & later);
@@ -95,15 +96,17 @@ bool check_line_merge(const vm_plain *k, vm_line *line, const vm_touch *t, uint3
     return true;
 }
 
-/* Rows of a line, as find_rows() finds them for one cell and one access. NULL: there is no such row. */
+/* The rows of a line that matter for one cell and one access, as find_rows() finds them. A pointer is NULL if there is
+ * no such row. */
 typedef struct found {
-    const vm_row *write; /* the row with the cell's mark in this role */
+    const vm_row *write; /* the row that has the cell's mark of this role */
     vm_row *read, *constant;
-    vm_row *own;  /* a row that the access has made, which has or may get the cell */
-    vm_row *free; /* a row without cells, which may be the one after the last */
+    vm_row *own;  /* a row that the access has made: it has the cell, or can get it */
+    vm_row *free; /* a row without cells; it may be the row after the last one */
 } found;
 
-/* A row as four words, which are compared faster than its fields: two words of fields, two of sets of cells. */
+/* A row as four words, because comparing words is faster than comparing fields. Two words are fields, and two are sets
+ * of cells. */
 typedef struct row_words {
     uint64_t of[4];
 } row_words;
@@ -116,7 +119,8 @@ static inline row_words get_words(const vm_row *row)
     return words;
 }
 
-/* Scans the rows of a compact line once. `made` is the row of the access, and `cell` its only cell. */
+/* Finds the rows in a single scan of a compact line. `made` is the row that the access makes, and `cell` is its only
+ * cell. */
 static found find_rows(vm_line *line, const vm_row *made, unsigned cell)
 {
     found f = {0};

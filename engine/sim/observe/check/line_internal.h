@@ -1,17 +1,17 @@
 /* line_internal.h - lines of shadow memory: their marks, and the checks of plain accesses to compact lines.
  *
- * A plain access checks and records whole rows of marks by operations on sets of cells (`vm_row.in`). The functions
- * return false if they cannot decide; the caller then checks cell by cell. */
+ * A plain access checks and records whole rows of marks. To do so it uses operations on sets of cells (`vm_row.in`). If
+ * a function cannot decide, it returns false, and the caller checks cell by cell. */
 #ifndef KILN_SIM_CHECK_LINE_INTERNAL_H
 #define KILN_SIM_CHECK_LINE_INTERNAL_H
 
 #include "dependent_internal.h"
 #include "vm_checks_internal.h"
 
-/* The limit of all shadow cells of a device, in bytes. Beyond it races may be missed. */
+/* The largest size of all shadow cells of a device, in bytes. Beyond this size the checks may miss races. */
 #define CHECK_CELL_BYTES_MOST ((size_t)1 << 31)
 
-/* Returns the lane of a cell in a row. */
+/* Returns the lane to which a cell of a row belongs. */
 static inline int check_row_lane(int8_t lane, uint8_t step, unsigned cell) { return lane + (int)(cell >> step); }
 
 /* Returns the rows of a compact line. */
@@ -21,13 +21,13 @@ static inline vm_row *check_line_rows(vm_line *line)
 }
 static inline const vm_row *check_line_rows_of(const vm_line *line) { return line->more ? line->more : line->rows; }
 
-/* Opens a line: its cells get the marks of its rows. Returns the cells. Returns NULL and sets `starved` if memory runs
- * out; the line then stays compact. */
+/* Opens a compact line, whose cells get the marks of its rows. Returns the cells. If memory runs out, the line stays
+ * compact. Then the function returns NULL and sets `starved`. */
 vm_cells *check_line_open(vm_check *check, vm_line *line);
-/* Removes all marks. The line is then compact. */
+/* Removes all marks. Then the line is compact. */
 void check_line_clear(vm_check *check, vm_line *line);
-/* Finds a formula that gives the lanes of all cells of `row`, and `lane` for one more cell. If no formula fits, leaves
- * the row unchanged and returns false. */
+/* Finds a formula that gives the right lane for all cells of `row`, and gives `lane` for one more cell. If no formula
+ * fits, returns false and leaves the row unchanged. */
 bool check_fit_row(vm_row *row, unsigned cell, uint32_t lane);
 static inline bool check_is_empty_row(const vm_row *row)
 {
@@ -35,9 +35,9 @@ static inline bool check_is_empty_row(const vm_row *row)
 }
 /* Returns a copy of a cell of the line. */
 vm_cell check_line_get(const vm_line *line, unsigned n);
-/* Changes a cell of the line from `before`, which it is now, to `cell`. */
+/* Changes a cell of the line to `cell`. Its present value must be `before`. */
 void check_line_put(vm_check *check, vm_line *line, unsigned n, const vm_cell *before, const vm_cell *cell);
-/* Gives the mark to the cells `in`, which have no mark in this role, or which are in an open line. */
+/* Gives the mark to the cells `in`. These cells must have no mark in this role, or the line must be open. */
 void check_line_add(vm_check *check, vm_line *line, enum vm_role role, const vm_row *mark, uint32_t in);
 
 /* Returns a copy of cell `n` of an array of lines. */
@@ -58,8 +58,8 @@ static inline uint32_t check_line_written(const vm_line *line, unsigned n)
     return 0;
 }
 
-/* Returns a line of shared memory. All marks of an open line that the block has not used are older than the block, so
- * they count as "never written", and the line becomes compact again. */
+/* Returns a line of shared memory. If an open line has not been used by this block, all its marks are older than the
+ * block. They count as "never written", so the line becomes compact again. */
 static inline vm_line *check_shared_line(vm_check *check, const vm_check_block *b, uint64_t at)
 {
     vm_line *line = &b->lines[at];
@@ -69,19 +69,19 @@ static inline vm_line *check_shared_line(vm_check *check, const vm_check_block *
     return line;
 }
 
-/* One plain access of a warp, while it is checked. */
+/* A plain access of a warp while it is checked. */
 typedef struct vm_plain {
-    vm_check *check; /* of the device that owns the memory */
+    vm_check *check; /* the check of the device that owns the memory */
     const vm_clock *clock;
-    uint32_t now, insn, block, who, limit; /* who: vm_mark.who of the warp's first lane */
-    uint32_t base; /* shared memory: the time at which the block began; global memory: at which the launch began */
+    uint32_t now, insn, block, who, limit; /* who: the value of vm_mark.who for the first lane of the warp */
+    uint32_t base; /* the time at which the block began (shared memory) or the launch began (global memory) */
     bool shared;
     bool read_only; /* ld.global.nc */
-    bool readers;   /* asynchronous operations may have read cells */
+    bool readers;   /* true if asynchronous operations may have read cells */
 } vm_plain;
 
-/* The cells of a line that a plain access touches, and the lanes that touch them (vm_row). `many`: VM_MANY if several
- * lanes touch each of the cells, otherwise 0. */
+/* The cells of a line that a plain access touches, and the lanes that touch these cells (vm_row). `many`: VM_MANY if
+ * several lanes touch each of these cells, otherwise 0. */
 typedef struct vm_touch {
     uint32_t in;
     uint16_t many;
@@ -89,9 +89,9 @@ typedef struct vm_touch {
     uint8_t step;
 } vm_touch;
 
-enum { VM_SAME = VM_WHO | VM_MANY }; /* the bits of `who` that must be equal for the same threads */
+enum { VM_SAME = VM_WHO | VM_MANY }; /* the bits of `who` that are equal if two marks are by the same thread */
 
-/* Returns the cells of `in` that have the same lane in the row and in the access. */
+/* Returns those cells of `in` that have the same lane in the row and in the access. */
 static inline uint32_t check_same_lanes(const vm_row *row, const vm_touch *t, uint32_t in)
 {
     if (row->step == t->step)
@@ -102,7 +102,8 @@ static inline uint32_t check_same_lanes(const vm_row *row, const vm_touch *t, ui
     return same;
 }
 
-/* Returns true if some of the cells `in` of the row are newer than the limit and have a mark of another thread. */
+/* Returns true if, for some of the cells `in`, the mark of the row is newer than the limit and belongs to another
+ * thread. */
 static inline bool check_is_unordered(const vm_plain *k, const vm_row *row, const vm_touch *t, uint32_t in)
 {
     if (row->stamp <= k->limit || !in)
@@ -113,7 +114,7 @@ static inline bool check_is_unordered(const vm_plain *k, const vm_row *row, cons
     return check_same_lanes(row, t, in) != in;
 }
 
-/* Removes the marks of the cells `in` in one role. */
+/* Removes the marks that the cells `in` have in one role. */
 static inline void check_line_remove(vm_line *line, enum vm_role role, uint32_t in)
 {
     vm_row *rows = check_line_rows(line);
@@ -131,7 +132,7 @@ static inline vm_row check_own_row(const vm_plain *k, const vm_touch *t)
                     .step = t->step};
 }
 
-/* Returns true if a write to the cells races with nothing. Changes nothing. */
+/* Returns true if a write to these cells races with no recorded access. Changes nothing. */
 static inline bool check_line_may_write(const vm_plain *k, const vm_line *line, const vm_touch *t)
 {
     const vm_row *rows = check_line_rows_of(line);
@@ -153,7 +154,7 @@ static inline bool check_is_same_row(const vm_row *a, const vm_row *b)
            a->lane == b->lane && a->step == b->step;
 }
 
-/* Records the access in one role for all of its cells. */
+/* Records the access, in one role, for all cells that it touches. */
 static inline void check_line_record(const vm_plain *k, vm_line *line, enum vm_role role, const vm_touch *t)
 {
     const vm_row made = check_own_row(k, t);
@@ -170,10 +171,10 @@ static inline void check_line_record(const vm_plain *k, vm_line *line, enum vm_r
 
 bool check_line_merge(const vm_plain *k, vm_line *line, const vm_touch *t, uint32_t fresh);
 
-/* The same as check_line_read() for an access to one cell. Scans the rows only once. */
+/* Does the same as check_line_read() for an access to one cell. It scans the rows of the line only once. */
 bool check_line_read_cell(const vm_plain *k, vm_line *line, const vm_touch *t);
 
-/* Checks and records a read of a compact line, as check_cell() of access.c does. */
+/* Checks and records a read of a compact line. check_cell() of access.c does the same for a cell. */
 static inline bool check_line_read(const vm_plain *k, vm_line *line, const vm_touch *t)
 {
     const vm_row *rows = check_line_rows_of(line);
@@ -190,7 +191,7 @@ static inline bool check_line_read(const vm_plain *k, vm_line *line, const vm_to
         return false;
     if (VM_UNLIKELY(k->read_only && !k->shared)) {
         check_line_record(k, line, VM_ROLE_CONSTANT, t);
-        if (line->cells) /* the line needed another row */
+        if (line->cells) /* the line needed one more row and became open */
             return false;
     }
     if (VM_UNLIKELY(fresh))

@@ -1,10 +1,11 @@
-/* mbarrier.c - mbarriers: counts the arrivals of each phase, computes the vector clock that a wait acquires, and
+/* mbarrier.c - mbarriers. It counts the arrivals of each phase, computes the vector clock that a wait acquires, and
  * reports wrong counts and waits that never end.
  *
- * From a wait a thread learns only facts that hold on every schedule. A thread that knows of n complete phases learns
- * of the next phase if it waits for the parity of phase n. A wait for the other parity returns at once, on a GPU too,
- * because phase n - 1 is complete. So such a wait teaches the thread nothing. So the checks find a wrong parity even if
- * the data has already arrived in the simulator. */
+ * From a wait, a thread learns only facts that hold on every schedule of the threads. Suppose that a thread knows of n
+ * complete phases. If it waits for the parity of phase n, it learns that phase n is complete. A wait for the other
+ * parity returns at once, because phase n - 1 is complete. This is also true on a GPU. So the wait for the other parity
+ * teaches the thread nothing. Therefore the checks find a wait with a wrong parity, even if the data has already
+ * arrived in the simulator. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -35,8 +36,8 @@ uint32_t check_bar_find(const vm_block *block, uint64_t address)
     return VM_BAR_NONE;
 }
 
-/* Returns the number of the mbarrier at an address. Adds the mbarrier if it is new. Returns VM_BAR_NONE if there are
- * already VM_BARS mbarriers, or if memory runs out. */
+/* Returns the number of the mbarrier at an address. If the mbarrier is new, the function adds it. Returns VM_BAR_NONE
+ * if the block already has VM_BARS mbarriers, or if memory runs out. */
 static uint32_t make_bar(vm_warp *w, uint64_t address)
 {
     vm_check_block *b = w->block->check;
@@ -54,7 +55,7 @@ static uint32_t make_bar(vm_warp *w, uint64_t address)
     return (uint32_t)b->bar_count++;
 }
 
-/* Starts a finding about an mbarrier. `what` names the other side, whose epoch is `other`. */
+/* Starts a finding about an mbarrier. `what` names the other side of the finding, whose epoch is `other`. */
 static kiln_check_finding *start_finding_beside(vm_warp *w, uint32_t insn, uint32_t lane, const vm_bar *bar,
                                                 kiln_check_kind kind, const vm_mark *other, const char *what)
 {
@@ -73,14 +74,14 @@ static kiln_check_finding *start_finding_beside(vm_warp *w, uint32_t insn, uint3
     return f;
 }
 
-/* Starts a finding about an mbarrier, with its initialisation as the other side. */
+/* Starts a finding about an mbarrier. The other side of the finding is the initialisation of the mbarrier. */
 static kiln_check_finding *start_finding(vm_warp *w, uint32_t insn, uint32_t lane, const vm_bar *bar,
                                          kiln_check_kind kind)
 {
     return start_finding_beside(w, insn, lane, bar, kind, &bar->init, "mbarrier.init");
 }
 
-/* Returns the last operation that any commit of the phase tracks. */
+/* Returns the number of the last operation that any commit of the phase tracks. */
 static uint32_t last_of(const vm_committed *c)
 {
     uint32_t last = 0;
@@ -89,7 +90,7 @@ static uint32_t last_of(const vm_committed *c)
     return last;
 }
 
-/* Returns the last operation that any commit at the mbarrier tracks. */
+/* Returns the number of the last operation that any commit at the mbarrier tracks. */
 static uint32_t last_commit(const vm_bar *bar)
 {
     uint32_t last = bar->old_commit;
@@ -98,10 +99,10 @@ static uint32_t last_commit(const vm_bar *bar)
     return last;
 }
 
-/* Records that a commit of the lane arrives in the current phase of the mbarrier `n` of the block `home`. If `n` is
- * VM_BAR_NONE, the operations before the commit count as complete.
+/* Records that a commit of the lane arrives in the current phase of the mbarrier with the number `n` in the block
+ * `home`. If `n` is VM_BAR_NONE, the operations before the commit count as complete.
  *
- * If a phase has more than VM_COMMITS commits, the operations of the oldest of them count as complete. */
+ * A phase keeps VM_COMMITS commits. If there are more, the operations of the oldest commit count as complete. */
 static void record_commit(const vm_warp *w, uint32_t lane, const vm_block *home, uint32_t n)
 {
     const vm_commit commit = {
@@ -154,7 +155,7 @@ vm_block *check_find_home(const vm_warp *w, uint64_t address)
     return vm_block_at(w, &address, why, sizeof why);
 }
 
-/* Performs mbarrier.init. A live mbarrier must not be initialised again. */
+/* Performs mbarrier.init. Reports an error if the mbarrier is already live. */
 static void init_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint32_t count)
 {
     uint32_t n = make_bar(w, address);
@@ -170,8 +171,8 @@ static void init_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
                                      f->allocation);
         }
     }
-    /* A new mbarrier at the address of an old mbarrier continues to count phases. Otherwise threads that know phases of
-     * the old mbarrier would seem to know phases of the new one. */
+    /* If an old mbarrier had the same address, the new mbarrier continues its count of phases. Otherwise a thread that
+     * knows phases of the old mbarrier would seem to know phases of the new mbarrier. */
     const uint32_t phase = bar->phase + (bar->phase & 1);
     for (uint32_t k = 0; k < w->block->warp_count && phase; k++) {
         w->block->check->more[k].seen[n] = phase;
@@ -189,8 +190,8 @@ static void init_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
                              .block = (uint32_t)w->block->number}};
 }
 
-/* Reports a use of an mbarrier whose initialisation is not ordered before this use. If `copy` is true, the asynchronous
- * proxy uses the mbarrier, so a fence must lie between the two. */
+/* Reports a use of an mbarrier if the initialisation is not ordered before this use. If `copy` is true, the
+ * asynchronous proxy uses the mbarrier. Then a fence must lie between the initialisation and the use. */
 static void check_init(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar *bar, bool copy)
 {
     const bool before = check_happened_before(w, &bar->init, lane, true);
@@ -228,8 +229,8 @@ void check_announce(vm_warp *w, uint32_t m)
 
 /* ---- arrivals ---- */
 
-/* Returns the time up to which accesses of a warp are ordered before some arrival of the current phase. A product of a
- * warpgroup needs all four warps, so a warpgroup with products counts as one warp. */
+/* Returns the time up to which accesses of a warp are ordered before at least one arrival of the current phase. A
+ * product of a warpgroup needs all four warps, so a warpgroup with products counts as one warp. */
 static uint32_t find_arrived(const vm_block *home, const vm_view *gather, uint32_t warp)
 {
     enum { WARPS = 4 }; /* of a warpgroup */
@@ -242,9 +243,9 @@ static uint32_t find_arrived(const vm_block *home, const vm_view *gather, uint32
     return known;
 }
 
-/* Returns the warps whose wait for the previous phase is not ordered before any arrival of the current phase. The rule
+/* Returns the warps whose wait for the previous phase is not ordered before any arrival of the current phase. The test
  * is lenient: it is enough that one lane of the warp has synchronised. Arrivals of other blocks carry only a part of a
- * vector clock, so a phase with such arrivals counts as ordered. */
+ * vector clock, so all warps count as ordered in a phase with such arrivals. */
 static uint32_t find_outrun(const vm_block *home, const vm_bar *bar)
 {
     uint32_t outrun = 0;
@@ -256,7 +257,8 @@ static uint32_t find_outrun(const vm_block *home, const vm_bar *bar)
     return outrun;
 }
 
-/* Moves the mbarrier to its next phase while nothing is pending, and keeps the clock of the complete phase. */
+/* While no arrival and no byte is pending, moves the mbarrier to its next phase, and keeps the clock of the complete
+ * phase. */
 static void complete_phases(const vm_block *home, vm_bar *bar)
 {
     while (bar->pending == 0 && bar->tx == 0 && bar->expected) {
@@ -270,12 +272,12 @@ static void complete_phases(const vm_block *home, vm_bar *bar)
     }
 }
 
-/* Adds arrivals and bytes to the current phase. `drop` lowers the number of arrivals of later phases. `expect`
- * announces bytes. `come` is the number of bytes that came. */
+/* Adds arrivals and expected bytes to the current phase. `drop` is the number by which later phases need fewer
+ * arrivals. `expect` announces bytes. `come` is the number of bytes that came. */
 static void count_arrivals(const vm_block *home, vm_bar *bar, uint32_t arrive, uint32_t drop, uint64_t expect,
                            uint64_t come)
 {
-    /* If more threads arrive than are pending, the instruction raises a fault later. */
+    /* If more threads arrive than the phase lacks, the instruction raises a fault later. */
     bar->pending -= arrive < bar->pending ? arrive : bar->pending;
     bar->expected -= drop < bar->expected ? drop : bar->expected;
     bar->arrived += arrive;
@@ -285,8 +287,8 @@ static void count_arrivals(const vm_block *home, vm_bar *bar, uint32_t arrive, u
     complete_phases(home, bar);
 }
 
-/* Returns true if all arrivals and copies of the previous phase are ordered before the lane's next access, although
- * the lane has not waited for that phase. */
+/* Returns true if the lane knows that the previous phase is over although it has not waited for it: all arrivals and
+ * copies of that phase are ordered before the lane's next access. */
 static bool is_over(const vm_warp *w, const vm_bar *bar, uint32_t lane)
 {
     const vm_clock *c = clock_of(w);
@@ -304,9 +306,9 @@ static bool is_over(const vm_warp *w, const vm_bar *bar, uint32_t lane)
     return true;
 }
 
-/* Reports an arrival that counts in this phase only because the previous phase is complete in this run. On another
- * schedule the arrival could count in the previous phase. If `split` is true, other lanes of the same instruction have
- * completed the previous phase. */
+/* Reports an arrival that counts in the current phase only because the previous phase is already complete in this run.
+ * On another schedule, this arrival could count in the previous phase. If `split` is true, other lanes of the same
+ * instruction have completed the previous phase. */
 static void check_early(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar *bar, uint32_t which, bool split)
 {
     if (!bar->phase || (!split && (check_view_knows(w, which, bar->phase - 1, lane) || is_over(w, bar, lane))))
@@ -322,8 +324,9 @@ static void check_early(vm_warp *w, const vm_code *i, uint32_t lane, const vm_ba
                     found->allocation);
 }
 
-/* Reports a phase that may become complete before a thread has waited for the previous phase. In this run the wait came
- * in time. If the wait had come later, it would have lasted until one more phase is complete (check_overtaken). */
+/* Reports a phase that may become complete before a thread has waited for the previous phase. In this run the thread
+ * waited in time. On another schedule the wait comes later. Then it lasts until one more phase is complete
+ * (check_overtaken). */
 static void report_outrun(vm_warp *w, const vm_code *i, uint32_t lane, vm_bar *bar)
 {
     if (!bar->outrun)
@@ -342,11 +345,11 @@ static void report_outrun(vm_warp *w, const vm_code *i, uint32_t lane, vm_bar *b
                     p->phases, p->phases - 1, p->phases, f->allocation);
 }
 
-/* Performs the arrivals of lanes at one mbarrier of the block `home`. If `copies` is true, the arrival of a lane takes
- * place when its earlier cp.async are complete.
+/* Performs the arrivals of lanes at one mbarrier of the block `home`. If `copies` is true, a lane's arrival takes place
+ * when the earlier cp.async of the lane are complete.
  *
- * All lanes can publish their clocks together, unless a phase completes after the arrivals of only some of them. Then
- * each lane publishes its own clock. */
+ * All lanes can publish their clocks together, unless the arrivals of only some of the lanes complete a phase. In that
+ * case each lane publishes its own clock. */
 static void arrive_lanes(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_block *home, uint32_t which,
                          bool copies)
 {
@@ -368,7 +371,7 @@ static void arrive_lanes(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_
         bar->far_product = commit && w->block->check->tensor ? w->block->check->tensor->users[w->block->rank] : 0;
     }
     const uint32_t phase = bar->phase;
-    bool at_once = arrivals <= bar->pending; /* if false, a phase ends between the arrivals of two lanes */
+    bool at_once = arrivals <= bar->pending; /* false if a phase ends between the arrivals of two lanes */
     while (left) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left), n = i->b ? vm_r32(w, i->b)[lane] : 1;
         if (copies)
@@ -394,11 +397,11 @@ static void arrive_lanes(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_
 
 /* ---- waits ---- */
 
-#define TESTS 1024u /* after this number of failed tests of a warp, the checks know which of its lanes wait */
+#define TESTS 1024u /* number of failed tests of a warp after which the checks know which of its lanes wait */
 
-/* Returns true if at least one path of the warp can run and does not only wait. A path only waits if one of its lanes
- * has failed a test in the last TESTS tests. The paths of a warp take turns, so TESTS tests include each path that
- * waits. */
+/* Returns true if at least one path of the warp can run and does not merely wait. A path merely waits if one of its
+ * lanes has failed a test of an mbarrier in the last TESTS tests. The paths of a warp take turns, so TESTS tests
+ * include each path that waits. */
 static bool can_move(const vm_warp *w)
 {
     const vm_clock *c = clock_of(w);
@@ -411,7 +414,7 @@ static bool can_move(const vm_warp *w)
     return moves;
 }
 
-/* Returns true if every live warp of the cluster waits: at a barrier, or with failed tests of mbarriers in a row. */
+/* Returns true if every live warp of the cluster waits at a barrier, or has failed many tests of mbarriers in a row. */
 static bool nothing_moves(const vm_cluster *cluster)
 {
     for (uint32_t r = 0; r < cluster->size; r++) {
@@ -423,7 +426,7 @@ static bool nothing_moves(const vm_cluster *cluster)
     return true;
 }
 
-/* Reports the mbarrier for which a warp waits, with the arrivals and bytes that came. */
+/* Reports the mbarrier for which a warp waits, and how many arrivals and bytes came. */
 static void report_endless_wait(vm_warp *w)
 {
     const vm_clock *c = clock_of(w);
@@ -442,8 +445,8 @@ static void report_endless_wait(vm_warp *w)
         c->wait_parity, bar->phase, bar->phase & 1, bar->expected - bar->pending, bar->expected, bytes, f->allocation);
 }
 
-/* Counts a failed test. If no warp of the cluster can make progress any more, reports every warp that waits for an
- * mbarrier, and ends the launch. */
+/* Counts a failed test of an mbarrier. If no warp of the cluster can make progress any more, reports every warp that
+ * waits for an mbarrier, and ends the launch. */
 static void count_failed_test(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t bar, uint32_t parity)
 {
     enum { OFTEN = 256 };
@@ -472,9 +475,9 @@ static void count_failed_test(vm_warp *w, const vm_code *i, uint32_t lanes, uint
                    "deadlock: all threads wait for mbarriers or barriers, this one for a phase that never completes");
 }
 
-/* Reports a test that fails although the lane knows a complete phase of that parity. The next phase is complete too, so
- * the mbarrier is again in a phase of that parity. A wait at an earlier time would have passed at once, and would have
- * ordered nothing. */
+/* Reports a test that fails although the lane knows that a phase of this parity is complete. Then the next phase is
+ * complete too, so the mbarrier is again in a phase of this parity. If the wait had come earlier, it would have passed
+ * at once, and would have ordered nothing. */
 static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n, uint32_t parity)
 {
     const vm_clock *c = clock_of(w);
@@ -493,9 +496,9 @@ static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n
                     parity, known, bar->phase, f->allocation);
 }
 
-/* Reports a wait for a phase if the next phase is complete already. Nothing keeps the other threads from completing
- * that phase before this wait. The later phase has the other parity, so the wait lasts until yet another phase is
- * complete. If there is no such phase, the wait never ends. */
+/* Reports a wait for a phase if the next phase is already complete. Nothing forces the other threads to complete that
+ * next phase only after this wait. If they complete it before, the wait lasts until yet another phase is complete,
+ * because the next phase has the other parity. If there is no further phase, the wait never ends. */
 static void check_overtaken(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
 {
     const vm_bar *bar = &w->block->check->bars[n];
@@ -511,9 +514,9 @@ static void check_overtaken(vm_warp *w, const vm_code *i, uint32_t lanes, uint32
                              parity, known, known + 1, f->allocation);
 }
 
-/* Gives lanes that know `known` phases the clock of the next phase, if that phase has the parity `parity`. Only the
- * last VM_BAR_PHASES clocks are kept. A lane that needs an older clock gets the oldest one that is kept, so some races
- * are missed. */
+/* Gives the clock of the next phase to lanes that know `known` phases, if the next phase has this parity. An mbarrier
+ * keeps the clocks of the last VM_BAR_PHASES phases only. If a lane needs an older clock, it gets the oldest clock that
+ * is kept, so some races are missed. */
 static void learn_phase(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
 {
     vm_clock *c = clock_of(w);
@@ -541,8 +544,8 @@ static void learn_phase(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n
     }
 }
 
-/* Performs a test of the mbarrier n by lanes that wait for the same parity. Some lanes may know the last phase while
- * others know one phase less. */
+/* Performs a test of the mbarrier n for lanes that wait for the same parity. Some of these lanes may know the last
+ * phase, while the others know one phase less. */
 static void test_phase(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n, uint32_t parity)
 {
     vm_clock *c = clock_of(w);
@@ -570,8 +573,8 @@ static uint32_t read_parity(const vm_warp *w, const vm_code *i, uint32_t lane)
     return i->flags & VM_REG64 ? ops_mbarrier_parity_of(vm_r64(w, i->b)[lane]) : vm_r32(w, i->b)[lane] & 1;
 }
 
-/* Returns the lanes of `left` that do the same as the first lane of `left`: they have the same address and, for a test,
- * the same parity. */
+/* Returns those lanes of `left` that do the same as the first lane of `left`: they have the same address and, for a
+ * test, the same parity. */
 static uint32_t find_alike(const vm_warp *w, const vm_code *i, uint32_t left)
 {
     const uint32_t first = (uint32_t)__builtin_ctz(left);
@@ -584,8 +587,8 @@ static uint32_t find_alike(const vm_warp *w, const vm_code *i, uint32_t left)
     return i->size == VM_BAR_INIT ? 1u << first : lanes;
 }
 
-/* Groups the lanes that do the same, and handles each group. A test of another block's mbarrier is not allowed by PTX
- * and does nothing here. */
+/* Groups the lanes that do the same, and handles one group after the other. PTX does not allow a test of another
+ * block's mbarrier, so this function ignores such a test. */
 uint32_t check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies)
 {
     uint32_t good = m, left = m;
@@ -609,9 +612,9 @@ uint32_t check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies)
         const uint32_t n = home ? check_bar_find(home, address) : VM_BAR_NONE;
         vm_bar *bar = n == VM_BAR_NONE ? NULL : &home->check->bars[n];
         if (home && !bar && home->check->bar_count == VM_BARS)
-            check_know_all(w); /* there are too many mbarriers, so everything counts as ordered */
+            check_know_all(w); /* the block has too many mbarriers, so everything counts as ordered */
         if (!bar || !bar->live)
-            /* the mbarrier is not live, so the instruction raises a fault; or make_bar() could not record it */
+            /* either the mbarrier is not live and the instruction raises a fault, or make_bar() could not record it */
             continue;
         check_init(w, i, lane, bar, false);
         if (i->size == VM_BAR_INVAL)
@@ -640,7 +643,7 @@ bool check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t add
         f->phase = bar->phase;
         bar->last = flight;
     }
-    /* the arrival publishes that the earlier reads of the sender are complete */
+    /* the arrival tells that the earlier reads of the sending thread are complete */
     const uint32_t now = check_advance_time(get_check(w));
     if (home != w->block)
         check_view_arrive_far(w, home, bar, 1u << lane, false, now);
@@ -658,7 +661,7 @@ bool check_commit_one(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t spac
     const vm_block *home = check_find_home(w, address);
     const uint32_t n = home ? check_bar_find(home, address % VM_SHARED_WINDOW) : VM_BAR_NONE;
     if (n == VM_BAR_NONE || !home->check->bars[n].live) {
-        /* the mbarrier is not live, so the instruction raises a fault; or make_bar() could not record it */
+        /* either the mbarrier is not live and the instruction raises a fault, or make_bar() could not record it */
         record_commit(w, lane, home, VM_BAR_NONE);
         return true;
     }

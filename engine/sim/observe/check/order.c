@@ -1,12 +1,13 @@
-/* order.c - the happens-before order: vector clocks of warps, barriers, warp operations and fences.
+/* order.c - the happens-before order: the vector clocks of warps, and how barriers, warp operations and fences change
+ * them.
  *
- * A warp's vector clock has an entry for each warp of its block and for each other block of its cluster (`know`). The
- * warp's own entry is `full`. One entry, `horizon`, stands for all other threads. Lanes of a warp have separate clocks
- * (`lanes`) only if a part of the lanes has synchronised without the others. A barrier joins the clocks of the warps
- * that arrive, by a pointwise maximum, and gives the join to all that wait.
+ * The vector clock of a warp has an entry for each warp of its block and for each other block of its cluster (`know`).
+ * The entry for the warp itself is `full`. The entry `horizon` stands for all threads beyond these. The lanes of a warp
+ * have separate clocks (`lanes`) only if some lanes have synchronised without the others. A barrier joins the clocks of
+ * the warps that arrive, by a pointwise maximum, and gives the join to all warps that wait.
  *
- * RACES.md has the rules. An approximate rule orders too much and never too little. So the checks may miss a race, but
- * never report a false one. */
+ * RACES.md has the rules of each operation. An approximate rule orders too many accesses, never too few. So the checks
+ * may miss a race, but they never report a false race. */
 #include <string.h>
 
 #include "before_internal.h"
@@ -21,13 +22,14 @@
 
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-/* Returns how many entries of a clock are in use. Entries of other blocks exist only in clusters. */
+/* Returns the number of entries of a vector clock that are in use. A clock has entries for other blocks only in
+ * clusters. */
 static uint32_t clock_length(const vm_block *block)
 {
     return VM_LANES + (block->cluster->size > 1 ? block->cluster->size : 0);
 }
 
-/* Allocates the state of a resident block: clocks, barriers, and the shadow of shared and local memory. */
+/* Allocates the state of a resident block: clocks, barriers, and the shadow of its shared and local memory. */
 bool check_block_new(vm_block *block)
 {
     const vm_run_state *run = block->runner->run;
@@ -66,9 +68,9 @@ void check_block_free(vm_block *block)
     block->check = NULL;
 }
 
-/* Resets the clocks for the next block. Its shared memory counts as unwritten, because all marks are older than `base`.
- * Lines are cleared only if they name asynchronous operations, because the time of such a mark is above all other
- * times. */
+/* Resets the clocks for the next block that becomes resident here. Shared memory counts as unwritten, because all marks
+ * in its shadow are older than `base`. A mark of an asynchronous operation has no time, so it would look newer than
+ * every access. Only lines with such marks are cleared. */
 void check_block_start(vm_block *block)
 {
     vm_check *check = block->runner->run->device->check;
@@ -79,7 +81,7 @@ void check_block_start(vm_block *block)
     memset(b->came, 0, sizeof b->came);
     if (b->local_words)
         memset(b->local_written, 0, b->local_words * sizeof *b->local_written);
-    if (b->dirty) /* marks of the previous block's asynchronous operations */
+    if (b->dirty) /* true if the shadow has marks of the previous block's asynchronous operations */
         for (size_t k = 0; k < b->line_count; k++)
             check_line_clear(check, &b->lines[k]);
     b->dirty = false;
@@ -87,8 +89,8 @@ void check_block_start(vm_block *block)
         vm_clock *c = &b->warps[k];
         if (c->lanes)
             memset(c->lanes, 0, VM_LANES * VM_LANES * sizeof *c->lanes);
-        /* All accesses before the launch of a child kernel are ordered before the child kernel, and it never runs at
-         * the same time as its launcher. */
+        /* All accesses before the launch of a child kernel are ordered before the child kernel, because the child never
+         * runs at the same time as its launcher. */
         *c = (vm_clock){.horizon = block->runner->run->launcher ? b->base : check->known,
                         .full = b->base,
                         .firm = b->base,
@@ -116,11 +118,11 @@ void check_children(vm_block *block)
 
 /* ---- lanes of a warp ---- */
 
-/* If all live lanes take part, the warp's own entry rises to the current time. Otherwise the rows of the lane matrix
- * that belong to lanes in `mask` are joined. Each of these lanes gets the join as its row, with the current time in the
- * entries of the lanes in `mask`. In both cases the lanes share the knowledge that some of them have from flags and
- * from phases of mbarriers. If one of them has waited for the prerequisite launches, all of them count as having
- * waited. */
+/* If all live lanes of the warp take part, the warp's own entry rises to the current time. Otherwise the function joins
+ * the rows of the lane matrix that belong to the lanes in `mask`. Each of these lanes gets the join as its row, with
+ * the current time in the entries of the lanes in `mask`. In both cases the lanes share the knowledge that any of them
+ * has from flags and from phases of mbarriers. If one of the lanes has waited for the prerequisite launches, all of
+ * them count as having waited. */
 void check_join_lanes(vm_warp *w, uint32_t mask)
 {
     vm_check *check = get_check(w);
@@ -156,8 +158,8 @@ void check_join_lanes(vm_warp *w, uint32_t mask)
         memcpy(c->lanes + lane * VM_LANES, all, sizeof all);
 }
 
-/* Orders the lanes of an operation that waits for all its lanes but orders no memory, such as a shuffle. So `firm`
- * keeps its value. */
+/* Orders the lanes of an operation that waits for all its lanes but orders no memory. A shuffle is such an operation.
+ * So `firm` does not change. */
 static void join_loosely(vm_warp *w, uint32_t mask)
 {
     vm_clock *c = &w->block->check->warps[w->index];
@@ -169,8 +171,8 @@ static void join_loosely(vm_warp *w, uint32_t mask)
 
 static const char *op_name(const ptx_insn *in) { return ptx_op_name((ptx_op)in->op); }
 
-/* Reports lanes whose member mask does not name them, and lanes that name each other with different masks. `m` are the
- * lanes that arrived last, and `arrived` are all lanes that have arrived. */
+/* Reports a lane whose member mask does not name it, and lanes that name each other with different masks. `m` has the
+ * lanes that arrived last, and `arrived` has all lanes that have arrived. */
 static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_u32 *masks, uint32_t m,
                         uint32_t arrived)
 {
@@ -200,7 +202,8 @@ static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_
     }
 }
 
-/* Reports lanes that shuffle from a lane that does not take part. The source lane is computed as PTX defines shfl. */
+/* Reports lanes that shuffle from a lane that does not take part. The function computes the source lane as PTX defines
+ * shfl. */
 static void check_shuffle(vm_warp *w, const vm_share *share, const vm_meeting *t)
 {
     const vm_code *i = share->code;
@@ -228,7 +231,8 @@ static void check_shuffle(vm_warp *w, const vm_share *share, const vm_meeting *t
     }
 }
 
-/* Returns true if all lanes take part and name all lanes. Then no mask is wrong, and each lane may read each other. */
+/* Returns true if all lanes take part and each lane names all lanes. Then no mask is wrong, and a shuffle may read any
+ * lane. */
 static bool is_whole_warp(const vm_meeting *t)
 {
     uint32_t all = t->lanes;
@@ -237,15 +241,15 @@ static bool is_whole_warp(const vm_meeting *t)
     return all == VM_ALL;
 }
 
-/* Orders the lanes of a complete warp operation: each group of lanes with a common mask is ordered, and no other lanes.
- * Only bar.warp.sync orders memory. If only other operations lie between a write and a read of two lanes, the read gets
- * a note (is_loose() in race.c). */
+/* Orders the lanes of a complete warp operation. The lanes of a group with a common mask are ordered among each other,
+ * and no other lanes. Only bar.warp.sync also orders memory. If only other operations lie between a write and a read of
+ * two lanes, the read gets a note (is_loose() in race.c). */
 void check_order_meeting(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
 {
     const ptx_function *f = w->frame->function->ptx;
     if (i->insn >= f->insn_count)
         return;
-    if (!t->masks) { /* mma and similar operations have no mask, and all lanes take part */
+    if (!t->masks) { /* mma and similar operations have no mask, so all lanes take part */
         join_loosely(w, t->lanes);
         return;
     }
@@ -261,7 +265,7 @@ void check_order_meeting(vm_warp *w, const vm_code *i, uint32_t m, const vm_meet
     check_masks(w, in, vm_insn_of(w, i), t->masks, m, t->lanes | m);
     for (uint32_t k = 0; in->op == PTX_OP_SHFL && k < t->count; k++)
         check_shuffle(w, &t->shares[k], t);
-    while (left) { /* for each group of lanes with a common mask */
+    while (left) { /* one round for each group of lanes with a common mask */
         uint32_t first = (uint32_t)__builtin_ctz(left), group = (t->masks[first] & t->lanes) | 1u << first;
         if (in->op == PTX_OP_BAR_WARP)
             check_join_lanes(w, group);
@@ -275,7 +279,7 @@ void check_order_meeting(vm_warp *w, const vm_code *i, uint32_t m, const vm_meet
 
 static bool is_aligned(const ptx_insn *in) { return in->op == PTX_OP_BAR || ptx_has(in, PTX_MOD_ALIGNED); }
 
-/* Joins the warp's clock into the barrier, with the current time as the warp's own entry. */
+/* Joins the warp's clock into the join of the barrier. The warp's own entry is the current time. */
 void check_arrive(vm_warp *w, uint32_t id)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
@@ -290,10 +294,10 @@ void check_arrive(vm_warp *w, uint32_t id)
         check_more_join(w->block, &w->block->check->gate_more[id], c->more);
 }
 
-/* Joins the warp's clock into the cluster's barrier. The other blocks get a single entry for this whole block, not one
- * entry per warp. A relaxed arrival joins only the time of the warp's last fence. For check_visitors() even a relaxed
- * arrival orders: a block does not exit before the arrivals of the others, so it does not exit before this warp's
- * earlier accesses. */
+/* Joins the warp's clock into the join of the cluster's barrier. The other blocks get one entry for this whole block,
+ * and not an entry for each warp. A relaxed arrival contributes only the time of the warp's last fence. For
+ * check_visitors() even a relaxed arrival orders the blocks. A block exits only after the arrivals of the other blocks,
+ * so it exits after this warp's earlier accesses. */
 void check_cluster_arrive(vm_warp *w, bool relaxed)
 {
     const vm_cluster *cluster = w->block->cluster;
@@ -321,8 +325,8 @@ void check_cluster_arrive(vm_warp *w, bool relaxed)
     }
 }
 
-/* Gives the join of a barrier to lanes that pass it. `more` is the asynchronous part of the join. If `more` is NULL,
- * the lanes get the asynchronous parts of all warps of their block instead. */
+/* Gives the join of a barrier to lanes that pass the barrier. `more` is the asynchronous part of the join. If `more` is
+ * NULL, the lanes get the asynchronous parts of all warps of their block instead. */
 static void pass_gate(vm_warp *w, const vm_gate *gate, const vm_more *more, uint32_t lanes, uint32_t now)
 {
     vm_clock *c = &w->block->check->warps[w->index];
@@ -360,14 +364,15 @@ void check_cluster_wait(vm_warp *w, uint32_t m)
     pass_gate(w, &w->block->check->opened, NULL, m, c->met_at);
 }
 
-/* Reports wrong numbers and counts of a barrier; otherwise joins the clock of the arriving warp into it. */
+/* Reports a wrong number or a wrong count of a barrier. If both are right, joins the clock of the arriving warp into
+ * the barrier. */
 void check_barrier(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t id = vm_r32(w, i->a)[__builtin_ctz(m)];
     uint32_t need = i->b ? vm_r32(w, i->b)[__builtin_ctz(m)] : 0;
     const vm_barrier *barrier = id < VM_BARRIERS ? &w->block->barriers[id] : NULL;
     if (!barrier || (i->b && (need == 0 || need % VM_LANES)) || (barrier->arrived && barrier->need != need)) {
-        get_check(w)->told = true; /* the instruction raises a fault */
+        get_check(w)->told = true; /* the instruction raises a fault, which needs no second finding */
         kiln_check_finding *f = check_find_finding(w, KILN_CHECK_BARRIER, false, vm_insn_of(w, i), VM_NO_INSN,
                                                    (uint32_t)__builtin_ctz(m), (unsigned)__builtin_popcount(m));
         if (!f)
@@ -386,8 +391,8 @@ void check_barrier(vm_warp *w, const vm_code *i, uint32_t m)
     check_arrive(w, id);
 }
 
-/* Returns the lanes of a warp that wait at the barrier, and sets *first to the path of the first lane. Sets *apart to
- * true if they wait at different instructions. */
+/* Returns the lanes of a warp that wait at the barrier, and sets *first to the path of the first of these lanes. Sets
+ * *apart to true if these lanes wait at different instructions. */
 static uint32_t find_waiting_lanes(const vm_warp *w, uint32_t barrier, const vm_path **first, bool *apart)
 {
     uint32_t lanes = 0;
@@ -409,7 +414,7 @@ static uint32_t get_insn(const vm_path *path)
     return (uint32_t)(path->frame->function->first_tally + path->pc->insn);
 }
 
-/* Reports an aligned barrier that opens although lanes of the warp are missing or wait at another instruction. */
+/* Reports an aligned barrier that opens while some lanes of a warp are missing or wait at another instruction. */
 static void check_aligned(vm_warp *w, uint32_t id, uint32_t lanes, const vm_path *first, bool apart)
 {
     const ptx_function *f = first->frame->function->ptx;
@@ -435,7 +440,7 @@ static void check_aligned(vm_warp *w, uint32_t id, uint32_t lanes, const vm_path
     }
 }
 
-/* Joins the clocks of the blocks of the cluster whose threads have exited, because an exited thread counts as arrived.
+/* Joins the clocks of those blocks of the cluster whose threads have all exited. An exited thread counts as arrived.
  */
 static void count_exited(const vm_cluster *cluster, vm_gate *gate, uint32_t now)
 {
@@ -444,12 +449,12 @@ static void count_exited(const vm_cluster *cluster, vm_gate *gate, uint32_t now)
             gate->know[VM_LANES + k] = now;
 }
 
-/* Publishes all accesses before a barrier, if every thread that waits at it has executed a fence for the device since
- * its last barrier. Barriers of the grid rely on this: all threads execute __threadfence() and __syncthreads(), and
- * then the first thread sets a flag. PTX's memory model demands that the thread that sets the flag executes a fence
- * after the barrier. But on a device the writes of a thread are performed before its fence completes, so fences before
- * the barrier are enough. The rule is approximate: an access between the fence and the barrier counts as published
- * too. */
+/* If every thread that waits at a barrier has executed a fence for the device since its last barrier, publishes all
+ * accesses before this barrier. Barriers of the grid rely on this: all threads execute __threadfence() and
+ * __syncthreads(), and then the first thread sets a flag. PTX's memory model demands a fence after the barrier by the
+ * thread that sets the flag. But a device performs the writes of a thread before the thread's fence completes, so
+ * fences before the barrier are enough. This rule is approximate: an access between the fence and the barrier counts as
+ * published too. */
 static void publish_barrier(vm_block *block, const uint32_t lanes[VM_LANES], uint32_t now)
 {
     bool fenced = true;
@@ -464,9 +469,9 @@ static void publish_barrier(vm_block *block, const uint32_t lanes[VM_LANES], uin
     }
 }
 
-/* Opens a barrier: checks how its warps wait, gives each of these warps the join of the clocks, and then empties the
- * join. The barrier VM_BARRIERS is the cluster's barrier, whose join is kept for warps that wait later. Exited warps
- * count as arrived if the barrier is for all threads. */
+/* Opens a barrier. Checks how the warps wait there, gives the join of the clocks to each of them, and then empties the
+ * join. The number VM_BARRIERS is the cluster's barrier. Its join is kept for warps that wait later. If the barrier is
+ * for all threads, exited warps count as arrived. */
 void check_open(vm_block *block, uint32_t id)
 {
     vm_check *check = block->runner->run->device->check;
@@ -481,7 +486,7 @@ void check_open(vm_block *block, uint32_t id)
             check_aligned(w, id, lanes[k], first, apart);
         if (lanes[k] && insn == VM_NO_INSN)
             insn = get_insn(first);
-        /* exited threads count as arrived at a barrier for all threads */
+        /* true if the warp has exited; it then counts as arrived, because the barrier is for all threads */
         bool left = w->dead == VM_ALL && block->barriers[id].need == 0;
         if (left || (id < VM_BARRIERS && lanes[k] && (lanes[k] | w->dead) == VM_ALL))
             gate->know[k] = now;
@@ -515,8 +520,8 @@ void check_open(vm_block *block, uint32_t id)
         memset(&block->check->gate_more[id], 0, sizeof *block->check->gate_more);
 }
 
-/* Returns true if only the end of the kernel follows the reconvergence point. Lanes that wait at such a point have
- * returned early. */
+/* Returns true if a reconvergence point is followed only by the end of the kernel. Lanes that wait at such a point have
+ * returned early from the kernel. */
 static bool is_end(const vm_sync *sync)
 {
     const vm_function *function = sync->frame->function;
@@ -530,7 +535,7 @@ static bool is_end(const vm_sync *sync)
 }
 
 /* Reports each aligned barrier at which some lanes of a warp wait while other lanes wait at a later reconvergence
- * point. Lanes that wait at the end of the kernel are excluded, because an early return is allowed. */
+ * point. Lanes that wait at the end of the kernel do not count, because PTX allows an early return. */
 void check_stuck(vm_block *block)
 {
     for (uint32_t k = 0; k < block->warp_count; k++) {
@@ -562,7 +567,7 @@ void check_stuck(vm_block *block)
     }
 }
 
-/* Reports each place where threads wait, because no warp will ever continue. */
+/* Reports each place where threads wait, if no warp can ever continue. */
 void check_deadlock(vm_block *block)
 {
     vm_check *check = block->runner->run->device->check;
@@ -597,7 +602,7 @@ void check_deadlock(vm_block *block)
 
 /* ---- fences ---- */
 
-/* A fence only remembers its time. The next strong write attaches that time to its cell: see publish_flag(). */
+/* A fence only records its time. The next strong write attaches this time to its cell: see publish_flag(). */
 void check_release(vm_warp *w, bool block)
 {
     vm_clock *c = &w->block->check->warps[w->index];

@@ -1,5 +1,5 @@
-/* product.c - products of a warpgroup (wgmma): checks the shared memory that they read, the layouts in their
- * descriptors, and the registers that they use until a thread waits for the product. */
+/* product.c - products of a warpgroup (wgmma). It checks the shared memory that they read and the layouts in their
+ * descriptors. It also checks the registers that they use until a thread waits for the product. */
 #include <string.h>
 
 #include "access_internal.h"
@@ -27,19 +27,19 @@ static void visit_registers(const ptx_function *f, const ptx_operand *o, each_re
                 see(user, f->elements[o->index + k].index);
 }
 
-/* Returns true for instructions that continue to use registers until a thread has waited for the instruction. */
+/* Returns true for an instruction that uses registers until a thread has waited for it. */
 static bool is_product(const ptx_insn *in)
 {
     return ptx_effect_of(in) == PTX_EFFECT_WARPGROUP || ptx_effect_of(in) == PTX_EFFECT_TENSOR_LOAD;
 }
-/* Returns the number of operands, from the first on, whose registers stay in use until the wait: D and A of wgmma, or
- * the results of a load. */
+/* Returns the number of leading operands whose registers stay in use until the wait: these are D and A of wgmma, or the
+ * results of a load. */
 static unsigned count_results(const ptx_insn *in)
 {
     return ptx_effect_of(in) == PTX_EFFECT_TENSOR_LOAD && in->op != PTX_OP_TCGEN05_LD_RED ? 1 : 2;
 }
 /* Returns true for a copy of a register. Compilers copy registers that a product uses, and remove the copies later. So
- * a copy does not count as an access: the checks give all copies of a register the same number. */
+ * a copy does not count as an access. The checks give the same number to a register and to all its copies. */
 static bool is_copy(const ptx_insn *in)
 {
     return in->op == PTX_OP_MOV && in->operand_count == 2 && in->operands[0].kind == PTX_OPERAND_REG &&
@@ -62,7 +62,7 @@ static void find_numbered(void *user, uint32_t reg)
     to->any |= to->number[reg] != 0;
 }
 
-/* Returns the register that represents all registers that copies connect with this register. */
+/* Copies connect registers into sets. Returns the register that represents the set of `reg`. */
 static uint32_t find_set(uint32_t *sets, uint32_t reg)
 {
     while (sets[reg] != reg)
@@ -70,9 +70,9 @@ static uint32_t find_set(uint32_t *sets, uint32_t reg)
     return reg;
 }
 
-/* Gives numbers to registers that copies connect with numbered registers. Copies join registers into sets (union-find).
- * If one register of a set has a number, all registers of the set get it. `sets` is scratch memory with an element for
- * each register. */
+/* Numbers all registers that copies connect with a numbered register. The algorithm is union-find: copies join
+ * registers into sets. If one register of a set has a number, all registers of the set get this number. `sets` is
+ * scratch memory with an element for each register. */
 static void number_copies(const ptx_function *f, numbering *to, uint32_t *sets)
 {
     for (uint32_t r = 0; r < f->reg_count; r++)
@@ -80,7 +80,8 @@ static void number_copies(const ptx_function *f, numbering *to, uint32_t *sets)
     for (uint32_t k = 0; k < f->insn_count; k++)
         if (is_copy(&f->insns[k]))
             sets[find_set(sets, f->insns[k].operands[0].index)] = find_set(sets, f->insns[k].operands[1].index);
-    for (uint32_t r = 0; r < f->reg_count; r++) /* first numbers the register that represents the set */
+    /* numbers the register that represents the set of a numbered register */
+    for (uint32_t r = 0; r < f->reg_count; r++)
         if (to->number[r])
             number_register(to, find_set(sets, r));
     for (uint32_t r = 0; r < f->reg_count; r++)
@@ -88,8 +89,9 @@ static void number_copies(const ptx_function *f, numbering *to, uint32_t *sets)
             number_register(to, r);
 }
 
-/* Makes two passes over each function that has products or tcgen05.ld. The first pass numbers their registers and all
- * copies of these registers. The second pass flags every other instruction that uses a numbered register. */
+/* Makes two passes over each function that has products or tcgen05.ld. The first pass numbers the registers that
+ * products use, and all copies of these registers. The second pass flags every other instruction that uses a numbered
+ * register. */
 bool check_number_registers(vm_module *module, vm_check_code *code, uint8_t *kind)
 {
     const ptx_module *ptx = module->ptx;
@@ -115,7 +117,7 @@ bool check_number_registers(vm_module *module, vm_check_code *code, uint8_t *kin
         numbering to = {.number = number, .count = &code->reg_count};
         for (uint32_t k = 0; k < f->insn_count; k++) {
             const ptx_insn *in = &f->insns[k];
-            /* the registers of D, of A unless A is in shared memory, and the results of tcgen05.ld */
+            /* the registers of D and A of a product, unless A is in shared memory, and the results of a tcgen05.ld */
             const bool load = ptx_effect_of(in) == PTX_EFFECT_TENSOR_LOAD;
             for (unsigned o = 0; o < count_results(in) && is_product(in); o++)
                 if (in->operands[o].kind == PTX_OPERAND_VECTOR || load)
@@ -140,11 +142,11 @@ typedef struct use {
     const ptx_insn *in;
     const uint32_t *number;
     vm_reg *regs;
-    uint32_t insn, lane, flight; /* flight: the product that uses the registers */
+    uint32_t insn, lane, flight; /* flight: the product or load that uses the registers */
     bool writes, sums, told;
 } use;
 
-/* Reports a register that is used too early or too late. Reports only one finding for each instruction. */
+/* Reports a register that is used too early or too late. An instruction gets only one finding. */
 static void report_register(use *u, bool note, uint32_t other, const char *what, const char *message)
 {
     if (u->told)
@@ -160,9 +162,9 @@ static void report_register(use *u, bool note, uint32_t other, const char *what,
     f->message = check_print(get_check(u->w), "%s %s", f->at.what, message);
 }
 
-/* Notes that a register of a tcgen05.ld is used before its tcgen05.wait::ld, once for each load. This is only a note,
- * because a thread that reads the register gets the loaded value without the wait (PTX ISA 9.7.17.6.4.5). The wait is
- * needed only before the columns are written again, and before the register is written. */
+/* Reports a note if a thread uses a register of a tcgen05.ld before tcgen05.wait::ld. Each load gets one note. The
+ * finding is only a note, because the thread gets the loaded value even without the wait (PTX ISA 9.7.17.6.4.5). The
+ * wait is needed only before something writes the columns again, and before the thread writes the register. */
 static void check_loaded(use *u, vm_flight *f)
 {
     if (f->done[0] || f->told || f->block != (uint32_t)u->w->block->number)
@@ -173,9 +175,9 @@ static void check_loaded(use *u, vm_flight *f)
                               : "uses a register of a tcgen05.ld before tcgen05.wait::ld");
 }
 
-/* Checks one register of an instruction that is not a product. Before the wait, sums must not be read or written, and
- * registers of A must not be written. Then records the access for take_register(), which demands a wgmma.fence between
- * this access and the next product. */
+/* Checks one register of an instruction that is not a product. Before the wait, an instruction must neither read nor
+ * write sums, and must not write registers of A. Then the function records the access, so that take_register() can
+ * demand a wgmma.fence between this access and the next product. */
 static void check_register(void *user, uint32_t reg)
 {
     use *u = user;
@@ -226,13 +228,14 @@ void check_product_fence(vm_warp *w)
         w->block->check->regs[(size_t)w->index * count + k].touched = 0;
 }
 
-/* Records that the product uses the register, and reports an earlier access if no wgmma.fence lies between the two. */
+/* Records that the product uses the register. Reports an earlier access to the register, if no wgmma.fence lies between
+ * the access and the product. */
 static void take_register(void *user, uint32_t reg)
 {
     use *u = user;
     vm_reg *r = &u->regs[u->number[reg] - 1];
-    /* If the group of products has a fence, the compiler may have moved the access across the fence. Then the finding
-     * is only a note. */
+    /* If the group of products has a fence elsewhere, the compiler may have moved the access across this fence. Then
+     * the finding is only a note. */
     const vm_clock *c = clock_of(u->w);
     if (r->touched)
         report_register(u, c->product_fence == c->products + 1, r->touched - 1, "access to a register",
@@ -247,7 +250,7 @@ static void load_register(void *user, uint32_t reg)
     u->regs[u->number[reg] - 1] = (vm_reg){.flight = u->flight, .sum = true};
 }
 
-/* Records the registers of a product: first A, then D. */
+/* Records the registers of a product. The order is first A, then D. */
 static void take_operands(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t flight)
 {
     const vm_function *function = w->frame->function;
@@ -279,13 +282,13 @@ void check_product_load(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32
 
 /* ---- shared memory ---- */
 
-static uint8_t layout_of(uint64_t descriptor) /* returns the swizzle in the encoding of a tensor map, + 1 */
+static uint8_t layout_of(uint64_t descriptor) /* returns 1 + the swizzle, in the encoding of a tensor map */
 {
     return (uint8_t)((4 - (descriptor >> 62)) % 4 + 1);
 }
 
-/* Checks the reads of one matrix in shared memory: `count` lines from `first`, each of `bytes` bytes. If `across` is
- * true, the matrix is transposed in memory. */
+/* Checks the reads of one matrix in shared memory. The matrix has `count` lines from the line `first` on, each of
+ * `bytes` bytes. If `across` is true, the matrix is transposed in shared memory. */
 static void check_matrix(vm_warp *w, const vm_code *i, vm_flight *f, uint64_t descriptor, bool across, unsigned first,
                          unsigned count, unsigned bytes)
 {
@@ -300,8 +303,8 @@ static void check_matrix(vm_warp *w, const vm_code *i, vm_flight *f, uint64_t de
         }
 }
 
-/* The four warps of a warpgroup run one product. The first warp that arrives makes the record of the operation. The
- * other warps find it by the number of products that they have begun. */
+/* The four warps of a warpgroup run one product together. The warp that arrives first makes the record of the product.
+ * The other warps find this record by the number of products that they have begun. */
 uint32_t check_product_reads(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
     const vm_wgmma *x = i->extra;
@@ -310,7 +313,7 @@ uint32_t check_product_reads(vm_warp *w, const vm_code *i, const ptx_insn *in, u
     const uint32_t group = w->index / 4;
     if ((m | w->dead) != VM_ALL || group >= VM_WARPGROUPS)
         return m;
-    if (c->product_count == b->products[group].count) { /* this is the first warp of the group that arrives */
+    if (c->product_count == b->products[group].count) { /* this warp is the first of its group to arrive */
         const vm_flight *made = check_flight_new(w, i, VM_FLIGHT_WGMMA, m, w->block);
         b->products[group].count++;
         b->products[group].flight = made ? made->id : 0;

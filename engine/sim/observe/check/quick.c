@@ -1,13 +1,14 @@
-/* quick.c - the fast path, for plain loads and stores whose lanes have the same address differences as an earlier
- * access of the instruction (vm_pattern). It checks eight cells at once with vector instructions.
+/* quick.c - the fast path for plain loads and stores. It handles accesses with address differences between lanes that
+ * an earlier access of the same instruction had (vm_pattern). The fast path checks eight cells at once with vector
+ * instructions.
  *
- * This file reports nothing. If an access is not plain or may have a defect, the functions return false, and access.c
- * checks the access cell by cell. Both files must give the same results: tests/sim/test_check_quick.c compares them.
- * The fast path of a load may stop in the middle, because recording the same read twice changes nothing. A store tests
- * all cells before it records anything.
+ * This file never reports a finding. If an access is not plain or may have a defect, the functions return false. Then
+ * access.c checks the access cell by cell. quick.c and access.c must give the same results:
+ * tests/sim/test_check_quick.c compares them. For a load, the fast path may stop in the middle, because it does no harm
+ * to record the same read twice. For a store, the fast path tests all cells before it records anything.
  *
- * This file is compiled for AVX2. No function in it may be called on a host without AVX2; check_can_quick() tests
- * that. */
+ * This file is compiled for AVX2. No function of this file may be called on a host without AVX2. check_can_quick() of
+ * check.c tests this. */
 #include <string.h>
 
 #include "bounds_internal.h"
@@ -17,7 +18,7 @@
 #include "shadow_internal.h"
 #include "vm_checks_internal.h"
 
-/* GNU vectors. A comparison sets all bits of an element if it is true, otherwise none. */
+/* GNU vectors. A comparison sets all bits of an element if the comparison is true there, otherwise none. */
 typedef uint32_t x8 __attribute__((vector_size(32)));
 typedef uint64_t y4 __attribute__((vector_size(32)));
 _Static_assert(sizeof(x8) == VM_CELLS * sizeof(uint32_t), "a vector is a field of a group");
@@ -41,10 +42,10 @@ INLINE bool any_lane(x8 v)
     return (w[0] | w[1] | w[2] | w[3]) != 0;
 #endif
 }
-/* Selects bit by bit: `yes` where the mask is set, otherwise `no`. */
+/* Selects bit by bit: the result has the bit of `yes` where the mask has a 1, and the bit of `no` elsewhere. */
 INLINE x8 choose(x8 mask, x8 yes, x8 no) { return (mask & yes) | (~mask & no); }
-/* Stores one field of the cells `in`. If `whole` is true, `in` has all eight cells, so the old values are not
- * needed. */
+/* Stores one field of the cells `in`. If `whole` is true, `in` has all eight cells, so the function need not read the
+ * old values. */
 INLINE void store8(uint32_t *to, x8 in, x8 v, bool whole)
 {
     if (!whole)
@@ -52,32 +53,33 @@ INLINE void store8(uint32_t *to, x8 in, x8 v, bool whole)
     memcpy(to, &v, sizeof v);
 }
 
-/* The cells of one line that an instruction touches. who[c] is the lane of cell c, with VM_MANY if several lanes touch
- * it. `touch` tells the same by rows, for a compact line. */
+/* The cells of one line that an instruction touches. who[c] is the lane of cell c. It has VM_MANY if several lanes
+ * touch the cell. For a compact line, `touch` describes the same cells by rows. */
 enum { TOUCHES = 4 };
 typedef struct part {
-    int64_t at;     /* the line's distance from the line of the first lane's cell */
-    uint32_t cells; /* all cells, a bit each */
-    uint32_t count; /* rows; 0: there would be more than TOUCHES, so the line must be open */
+    int64_t at;     /* distance in lines from the line of the first lane's cell */
+    uint32_t cells; /* one bit for each cell that is touched */
+    uint32_t count; /* number of rows; 0 if there would be more than TOUCHES rows, so that the line must be open */
     vm_touch touch[TOUCHES];
     uint32_t who[VM_LINE];
 } part;
-/* The parts of a pattern, for first lanes at one place in their line. */
+/* The parts of a pattern if the cell of the first lane has a certain place in its line. */
 struct vm_parts {
     uint32_t count;
     part part[];
 };
 
-/* The log2 of the number of lines of a page, if a cell had one byte. */
+/* The binary logarithm of the number of lines of a page if a cell covered one byte. */
 enum { PAGE_LINES_SHIFT = 7 };
 _Static_assert(VM_SHADOW_PAGE / VM_LINE == 1 << PAGE_LINES_SHIFT, "the size of a page");
-/* Where the lines of a memory are: pages of 1 << shift lines each. */
+/* Tells where the lines of a piece of memory are, in pages of 1 << shift lines each. */
 typedef struct line_table {
     vm_line *const *pages;
     unsigned shift;
 } line_table;
 
-/* Selects the marks that only the accessing thread itself has made. Program order puts them before this access. */
+/* Selects the marks that only the accessing thread itself has made. Program order puts these marks before this
+ * access. */
 INLINE x8 own_marks(const vm_plain *k, const vm_marks *m, x8 who)
 {
     const x8 old = load8(m->who);
@@ -94,14 +96,14 @@ INLINE x8 unordered_marks(const vm_plain *k, const vm_marks *m, x8 in, x8 who)
     return fresh;
 }
 
-/* Merges this read into marks `near` of the same warp or block, as merge_read() of access.c does. Returns the cells for
- * which it cannot decide. */
+/* Merges this read into the marks `near` of the same warp or block. merge_read() of access.c does the same. Returns the
+ * cells for which the function cannot decide. */
 INLINE x8 merge_reads(const vm_plain *k, vm_marks *m, x8 near, x8 who, bool shared)
 {
     const x8 old = load8(m->who), stamp = load8(m->stamp), apart = (old ^ who) & VM_WHO;
     const x8 many = (x8)((old & VM_MANY) != 0), single_same = (x8)(apart == 0) & (~many | (x8)((who & VM_MANY) != 0));
     const x8 warp = (x8)(apart < VM_LANES), full = (x8)(stamp <= k->clock->full);
-    const x8 unknown = (x8){0} - (k->clock->lanes != NULL); /* some lanes have clocks of their own */
+    const x8 unknown = (x8){0} - (k->clock->lanes != NULL); /* true if some lanes have clocks of their own */
     x8 mine, odd;
     if (shared) {
         mine = single_same | full;
@@ -132,7 +134,7 @@ INLINE void record_marks(const vm_plain *k, vm_marks *m, x8 in, x8 who, bool who
     store8(m->block, in, (x8){0} + k->block, whole);
 }
 
-/* Copies the marks of the cells `in` from the first read slot to the second. */
+/* Copies the marks that the cells `in` have in the first read slot to the second read slot. */
 INLINE void copy_marks(vm_marks *to, const vm_marks *from, x8 in, bool whole)
 {
     store8(to->stamp, in, load8(from->stamp), whole);
@@ -141,13 +143,13 @@ INLINE void copy_marks(vm_marks *to, const vm_marks *from, x8 in, bool whole)
     store8(to->block, in, load8(from->block), whole);
 }
 
-/* Selects the fresh marks of the same warp (shared memory) or block (global memory). */
+/* Selects the fresh marks that the same warp (shared memory) or the same block (global memory) has made. */
 INLINE x8 find_near(const vm_plain *k, const vm_marks *m, x8 fresh, x8 who, bool shared)
 {
     return fresh & (shared ? (x8)(((load8(m->who) ^ who) & VM_WHO) < VM_LANES) : (x8)(load8(m->block) == k->block));
 }
 
-/* Checks and records a read of the cells `in` of a group. Returns false if it is not ordinary. */
+/* Checks and records a read of the cells `in` of a group. Returns false if the fast path cannot decide. */
 INLINE bool read_group(const vm_plain *k, vm_cells *g, x8 in, x8 who, bool whole, bool shared)
 {
     const x8 written = load8(g->w.stamp);
@@ -155,7 +157,7 @@ INLINE bool read_group(const vm_plain *k, vm_cells *g, x8 in, x8 who, bool whole
     if (VM_UNLIKELY(any_lane(bad)))
         bad &= ~own_marks(k, &g->w, who);
     if (shared)
-        bad |= in & (x8)(written <= k->base); /* these cells were never written */
+        bad |= in & (x8)(written <= k->base); /* cells that were never written */
     else if (k->read_only)
         bad |= in & (x8)(written > k->base);
     if (VM_UNLIKELY(any_lane(bad)))
@@ -172,7 +174,7 @@ INLINE bool read_group(const vm_plain *k, vm_cells *g, x8 in, x8 who, bool whole
     const x8 near1 = find_near(k, &g->r1, fresh1, who, shared);
     const x8 fresh2 = fresh1 & ~near1 & (x8)(load8(g->r2.stamp) > k->limit);
     const x8 near2 = find_near(k, &g->r2, fresh2, who, shared), later = fresh1 & ~near1 & ~near2;
-    if (!any_lane(later ^ in)) { /* other warps or blocks made all of these reads, so both marks are kept */
+    if (!any_lane(later ^ in)) { /* other warps or blocks made all of these reads, so the cells keep both marks */
         copy_marks(&g->r2, &g->r1, in, whole);
         record_marks(k, &g->r1, in, who, whole);
         return true;
@@ -201,7 +203,7 @@ INLINE bool may_write(const vm_plain *k, const vm_cells *g, x8 in, x8 who, bool 
 
 /* ---- patterns ---- */
 
-/* Returns true if the formula of the row gives the lanes of all cells `in`. */
+/* Returns true if the formula of the row gives the right lane for each of the cells `in`. */
 static bool fits(const part *p, const vm_touch *t, uint32_t in)
 {
     VM_EACH(c, in)
@@ -210,7 +212,8 @@ static bool fits(const part *p, const vm_touch *t, uint32_t in)
     return true;
 }
 
-/* Describes the cells of a part by rows. Each cell joins the first row whose formula can be chosen so that it fits. */
+/* Describes the cells of a part by rows. Each cell joins the first row that has a formula for its cells and this
+ * cell. */
 static void make_touches(part *p)
 {
     VM_EACH(c, p->cells) {
@@ -234,7 +237,7 @@ static void make_touches(part *p)
     }
 }
 
-/* Computes the lines and their cells that a pattern touches, if the first lane's cell is number `first` of its line.
+/* Computes the lines and cells that a pattern touches, if the first lane's cell has the number `first` in its line.
  * Returns NULL if memory runs out or the pattern touches more than MOST lines. */
 static vm_parts *make_parts(vm_check *check, const vm_pattern *p, unsigned first, unsigned shift)
 {
@@ -277,8 +280,8 @@ static vm_parts *make_parts(vm_check *check, const vm_pattern *p, unsigned first
     return made;
 }
 
-/* Returns the parts of a pattern for one place of the first cell. Makes them at the first use and after a change of the
- * granule. */
+/* Returns the parts of a pattern for one place of the first lane's cell. Computes the parts at the first use, and again
+ * after a change of the granule. */
 static const vm_parts *get_parts(vm_check *check, vm_pattern *p, unsigned first, unsigned shift)
 {
     if (VM_UNLIKELY(p->shift != shift)) {
@@ -293,7 +296,7 @@ static const vm_parts *get_parts(vm_check *check, vm_pattern *p, unsigned first,
 /* Returns the distance of a lane's address from the address of the pattern's first lane. */
 INLINE uint64_t get_distance(const vm_pattern *p, uint32_t lane) { return (uint64_t)(int64_t)(int32_t)p->rel[lane]; }
 
-/* The same as has_same_distances() for only some lanes of the pattern, the lanes m. */
+/* Does the same as has_same_distances(), but only for the lanes m of the pattern. */
 static bool have_same_distances(const vm_pattern *p, const vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t first = (uint32_t)__builtin_ctz(m);
@@ -310,7 +313,7 @@ static bool have_same_distances(const vm_pattern *p, const vm_warp *w, const vm_
     return apart == 0;
 }
 
-/* Returns true if the lanes' addresses have the distances of the pattern. */
+/* Returns true if the distances between the lanes' addresses are the distances of the pattern. */
 INLINE bool has_same_distances(const vm_pattern *p, const vm_warp *w, const vm_code *i, uint32_t m)
 {
     if (VM_UNLIKELY(m != p->lanes))
@@ -346,14 +349,14 @@ INLINE bool has_same_distances(const vm_pattern *p, const vm_warp *w, const vm_c
 
 /* ---- memory ---- */
 
-/* Returns a mask of the cells whose bits are set: all bits of an element, or none. */
+/* Returns a mask of the cells whose bits are set. An element of the mask has either all bits or none. */
 INLINE x8 cells_mask(uint32_t cells)
 {
     const x8 bits = {1u, 2u, 4u, 8u, 16u, 32u, 64u, 128u};
     return (x8)((bits & cells) != 0);
 }
 
-/* Returns the cells of the touch that the lanes m touch. */
+/* Returns those cells of the touch that the lanes m touch. */
 static uint32_t find_touched(const vm_touch *t, uint32_t m)
 {
     if (t->step == 0)
@@ -364,8 +367,8 @@ static uint32_t find_touched(const vm_touch *t, uint32_t m)
     return in;
 }
 
-/* Sets *to to the cells of a part that the lanes m touch. Returns false if several lanes touch a cell: its mark may
- * then name another lane. */
+/* Sets *to to those cells of a part that the lanes m touch. Returns false if several lanes touch a cell, because the
+ * mark of the cell may then name a lane that is not in m. */
 static bool select_lanes(part *to, const part *from, uint32_t m)
 {
     uint32_t count = 0;
@@ -392,7 +395,7 @@ INLINE vm_line *get_line(const vm_plain *k, const vm_check_block *b, const line_
     return page ? page + (at & (((uint64_t)1 << table->shift) - 1)) : NULL;
 }
 
-/* Opens a line if its rows cannot hold the access. Returns false if memory runs out. */
+/* If the rows of a line cannot hold the access, opens the line. Returns false if memory runs out. */
 INLINE bool is_ready(const vm_plain *k, vm_line *line, const part *p)
 {
     return line->cells || p->count || check_line_open(k->check, line);
@@ -408,7 +411,7 @@ INLINE bool read_line(const vm_plain *k, vm_line *line, const part *p, bool shar
         done |= p->touch[n].in;
     }
     for (unsigned g = 0; done != p->cells && g < VM_LINE / VM_CELLS; g++) {
-        /* a row that was recorded before the line was opened is recorded again, which changes nothing */
+        /* if a row was recorded before the line was opened, recording it again changes nothing */
         const uint32_t cells = p->cells >> g * VM_CELLS & 255;
         const x8 in = cells_mask(cells), who = load8(p->who + g * VM_CELLS) + k->who;
         if (cells && !read_group(k, &line->cells[g], in, who, cells == 255, shared))
@@ -417,7 +420,7 @@ INLINE bool read_line(const vm_plain *k, vm_line *line, const part *p, bool shar
     return true;
 }
 
-/* Returns true if a write to one line races with nothing. */
+/* Returns true if a write to one line does not race with any recorded access. */
 INLINE bool may_write_line(const vm_plain *k, const vm_line *line, const part *p, bool shared)
 {
     for (uint32_t n = 0; n < p->count && !line->cells; n++)
@@ -444,7 +447,7 @@ INLINE void write_line(const vm_plain *k, vm_line *line, const part *p)
     }
 }
 
-/* The same as visit_lines() for only some lanes of the pattern, the lanes m. */
+/* Does the same as visit_lines(), but only for the lanes m of the pattern. */
 static bool visit_lanes(const vm_plain *k, const vm_parts *parts, const vm_check_block *b, const line_table *table,
                         uint64_t first, bool write, bool shared, uint32_t m)
 {
@@ -464,9 +467,9 @@ static bool visit_lanes(const vm_plain *k, const vm_parts *parts, const vm_check
     return true;
 }
 
-/* Checks and records the access in all lines that the pattern touches. A write tests all lines before it changes any.
- * `first`: the line of the first lane's cell. `some`: the lanes of the access if the pattern
- * has more lanes, otherwise 0. */
+/* Checks and records an access in all lines that the pattern touches. For a write, the function tests all lines before
+ * it changes any line. `first` is the line of the first lane's cell. `some` has the lanes of the access if the pattern
+ * has more lanes, otherwise it is 0. */
 INLINE bool visit_lines(const vm_plain *k, const vm_parts *parts, const vm_check_block *b, const line_table *table,
                         uint64_t first, bool write, bool shared, uint32_t some)
 {
@@ -486,8 +489,8 @@ INLINE bool visit_lines(const vm_plain *k, const vm_parts *parts, const vm_check
     return true;
 }
 
-/* Tries the fast path in shared memory. The lanes must be aligned and inside one variable, and the block alone in its
- * cluster. */
+/* Tries the fast path for an access to shared memory. All lanes must be aligned and inside one variable, and the block
+ * must be alone in its cluster. */
 static bool try_shared(const vm_warp *w, const vm_code *i, uint32_t m, vm_pattern *p, vm_plain *k, bool write)
 {
     const vm_run_state *run = w->runner->run;
@@ -515,7 +518,7 @@ static bool try_shared(const vm_warp *w, const vm_code *i, uint32_t m, vm_patter
                  : visit_lines(k, parts, b, NULL, cell / VM_LINE, false, true, some);
 }
 
-/* Returns true if all bytes of [from, end) were written. */
+/* Returns true if all bytes of [from, end) have been written. */
 static bool is_written(const vm_shadow *shadow, uint64_t from, uint64_t end)
 {
     for (uint64_t at = from; at < end; at = (at / 64 + 1) * 64) {
@@ -526,8 +529,8 @@ static bool is_written(const vm_shadow *shadow, uint64_t from, uint64_t end)
     return true;
 }
 
-/* Tries the fast path in global memory. The pattern's allocation must still be valid. All lanes must be aligned, and all
- * bytes written. */
+/* Tries the fast path for an access to global memory. The allocation that the pattern remembers must still be valid.
+ * All lanes must be aligned, and all bytes must have been written. */
 static bool try_global(const vm_warp *w, const vm_code *i, uint32_t m, vm_pattern *p, vm_plain *k, bool write)
 {
     const vm_run_state *run = w->runner->run;
@@ -563,10 +566,10 @@ static bool try_global(const vm_warp *w, const vm_code *i, uint32_t m, vm_patter
 #ifdef __AVX2__
 const bool check_has_vectors = true;
 #else
-const bool check_has_vectors = false; /* without AVX2 this path would be slower than access.c */
+const bool check_has_vectors = false; /* without AVX2 the fast path would be slower than access.c */
 #endif
 
-/* The pattern must be known and have repeated often enough. A store must have a different address in each lane. */
+/* The pattern must have been hit often enough. In a store, each lane must have a different address. */
 bool check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
 {
     vm_check *check = w->runner->run->device->check;
@@ -584,14 +587,14 @@ bool check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
         p->bytes & (p->bytes - 1) || !has_same_distances(p, w, i, m) ||
         (write && p->count < (unsigned)__builtin_popcount(p->lanes)))
         return false;
-    /* The warp has synchronised at the current time. A read that is recorded now would have a time that is not newer
-     * than `synced`. merge_reads() would later treat it as a read before the synchronisation, so access.c decides. */
+    /* The warp has synchronised at the current time, so access.c must decide. A read that is recorded now would have a
+     * time that is not newer than `synced`. Later merge_reads() would take it for a read before the synchronisation. */
     if (VM_UNLIKELY(k.clock->synced >= k.now))
         return false;
     return i->space == PTX_SPACE_SHARED ? try_shared(w, i, m, p, &k, write) : try_global(w, i, m, p, &k, write);
 }
 
-/* Does the same as check_insn() for the accesses that check_insn() leaves to the fast path. */
+/* Does the same as check_insn() for accesses that check_insn() gives to the fast path. */
 uint32_t check_compiled_access(vm_warp *w, const vm_code *i)
 {
     const unsigned kind = w->runner->shown[w->frame->function->first_tally + i->insn];

@@ -1,6 +1,6 @@
-/* race.c - reports races: two accesses to one granule by different threads. At least one of them writes, and no
- * happens-before edge orders them (before.c decides that). It also reports lanes of one store that write different
- * values, and writes to data that the launch reads as read-only. */
+/* race.c - reports races. A race is two accesses to one granule by different threads. At least one of the two accesses
+ * writes, and before.c finds no happens-before edges between them. The file also reports lanes of one store that write
+ * different values, and writes to data that the launch reads as read-only. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static bool writes_same(const vm_look *k, uint32_t lane)
     return same;
 }
 
-/* Returns the reason why two strong accesses race nevertheless, for the message. */
+/* Returns the reason why two strong accesses race although they are strong, for the message. */
 static const char *explain_strong(const vm_look *k, const vm_mark *s)
 {
     if (!(s->who & k->sides & VM_STRONG_SIDE))
@@ -44,7 +44,7 @@ static const char *explain_strong(const vm_look *k, const vm_mark *s)
     return s->block != k->block ? " (the scope .cta is one block)" : " (lanes of a warp, by volatile alone)";
 }
 
-/* Explains why an access of an earlier launch and this access are not ordered. */
+/* Explains for the message why this access is not ordered after an access of an earlier launch. */
 static const char *explain_apart(vm_check *check, const vm_prior *prior, const vm_mark *s)
 {
     if (!prior || prior->why == VM_APART_STREAM)
@@ -58,8 +58,8 @@ static const char *explain_apart(vm_check *check, const vm_prior *prior, const v
                        s->who & VM_LATE_SIDE ? " after griddepcontrol.launch_dependents" : "");
 }
 
-/* Returns the instruction that made an access of an earlier launch. If an asynchronous operation made the access, and
- * the operation is forgotten, returns VM_NO_INSN. */
+/* Returns the instruction that made an access of an earlier launch. Returns VM_NO_INSN if the access was made by an
+ * asynchronous operation that the checks no longer keep. */
 static uint32_t get_earlier_insn(const vm_check *check, const vm_mark *s)
 {
     if (!(s->who & VM_PENDING))
@@ -68,9 +68,9 @@ static uint32_t get_earlier_insn(const vm_check *check, const vm_mark *s)
     return f && f->id == s->insn ? f->insn : VM_NO_INSN;
 }
 
-/* Makes the finding of a race with an access that an earlier launch made at the time `stamp`. The launch may have run
- * another module. An instruction of that module gets a number above the instructions of this module in the key of the
- * finding. */
+/* Makes the finding of a race between this access and an access that an earlier launch made at the time `stamp`. The
+ * earlier launch may have run another module. In the key of the finding, an instruction of that module gets a number
+ * above all instructions of this module. */
 static void report_earlier(vm_look *k, const vm_mark *s, uint32_t stamp, bool other_writes, uint32_t lane,
                            uint64_t offset)
 {
@@ -99,7 +99,7 @@ static void report_earlier(vm_look *k, const vm_mark *s, uint32_t stamp, bool ot
 }
 
 /* Makes the finding. The other access was made by an operation in flight, by an earlier launch, or by another thread of
- * this launch. The block and thread are known only in the last case. */
+ * this launch. Only in the last case its block and its thread are known. */
 static void report_race(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lane, uint64_t offset)
 {
     const uint32_t stamp = k->shared ? 0 : check_earlier_stamp(k->check, s);
@@ -131,7 +131,7 @@ static void report_race(vm_look *k, const vm_mark *s, bool other_writes, uint32_
                                  f->allocation);
 }
 
-/* Returns true if another block of the cluster made the read, and this warp knows that the read has ended. */
+/* Returns true if another block of the cluster made the read, and this warp knows that the read is complete. */
 static bool is_far_read(const vm_look *k, const vm_mark *s)
 {
     const vm_block *own = k->w->block;
@@ -139,11 +139,11 @@ static bool is_far_read(const vm_look *k, const vm_mark *s)
            check_far_done(k->w, s->block, (s->who & VM_WHO) / VM_LANES, 1u << s->who % VM_LANES, s->stamp);
 }
 
-/* Returns true if both accesses are strong (atomic, volatile, relaxed or stronger) and that makes a race impossible.
+/* Returns true if both accesses are strong (atomic, volatile, relaxed or stronger), and therefore cannot race.
  *
  * Strong accesses of two blocks still race if one of them has the scope .cta. Lanes of one warp still race if they
- * exchange values in shared memory only by volatile accesses, as if the lanes ran in step. A flag that was written
- * after a fence is exempt from the second rule. */
+ * exchange values in shared memory only by volatile accesses, as if the lanes ran in step. The second rule does not
+ * apply to a flag that was written after a fence. */
 static bool are_ordered(const vm_look *k, const vm_mark *s)
 {
     if (!(s->who & k->sides & VM_STRONG_SIDE))
@@ -154,8 +154,8 @@ static bool are_ordered(const vm_look *k, const vm_mark *s)
     return !(k->shared && same_warp && s->who & k->sides & VM_VOLATILE_SIDE && !k->flagged);
 }
 
-/* Returns true if another lane of the warp made the write, and only shuffles, votes or similar operations lie between
- * the write and this read of shared memory. In PTX these operations order no memory. */
+/* Returns true if another lane of the warp made the write, and between the write and this read of shared memory there
+ * are only shuffles, votes or similar operations. In PTX such operations order no memory. */
 static bool is_loose(const vm_look *k, const vm_mark *s, uint32_t lane)
 {
     const vm_clock *c = k->clock;
@@ -182,9 +182,9 @@ static void report_loose(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t o
                              f->at.what, f->address, f->allocation);
 }
 
-/* access.c calls this for a mark that is newer than the time up to which all marks are ordered. Such a mark is only a
- * candidate for a race. This function tests for each lane whether the mark happened before. One lane that races is
- * enough for a finding. */
+/* access.c calls this function for a mark that is newer than the limit, the time up to which all marks are ordered. A
+ * mark that is newer than the limit is only a candidate for a race. The function tests for each lane whether the access
+ * of the mark happened before. If one lane races, there is a finding. */
 void check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lanes, uint64_t offset)
 {
     if (are_ordered(k, s) || k->told)
@@ -192,7 +192,7 @@ void check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t la
     VM_EACH(lane, lanes)
         if (!check_happened_before(k->w, s, lane, k->shared) && (other_writes || !is_far_read(k, s))) {
             /* An access gets one finding, even if it touches many cells. But after a note about two stores of the same
-             * value the search continues, because the access may also race with a read of another thread. */
+             * value, the search continues, because the store may also race with a read of another thread. */
             k->told = !(k->write && other_writes && !(s->who & VM_PENDING) && writes_same(k, lane));
             report_race(k, s, other_writes, lane, offset);
             return;
@@ -204,9 +204,9 @@ void check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t la
         }
 }
 
-/* Compares a read-only load with the last write of this launch, or a write with the last read-only load of this launch.
- * Records a read-only load for later writes. Both orders are findings, because read-only data must not change during
- * the launch. */
+/* Compares a read-only load with the last write of this launch, and a write with the last read-only load of this
+ * launch. Records a read-only load for later writes. Either order is an error, because read-only data must not change
+ * during a launch. */
 void check_constant(vm_look *k, vm_cell *c, uint32_t lane)
 {
     const vm_flight *copy = c->w.who & VM_PENDING ? check_flight_at(k->check, c->w.insn) : NULL;
@@ -225,8 +225,8 @@ void check_constant(vm_look *k, vm_cell *c, uint32_t lane)
         k->constant ? "has written but reads as read-only data" : "reads as read-only data", f->allocation);
 }
 
-/* Compares the stored registers of all lanes that share an address, element by element. Vectors of 16-byte elements are
- * compared as two halves. */
+/* Compares the registers that lanes with the same address store, element by element. An element of 16 bytes is compared
+ * as two halves. */
 void check_one_store(vm_look *k)
 {
     const vm_code *i = k->code;

@@ -1,5 +1,5 @@
-/* shadow.c - shadow memory of an allocation: a bit for each byte that was written, and lines of cells in pages that are
- * allocated at the first access. RACES.md has the layout. */
+/* shadow.c - shadow memory of an allocation. It has a bit for each byte, set if the byte was written, and lines of
+ * cells in pages that are allocated at the first access. RACES.md describes the layout of lines and cells. */
 #include <string.h>
 
 #include "line_internal.h"
@@ -11,13 +11,14 @@ static size_t page_count(uint64_t bytes) { return (size_t)((bytes + VM_SHADOW_PA
 
 enum { CACHE_LINE = 64 };
 
-/* Aligns the block to cache lines. The pointer to free stands just before it. */
+/* Returns zeroed memory that begins at a cache line. The pointer that must be freed is stored just before this
+ * memory. */
 static void *aligned_calloc(const kiln_allocator *mem, size_t bytes)
 {
     unsigned char *raw = kiln__calloc(mem, 1, bytes + CACHE_LINE);
     if (!raw)
         return NULL;
-    /* the raw block is aligned for a pointer, so a pointer fits before `at` */
+    /* the raw memory is aligned for pointers, so there is room for a pointer before `at` */
     unsigned char *at = raw + CACHE_LINE - (uintptr_t)raw % CACHE_LINE;
     memcpy(at - sizeof raw, &raw, sizeof raw);
     return at;
@@ -46,7 +47,7 @@ void check_lines_free(vm_check *check, const kiln_allocator *mem, vm_line *lines
 
 /* ---- lines ---- */
 
-/* Returns true if the row's formula gives the lane for the cell. */
+/* Returns true if the row's formula gives this lane for the cell. */
 static bool has_lane(const vm_row *row, unsigned cell, uint32_t lane)
 {
     return check_row_lane(row->lane, row->step, cell) == (int)lane;
@@ -70,8 +71,9 @@ bool check_fit_row(vm_row *row, unsigned cell, uint32_t lane)
     return false;
 }
 
-/* Removes rows without cells. In shared memory it also removes rows that are older than the block, because they count
- * as "never written". `base` is 0 in global memory. Numbers of asynchronous operations have no time, so they stay. */
+/* Removes rows that have no cells. In shared memory it also removes rows that are older than the block, because such
+ * marks count as "never written". `base` is 0 in global memory. A row of an asynchronous operation has no time, so it
+ * stays. */
 static void drop_old_rows(vm_line *line)
 {
     vm_row *rows = check_line_rows(line);
@@ -142,7 +144,7 @@ void check_line_clear(vm_check *check, vm_line *line)
     free_rows(check, line);
 }
 
-/* Returns the mark of a cell in one role. */
+/* Returns the mark that a cell has in one role. */
 static vm_mark get_mark(const vm_line *line, unsigned n, enum vm_role role)
 {
     for (uint32_t k = 0; k < line->count; k++) {
@@ -175,8 +177,9 @@ vm_cell check_line_get(const vm_line *line, unsigned n)
                      .constant_insn = constant.insn};
 }
 
-/* Makes room for more rows: 7, then 15, then VM_ROWS_MOST in global memory. In shared memory open lines are faster, and
- * need little memory in all. Returns false if the line has that many rows, or if memory runs out. */
+/* Makes room for more rows: 7 rows, then 15 rows, and in global memory then VM_ROWS_MOST rows. In shared memory an open
+ * line is faster than more rows, and all open lines together need little memory. Returns false if the line already has
+ * the largest number of rows, or if memory runs out. */
 static bool grow_rows(vm_check *check, vm_line *line)
 {
     const uint32_t room = line->room ? 2 * line->room + 1 : 7;
@@ -195,8 +198,8 @@ static bool grow_rows(vm_check *check, vm_line *line)
     return true;
 }
 
-/* Returns a free row of a compact line. Opens the line and returns NULL if it has too many rows. If there is no memory
- * for that, forgets the oldest row; a race with its accesses may then be missed. */
+/* Returns a free row of a compact line. If the line has too many rows, opens the line and returns NULL. If there is no
+ * memory to open the line, forgets the oldest row. A race with the accesses of this row may then be missed. */
 static vm_row *take_row(vm_check *check, vm_line *line)
 {
     vm_row *rows = check_line_rows(line), *oldest = rows;
@@ -213,7 +216,7 @@ static vm_row *take_row(vm_check *check, vm_line *line)
     return check_line_open(check, line) ? NULL : oldest;
 }
 
-/* Adds one cell to a row of the same access, if the lanes of the row's cells allow it. */
+/* Adds one cell to a row of the same access, if a formula fits the row's cells and this cell. */
 static bool join_row(vm_line *line, enum vm_role role, const vm_row *mark, unsigned cell)
 {
     vm_row *rows = check_line_rows(line);
@@ -260,7 +263,7 @@ static void put_mark(vm_check *check, vm_line *line, unsigned n, enum vm_role ro
                          .who = (uint16_t)(mark->who - lane),
                          .lane = (int8_t)lane,
                          .step = VM_STEP_ONE};
-    if (line->cells) { /* an earlier mark of the cell has opened the line */
+    if (line->cells) { /* an earlier mark of this cell has opened the line */
         put_in_cells(line->cells, n, role, mark);
         return;
     }
@@ -298,7 +301,7 @@ void check_line_put(vm_check *check, vm_line *line, unsigned n, const vm_cell *b
 
 /* ---- allocations ---- */
 
-/* The bits exist only if some byte may be unwritten. */
+/* The bits are allocated only if some byte may be unwritten. */
 vm_shadow *check_shadow_new(vm_check *check, uint64_t bytes, bool written)
 {
     vm_shadow *made = kiln__calloc(check->mem, 1, sizeof *made);
@@ -350,7 +353,7 @@ void check_shadow_write(vm_shadow *shadow, uint64_t offset, uint64_t bytes)
     }
 }
 
-/* Marks bytes as unwritten. The bits must exist. */
+/* Marks bytes as unwritten. The bits of the shadow must exist. */
 static void mark_unwritten(vm_shadow *shadow, uint64_t offset, uint64_t bytes)
 {
     for (uint64_t at = offset; at < offset + bytes; at++) {
@@ -360,7 +363,7 @@ static void mark_unwritten(vm_shadow *shadow, uint64_t offset, uint64_t bytes)
     }
 }
 
-/* Creates the bits of an allocation whose bytes all counted as written. Returns false if memory runs out. */
+/* Creates the bits of an allocation all of whose bytes count as written until now. Returns false if memory runs out. */
 static bool open_bits(vm_check *check, vm_shadow *shadow, uint64_t bytes)
 {
     shadow->written = kiln__alloc(check->mem, (size_t)(bytes / 64 + 1) * sizeof *shadow->written);
@@ -369,8 +372,9 @@ static bool open_bits(vm_check *check, vm_shadow *shadow, uint64_t bytes)
     return shadow->written != NULL;
 }
 
-/* Returns the shadow of the allocation at an address, its offset, and `bytes` cut to the allocation's end. Returns NULL
- * if there is no allocation, or if another device owns it. */
+/* Returns the shadow of the allocation that contains an address, and the offset of the address. Lowers `bytes` so that
+ * the range ends with the allocation. Returns NULL if no allocation contains the address, or if another device owns
+ * it. */
 static vm_shadow *find_shadow(vm_device *device, uint64_t address, uint64_t *offset, uint64_t *bytes)
 {
     const vm_allocation *a = device->check ? vm_allocation_of(device, address) : NULL;
@@ -395,7 +399,7 @@ void check_track(vm_device *device, uint64_t address)
 {
     uint64_t offset, bytes = 1;
     vm_shadow *shadow = device->check ? find_shadow(device, address, &offset, &bytes) : NULL;
-    if (shadow && !shadow->used) /* if memory runs out, the allocation is not tracked */
+    if (shadow && !shadow->used) /* if memory runs out, the checks do not track this allocation */
         shadow->used = kiln__calloc(device->check->mem, 2 * page_count(vm_allocation_of(device, address)->bytes),
                                     sizeof *shadow->used);
 }
@@ -413,7 +417,7 @@ void check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t bytes)
     uint64_t at = 0, source_at = 0, most = bytes;
     vm_shadow *target = find_shadow(device, to, &at, &bytes), *source = find_shadow(device, from, &source_at, &most);
     if (!target || !source || !target->written || source->unwritten == 0)
-        return; /* nothing to do, because the copy has marked the target as written */
+        return; /* the copy has already marked the target as written, so there is nothing to do */
     bytes = bytes < most ? bytes : most;
     for (uint64_t k = 0; k < bytes; k++)
         if (!(source->written[(source_at + k) / 64] >> (source_at + k) % 64 & 1))

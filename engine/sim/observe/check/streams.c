@@ -1,6 +1,7 @@
-/* streams.c - launches and copies of streams that do not wait for each other. driver/work/order.c determines which
- * streams wait for each other. The accesses of the second launch find a race of two launches, like any other race. For
- * a race of a launch and a copy, the check scans the cells of the copy's memory. */
+/* streams.c - races between streams: launches and copies of streams that do not wait for each other.
+ * driver/work/order.c determines which streams wait for each other. In a race of two launches, the accesses of the
+ * second launch find the race, as they find any other race. For a race of a launch and a copy, the check looks at each
+ * cell of the memory that is copied. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ void check_raise_time(vm_check *check, uint32_t time) { check->time = time > che
 void check_known(vm_check *check)
 {
     check->known = check->early = check->launch;
-    for (size_t i = check->concurrent_count; i-- > 0;) { /* from the latest to the earliest */
+    for (size_t i = check->concurrent_count; i-- > 0;) { /* from the latest interval to the earliest */
         const vm_prior *prior = &check->concurrent[i];
         uint32_t *at = prior->why == VM_APART_UNTIL_WAIT ? &check->early : &check->known;
         *at = prior->span.after < *at ? prior->span.after : *at;
@@ -40,9 +41,9 @@ const vm_prior *check_prior_at(const vm_check *check, uint32_t stamp)
     return NULL;
 }
 
-/* The mark of an asynchronous operation has no time. It counts as made at the first time of its launch, which the list
- * of launches tells by the numbers of operations. If all earlier work is ordered before this launch, any earlier time
- * gives the right result. */
+/* The mark of an asynchronous operation has no time. The function takes the first time of the operation's launch
+ * instead. The list of launches gives this time, by the numbers of operations. If all earlier work is ordered before
+ * this launch, any earlier time gives the right result. */
 uint32_t check_earlier_stamp(const vm_check *check, const vm_mark *s)
 {
     if (!(s->who & VM_PENDING))
@@ -55,7 +56,7 @@ uint32_t check_earlier_stamp(const vm_check *check, const vm_mark *s)
     return 0;
 }
 
-/* Returns a copy of a kernel's name that lives as long as the check, and is the same for equal names. Returns NULL if
+/* Returns a copy of a kernel's name that lives as long as the check. Equal names have the same copy. Returns NULL if
  * memory runs out. */
 static const char *intern_name(vm_check *check, const char *name)
 {
@@ -69,12 +70,12 @@ static const char *intern_name(vm_check *check, const char *name)
     return check->kernels[check->kernel_count++] = kept;
 }
 
-/* Appends a launch to the list, which is sorted by time. If the launch is not the latest, the caller must move it to
- * its place. Returns false if memory runs out. */
+/* Appends a launch to the list of launches, which is sorted by time. If the launch is not the latest one, the caller
+ * must move it to its place. Returns false if memory runs out. */
 static bool add_launch(vm_check *check, const char *kernel, vm_launched launch)
 {
     const char *name = intern_name(check, kernel);
-    if (check->launch_count == VM_LAUNCHES_MOST) { /* forgets the older half */
+    if (check->launch_count == VM_LAUNCHES_MOST) { /* the list is full, so the older half is forgotten */
         check->launch_count /= 2;
         memmove(check->launches, check->launches + check->launch_count, check->launch_count * sizeof *check->launches);
     }
@@ -97,8 +98,8 @@ void check_launched(vm_check *check, const vm_run_state *run)
             .after = check->launch, .module = code->serial, .flight = check->flight, .code = run->launch->module});
 }
 
-/* Inserts the launches of the check `from` into the list of this check, by time. Skips launches that `from` itself has
- * copied from another check. */
+/* Inserts launches of the check `from` into the list of this check, so that the list stays sorted by time. Skips
+ * launches that `from` itself has copied from another check. */
 void check_copy_launches(vm_check *check, const vm_check *from, vm_period span)
 {
     size_t first = from->launch_count;
@@ -106,7 +107,7 @@ void check_copy_launches(vm_check *check, const vm_check *from, vm_period span)
         first--;
     for (size_t k = first; k < from->launch_count; k++) {
         const vm_launched *l = &from->launches[k];
-        /* `from` has copied the launch from another check, or the launch is too late */
+        /* either `from` has copied the launch from another check, or the launch is too late */
         if (l->module == 0 || l->after > span.until)
             continue;
         if (!add_launch(check, l->kernel, (vm_launched){.after = l->after}))
@@ -133,8 +134,8 @@ static bool is_within(const vm_mark *mark, vm_period span)
     return !(mark->who & VM_PENDING) && mark->stamp > span.after && mark->stamp <= span.until;
 }
 
-/* Returns the mark of the cell that conflicts with the host's access: its write or, if the host writes, one of its
- * reads. Returns NULL if no mark is in the interval. */
+/* Returns the mark of the cell that conflicts with the host's access. This is the cell's write or, if the host writes,
+ * one of the cell's reads. Returns NULL if none of these marks is in the interval. */
 static const vm_mark *find_conflict(const vm_cell *cell, bool write, vm_period span)
 {
     return is_within(&cell->w, span)             ? &cell->w
@@ -143,7 +144,7 @@ static const vm_mark *find_conflict(const vm_cell *cell, bool write, vm_period s
                                                  : NULL;
 }
 
-/* Sets the address of a finding and describes the memory there. */
+/* Sets the address of a finding, and describes the memory at this address. */
 static void set_address(vm_check *check, vm_device *device, kiln_check_finding *f, uint64_t address)
 {
     char where[200];
@@ -173,7 +174,7 @@ static void report_race(vm_device *device, const char *what, const vm_allocation
                              launch ? launch->kernel : "", f->allocation);
 }
 
-/* Scans the cells of the range and stops at the first conflict. Pages that no kernel has touched are skipped. */
+/* Scans the cells of the range and stops at the first conflict. The scan skips pages that no kernel has touched. */
 void check_host_race(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write, vm_period span)
 {
     const vm_allocation *a = device->check ? vm_allocation_of(device, address) : NULL;
@@ -193,7 +194,7 @@ void check_host_race(vm_device *device, const char *what, uint64_t address, uint
         if (!mark)
             continue;
         report_race(device, what, a, at < first ? first : at, write, mark == &cell.w, mark);
-        return; /* a copy gets only one finding */
+        return; /* the copy has its finding, and gets no second one */
     }
 }
 
@@ -227,7 +228,7 @@ void check_pinned_race(vm_device *device, uint64_t address, uint64_t bytes, bool
                              f->at.what, where, written ? "to" : "from", bytes, address);
 }
 
-/* ---- managed memory, which the host touches itself ---- */
+/* ---- managed memory, which the host touches without a call ---- */
 
 bool check_has_launched(const vm_check *check, vm_period span)
 {
@@ -236,8 +237,8 @@ bool check_has_launched(const vm_check *check, vm_period span)
 
 static bool is_in(uint32_t stamp, vm_period span) { return stamp > span.after && stamp <= span.until; }
 
-/* Skips pages that kernels have not used in the interval. Then extends the range over the following pages that kernels
- * have used in the same way. */
+/* Skips pages that kernels have not used in the interval. Then the function extends the range by the following pages
+ * that kernels have used in the same way. */
 bool check_used(vm_device *device, uint64_t from, vm_period span, vm_used *used)
 {
     const vm_allocation *a = device->check ? vm_allocation_of(device, from) : NULL;
@@ -274,9 +275,9 @@ void check_managed_race(vm_device *device, uint64_t address, bool written, vm_pe
     const uint64_t at = address - (a ? a->base : 0);
     const vm_line *page = shadow && at < a->bytes ? shadow->pages[at / VM_SHADOW_PAGE] : NULL;
     const vm_cell cell = page ? check_page_get(page, at % VM_SHADOW_PAGE >> shadow->shift) : (vm_cell){0};
-    /* A page that kernels write is protected against reads and writes of the host. The signal does not tell whether the
-     * host reads or writes, so only a kernel's write counts as a conflict. A page that kernels only read is protected
-     * against writes, so any mark counts. */
+    /* If kernels write a page, the page is protected against reads and writes of the host. The signal does not tell
+     * whether the host reads or writes, so only a write of a kernel counts as a conflict. If kernels only read a page,
+     * the page is protected against writes of the host, so any mark is a conflict. */
     const vm_mark *mark = page ? find_conflict(&cell, !written, span) : NULL;
     kiln_check_finding *f = mark ? check_host_finding(check, KILN_CHECK_RACE, false, a->base + 4) : NULL;
     if (!f)

@@ -1,4 +1,4 @@
-/* tensor_memory.c - the order of operations on tensor memory (tcgen05), and reports of columns that the block never
+/* tensor_memory.c - the order of operations on tensor memory (tcgen05), and reports of columns that a block never
  * frees.
  *
  * The simulator completes each operation when it is issued. For the checks the operation stays in flight (flight.c)
@@ -9,11 +9,11 @@
  *                   arrived
  *
  * Some pairs of operations of one thread run in the order of their issue, without a wait: is_pipelined() lists these
- * pairs. Between two warps, tcgen05.fence::before_thread_sync and after_thread_sync must surround the barrier.
- * tcgen05.commit implies the fence before_thread_sync.
+ * pairs. Between two warps, the fences tcgen05.fence::before_thread_sync and after_thread_sync must surround the
+ * barrier. A tcgen05.commit implies the fence before_thread_sync.
  *
- * A cell is one column of sixteen lanes, because only tcgen05.cp.4x256b accesses fewer lanes. An access to fewer lanes
- * counts as an access to all sixteen. */
+ * A cell of this shadow is one column of sixteen lanes, because no operation except tcgen05.cp.4x256b accesses fewer
+ * lanes. An access to fewer lanes counts as an access to all sixteen lanes. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -36,9 +36,9 @@ static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 /* ---- allocation ---- */
 
-/* Records the columns that the last tcgen05.alloc has taken. The check of an instruction runs before the instruction,
- * so the check learns the columns of an allocation at the next instruction of tensor memory. New columns count as
- * unwritten. */
+/* Records the columns that the last tcgen05.alloc has taken. The check of an instruction runs before the instruction.
+ * So the check learns the columns of an allocation only at the next instruction of tensor memory. Newly allocated
+ * columns count as unwritten. */
 static void record_allocation(const vm_block *block)
 {
     vm_tensor_state *t = block->check->tensor;
@@ -55,7 +55,8 @@ static void record_allocation(const vm_block *block)
     t->pending = 0;
 }
 
-/* Returns the number of columns of the allocation that begins at column `from`, or 0 if no allocation begins there. */
+/* Returns the number of columns of the allocation that begins at column `from`. If no allocation begins there, returns
+ * 0. */
 static uint32_t count_columns(const vm_tensor_memory *memory, uint32_t from)
 {
     uint32_t count = 0;
@@ -96,8 +97,9 @@ void check_tensor_end(vm_block *block)
 /* ---- fences around barriers ---- */
 
 /* tcgen05.fence::before_thread_sync. Each warp keeps the times of its last VM_FENCES + 1 fences. find_fences() tests
- * the order of the last VM_FENCES fences. An operation before the oldest kept fence counts as followed by a
- * before_thread_sync, because an older fence may have followed it. The test for after_thread_sync remains. */
+ * the order of all of them but the oldest. If an operation is older than the oldest fence that is kept, the fence
+ * before_thread_sync counts as executed, because a forgotten fence may have followed the operation. The test for the
+ * fence after_thread_sync still applies. */
 static void fence_before(const vm_warp *w)
 {
     uint32_t *last = w->block->check->tensor->warps[w->index].before;
@@ -105,8 +107,8 @@ static void fence_before(const vm_warp *w)
     last[0] = check_advance_time(get_check(w));
 }
 
-/* tcgen05.fence::after_thread_sync of the lanes m: copies the warp's vector clock. For later operations of this warp,
- * an action of another thread counts as fenced if it happened before by this copy. */
+/* Performs tcgen05.fence::after_thread_sync for the lanes m: copies the warp's vector clock. For later operations of
+ * this warp, an action of another thread counts as fenced if, by this copy, it happened before. */
 static void fence_after(const vm_warp *w, uint32_t m)
 {
     const vm_clock *c = clock_of(w);
@@ -122,8 +124,8 @@ static void fence_after(const vm_warp *w, uint32_t m)
     }
 }
 
-/* Returns true if the action at the time `when` of the thread that issued `f` is ordered before this lane's next
- * operation. If that thread is in another block, it is enough that the reads of that thread are ordered, because then a
+/* Returns true if an action of the thread that issued `f`, at the time `when`, is ordered before this lane's next
+ * operation. If that thread is in another block, it is enough that the thread's reads are ordered, because then a
  * barrier lies between the two threads. */
 static bool is_before(const vm_warp *w, const vm_flight *f, uint32_t when, uint32_t lane)
 {
@@ -134,8 +136,8 @@ static bool is_before(const vm_warp *w, const vm_flight *f, uint32_t when, uint3
 }
 
 /* Tells whether both fences surround the barrier between the operation `f` and this lane. `when` is the time at which
- * `f` was complete or, if the visiting operation continues the pipeline of `f`, the time at which `f` was issued.
- * Fences of other blocks are not checked. */
+ * `f` was complete. If the visiting operation continues the pipeline of `f`, it is the time at which `f` was issued.
+ * The function does not check fences of other blocks. */
 static vm_order find_fences(const vm_warp *w, const vm_flight *f, uint32_t when, uint32_t lane)
 {
     if (f->block != (uint32_t)w->block->number || f->who / VM_LANES >= w->block->warp_count)
@@ -153,34 +155,35 @@ static vm_order find_fences(const vm_warp *w, const vm_flight *f, uint32_t when,
 
 /* ---- two operations ---- */
 
-/* How an operation uses a cell. A product that adds to D reads and writes the cell (ADDS). For an earlier operation,
- * the cell only distinguishes READS and WRITES. */
+/* Tells how an operation uses a cell. A product that adds to D reads and writes the cell, which is the role ADDS. For
+ * an earlier operation, the cell distinguishes only READS and WRITES. */
 typedef enum role { READS, WRITES, ADDS } role;
 
-/* An operation while its cells are checked. */
+/* An operation, the *visiting* operation, while its cells are checked. */
 typedef struct visit {
     vm_warp *w;
     uint32_t lane, insn;
-    vm_flight *f; /* the operation, or NULL for tcgen05.dealloc */
+    vm_flight *f; /* the visiting operation, or NULL for tcgen05.dealloc */
     unsigned op;  /* ptx_op */
-    /* Indexed by the role of an earlier operation (READS or WRITES): the number of the last operation that was found to
-     * be ordered before this operation. */
+    /* Indexed by the role of an earlier operation (READS or WRITES): the number of the last operation that the checks
+     * found ordered before this operation. */
     uint32_t ordered[2];
-    /* number of cells that the operation reads: cells that were never written, and cells that were written */
+    /* Numbers of cells that the operation reads. missing: cells that nothing has written; filled: cells that were
+     * written */
     uint32_t missing, filled;
-    bool told; /* true if this operation has a finding, so that it gets no second one */
+    bool told; /* true if this operation already has a finding, so that it gets no second one */
 } visit;
 
 static bool is_product(unsigned op) { return op == PTX_OP_TCGEN05_MMA || op == PTX_OP_TCGEN05_MMA_WS; }
 static bool is_tensor(const vm_flight *f) { return f && f->kind == VM_FLIGHT_TENSOR; }
 
-/* Returns true if the later of two operations runs after the earlier one without a wait (PTX ISA 9.7.17.6.2). `was` and
- * `is` are the roles of the earlier and the later operation for the common cell. Both operations must have the same
- * cta_group. Then an operation runs in order
+/* Returns true if two operations run in the order of their issue, without a wait between them (PTX ISA 9.7.17.6.2).
+ * `was` is the earlier operation's role for the common cell, and `is` is the later operation's role. Both operations
+ * must have the same cta_group. Then an operation runs in order
  *   - after an earlier copy or shift, always;
  *   - after an earlier product that only reads the cell (A, scale factors, metadata), always;
- *   - after an earlier product that writes the cell, if it is a product with the same accumulator and shape, and
- *     does not only read the cell. So a product that reads an earlier D as A needs a wait. */
+ *   - after an earlier product that writes the cell, if it is a product with the same accumulator and shape, and does
+ *     not only read the cell. So a product needs a wait if its A is the D of an earlier product. */
 static bool is_pipelined(const vm_flight *earlier, role was, const vm_flight *later, role is)
 {
     const bool first = is_product(earlier->op), second = is_product(later->op);
@@ -216,7 +219,7 @@ static vm_order find_order(const visit *v, const vm_flight *f, role was, role is
     }
     const uint32_t when = f->done[0];
     const bool met = !v->f && near && check_met_after(w, f->who / VM_LANES, when ? when : f->begun);
-    if (!v->f && f->kind == VM_FLIGHT_TENSOR_LOAD) /* to free columns, the threads need only be ordered */
+    if (!v->f && f->kind == VM_FLIGHT_TENSOR_LOAD) /* to free columns, it is enough that the threads are ordered */
         return own_warp || met || is_before(w, f, f->begun, v->lane) ? VM_IN_ORDER : VM_UNSYNCED;
     if (!when)
         return VM_UNWAITED;
@@ -227,7 +230,7 @@ static vm_order find_order(const visit *v, const vm_flight *f, role was, role is
     return v->f ? find_fences(w, f, when, v->lane) : VM_IN_ORDER;
 }
 
-/* Returns the error and the remedy, for a message. `f` is the earlier operation. */
+/* Returns a text for the message: the error and the remedy. `f` is the earlier operation. */
 static const char *tell_remedy(vm_check *check, vm_order found, const vm_flight *f)
 {
     const char *name = check_flight_name(f);
@@ -274,9 +277,9 @@ static kiln_check_finding *start_finding(visit *v, kiln_check_kind kind, bool no
     return found;
 }
 
-/* Reports that the visiting operation is not ordered after `f`. If a module has no tcgen05.fence at all, as the kernels
- * of CUTLASS, a missing fence is a note, and a launch has at most one note of this kind. Such a module relies on the
- * order that barriers have on today's devices. */
+/* Reports that the visiting operation is not ordered after the operation `f`. If a module has no tcgen05.fence at all,
+ * as the kernels of CUTLASS, a missing fence is only a note. A launch gets at most one such note. Such a module relies
+ * on the order that barriers have on present devices. */
 static void report_order(visit *v, const vm_flight *f, role was, role is, vm_order found, uint32_t cell)
 {
     static const char *const verbs[] = {[READS] = "reads", [WRITES] = "writes", [ADDS] = "adds to"};
@@ -300,8 +303,8 @@ static void report_order(visit *v, const vm_flight *f, role was, role is, vm_ord
                                 note ? ". The module has no tcgen05.fence, which the PTX ISA demands" : "");
 }
 
-/* Checks one earlier operation on a cell. Most cells of an operation have the same earlier operation, so v->ordered
- * remembers its number. */
+/* Checks the visiting operation against one earlier operation on a cell. For most cells of an operation, the earlier
+ * operation is the same, so v->ordered remembers its number. */
 static void check_pair(visit *v, uint32_t id, role was, role is, uint32_t cell)
 {
     if (!id || id == v->ordered[was] || v->told || (v->f && id == v->f->id))
@@ -314,8 +317,9 @@ static void check_pair(visit *v, uint32_t id, role was, role is, uint32_t cell)
         report_order(v, f, was, is, found, cell);
 }
 
-/* Records a load in a cell. The cell keeps the last loads of two threads, the later one first. When a third thread
- * loads, the oldest of the three loads is lost: a later write of the cell is not checked against it. */
+/* Records in a cell that the visiting operation loads it. The cell keeps the last loads of two threads. The later of
+ * the two loads comes first. When a third thread loads, the cell loses the oldest of the three loads. The checks do not
+ * compare later writes of the cell with this load. */
 static void record_load(const visit *v, vm_tensor_cell *c)
 {
     const vm_flight *last = check_flight_at(get_check(v->w), c->loads[0]);
@@ -324,8 +328,9 @@ static void record_load(const visit *v, vm_tensor_cell *c)
     c->loads[0] = v->f->id;
 }
 
-/* Checks and records the use of `columns` columns from `column` on, in the groups of lanes of the bit mask `groups`, in
- * the tensor memory of `home`. Columns that do not exist or are free are a fault, which the instruction raises. */
+/* Checks and records the use of `columns` columns from `column` on, in the tensor memory of `home`. The bit mask
+ * `groups` has the groups of lanes that are used. If a column does not exist or is free, the instruction raises a
+ * fault. */
 static void check_cells(visit *v, const vm_block *home, uint32_t groups, uint32_t column, uint32_t columns, role is)
 {
     vm_tensor_state *t = home->check->tensor;
@@ -370,7 +375,7 @@ static void check_unwritten_cells(visit *v, const char *what, uint32_t address)
                                  f->at.what, what, address & 0xffff, note ? " in part" : "");
 }
 
-/* Makes the record of a lane's operation. Returns false if memory runs out; the operation is then not checked. */
+/* Makes the record of a lane's operation. Returns false if memory runs out. Then the operation is not checked. */
 static bool open_visit(visit *v, vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t lanes, vm_flight_kind kind)
 {
     *v = (visit){.w = w, .lane = (uint32_t)__builtin_ctz(lanes), .insn = vm_insn_of(w, i), .op = in->op};
@@ -385,7 +390,7 @@ static bool open_visit(visit *v, vm_warp *w, const vm_code *i, const ptx_insn *i
 
 /* ---- ld, st ---- */
 
-/* Checks tcgen05.ld and tcgen05.st. Wrong addresses are faults, which the instruction raises. */
+/* Checks tcgen05.ld and tcgen05.st. If the address is wrong, the instruction raises a fault. */
 static void check_move(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
     const vm_tcgen_move *x = i->extra;
@@ -411,9 +416,9 @@ static void check_move(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_
 
 /* ---- products ---- */
 
-/* Narrows the window from *low to *end to the shared variables of the module in which an address lies. Kernels have
- * variables at the same address, and a search for a kernel's own variable is slow. An operand that stays in this window
- * stays in its variable. */
+/* Narrows the window [*low, *end) to each shared variable of the module that contains the address. Several kernels may
+ * have variables at the same address, and a search for a kernel's own variable is slow. If an operand stays in the
+ * window, it stays in its variable. */
 static void narrow_window(const vm_module *module, uint32_t address, uint64_t *low, uint64_t *end)
 {
     for (uint32_t n = 0; n < module->ptx->symbol_count; n++) {
@@ -442,7 +447,8 @@ static void report_reach(const visit *v, const ptx_symbol *s, uint64_t base, uin
                              what, f->at.what, s->name, (unsigned long long)s->bytes, (unsigned long long)base, at);
 }
 
-/* Handles a piece at the address `at` outside of the window of the operand that begins at `begin`. */
+/* Handles a piece of an operand that lies outside of the operand's window. The piece is at the address `at`, and the
+ * operand begins at `begin`. */
 static void leave_window(const visit *v, uint32_t begin, uint32_t at, uint64_t *low, uint64_t *end, const char *what)
 {
     uint64_t base = 0;
@@ -455,18 +461,18 @@ static void leave_window(const visit *v, uint32_t begin, uint32_t at, uint64_t *
     *end = inside && !out ? own_end : UINT64_MAX;
 }
 
-/* Returns 1 plus the number that a tensor map uses for the swizzle of a descriptor, or 0 if there is no such
- * swizzle. */
+/* Returns 1 + the number that a tensor map uses for the swizzle of the descriptor. If there is no such swizzle, returns
+ * 0. */
 static uint8_t get_layout(uint64_t descriptor)
 {
     static const uint8_t layouts[8] = {1, 5, 4, 0, 3, 0, 2, 0};
     return layouts[descriptor >> 61];
 }
 
-/* Checks the reads of a matrix in shared memory of one block: `count` rows or columns, each with `length` bytes along
- * K. A matrix that begins in a shared variable of the kernel must stay in it. Only a piece outside of the window needs
- * the search for this variable. Then the window becomes the variable, or all memory if there is no variable. An error
- * is reported only once. */
+/* Checks the reads of a matrix in the shared memory of one block. The matrix has `count` rows or columns, each with
+ * `length` bytes along the dimension K. If a matrix begins in a shared variable of the kernel, all of it must be in
+ * this variable. The search for this variable is needed only for a piece outside of the window. After the search the
+ * window is the variable, or all memory if there is no variable. An error is reported only once. */
 static bool check_operand(visit *v, const vm_code *i, const vm_block *block, uint64_t descriptor, bool across,
                           unsigned type, uint32_t length, uint32_t count, const char *what)
 {
@@ -488,9 +494,9 @@ static bool check_operand(visit *v, const vm_code *i, const vm_block *block, uin
     return true;
 }
 
-/* Checks one operand of a product in tensor memory: the order of the accesses to its columns, and that something has
- * written the columns that are read. An earlier operation may be in order for one operand and not for another, so the
- * function clears `ordered` first. */
+/* Checks one operand of a product in tensor memory. It checks the order of the accesses to the columns, and that
+ * something has written the columns that are read. An earlier operation may be in order for one operand and not for
+ * another, so the function begins with an empty `ordered`. */
 static void check_columns(visit *v, const vm_block *block, uint32_t groups, uint32_t address, uint32_t columns, role is,
                           const char *what)
 {
@@ -500,15 +506,16 @@ static void check_columns(visit *v, const vm_block *block, uint32_t groups, uint
     check_unwritten_cells(v, what, address);
 }
 
-/* Checks what a product reads from a block's tensor memory besides D: A, sparse metadata, scale factors. */
+/* Checks the operands that a product reads from a block's tensor memory, apart from D: A, sparse metadata, and scale
+ * factors. */
 static void check_tensor_operands(visit *v, const vm_tcgen_mma *x, const vm_tcgen_product *p, const vm_block *block)
 {
-    const uint32_t half = 0x55; /* a half of each quarter of the lanes */
+    const uint32_t half = 0x55; /* one half of each quarter of the lanes */
     uint32_t columns;
     if (x->a_tensor) {
         ops_tcgen_a_extent(p, &columns);
         check_columns(v, block, p->half ? half << (p->a >> 16) / GROUP_LANES : 0xff, p->a, columns,
-                      x->shift ? ADDS : READS, "matrix A"); /* .ashift reads and writes A */
+                      x->shift ? ADDS : READS, "matrix A"); /* with .ashift the product reads and writes A */
     }
     if (x->sparse) {
         ops_tcgen_metadata_extent(x, p, &columns);
@@ -522,8 +529,8 @@ static void check_tensor_operands(visit *v, const vm_tcgen_mma *x, const vm_tcge
     }
 }
 
-/* Checks the reads of A and B in shared memory, then of tensor memory, then D. Returns false if the product must not
- * run. */
+/* Checks a product: first the reads of A and B in shared memory, then the reads of tensor memory, then D. Returns false
+ * if the product must not run. */
 static bool check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t lane)
 {
     const vm_tcgen_mma *x = i->extra;
@@ -543,7 +550,7 @@ static bool check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint
             block->check->tensor->users[w->block->rank] = v.f->id;
         if (!x->a_tensor)
             fine = check_operand(&v, i, block, p.a_descriptor, p.a_across, p.a_type, p.a_bytes, p.rows, "A");
-        /* with a zero-column mask the product skips columns of B, so B is not checked */
+        /* a zero-column mask makes the product skip columns of B, so the checks leave out B */
         fine = fine && (x->masks_columns || check_operand(&v, i, block, p.b_descriptor, p.b_across, p.b_type, p.b_bytes,
                                                           p.n / p.blocks, "B"));
         check_tensor_operands(&v, x, &p, block);
@@ -557,8 +564,9 @@ static bool check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint
 
 /* ---- cp and shift ---- */
 
-/* Checks tcgen05.cp, which reads shared memory and writes tensor memory, and tcgen05.shift, which does both in tensor
- * memory. Wrong addresses are faults, which the instruction raises. Returns false if the copy must not run. */
+/* Checks tcgen05.cp and tcgen05.shift. tcgen05.cp reads shared memory and writes tensor memory, and tcgen05.shift reads
+ * and writes tensor memory. If an address is wrong, the instruction raises a fault. Returns false if the copy must not
+ * run. */
 static bool check_copy(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t lane)
 {
     const vm_tcgen_copy *x = i->extra;
@@ -589,8 +597,8 @@ static bool check_copy(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_
 
 /* ---- an instruction ---- */
 
-/* Checks tcgen05.dealloc: all earlier operations on the columns must be ordered before it. The check treats it as a
- * write of the columns. */
+/* Checks tcgen05.dealloc. All earlier operations on the columns must be ordered before it. For this, dealloc counts as
+ * a write of the columns. */
 static void check_release_columns(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
     const uint32_t lane = (uint32_t)__builtin_ctz(m), from = vm_r32(w, i->a)[lane], count = vm_r32(w, i->b)[lane];
@@ -602,7 +610,7 @@ static void check_release_columns(vm_warp *w, const vm_code *i, const ptx_insn *
         t->made[from + k] = 0;
 }
 
-/* Reports a commit without a state space whose address is not generic. A GPU uses the lower half of such an address for
+/* Reports a commit without a state space if its address is not generic. A GPU uses the lower half of the address for
  * the mbarrier, but by the PTX ISA the behaviour is undefined. */
 static void check_commit_space(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t lane, uint64_t bar)
 {
@@ -622,7 +630,8 @@ static void check_commit_space(vm_warp *w, const vm_code *i, const ptx_insn *in,
                              bar);
 }
 
-/* Counts the arrivals of tcgen05.commit, lane by lane, at the mbarrier of each block of a multicast. */
+/* Counts the arrivals of tcgen05.commit, one lane after the other. In a multicast, each block of the mask gets an
+ * arrival at its mbarrier. */
 static uint32_t check_commit(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
     const vm_bulk *b = i->extra;
@@ -649,7 +658,7 @@ uint32_t check_tensor_memory(vm_warp *w, const vm_code *i, const ptx_insn *in, u
     uint32_t good = m;
     record_allocation(w->block);
     switch (in->op) {
-    case PTX_OP_TCGEN05_ALLOC: /* only one lane's address is checked, because the warp writes one address */
+    case PTX_OP_TCGEN05_ALLOC: /* the warp writes one address, so it is enough to check one lane */
         t->pending = vm_insn_of(w, i) + 1;
         t->pending_who = w->index * VM_LANES + lane;
         return check_stretch(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane), 4, VM_WRITE, 0) ? m : 0;

@@ -1,6 +1,6 @@
-/* uninitialised.c - reads of memory that nothing has written. Global memory, in shadow.c, and local memory, in this
- * file, have a bit for each byte. Shared memory needs no bits: check_shared() of access.c tests whether the cell's last
- * write is newer than the block's start. */
+/* uninitialised.c - reads of memory that nothing has written. Global memory (in shadow.c) and local memory (in this
+ * file) have a bit for each byte. Shared memory needs no bits: check_shared() of access.c tests whether the last write
+ * of a cell is newer than the block's start. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -20,8 +20,8 @@ void check_unwritten(vm_look *k, uint32_t lane, uint32_t lanes, bool note)
                              f->space, f->address, note ? "some of " : "", f->allocation);
 }
 
-/* Counts the written bytes of the access. If some bytes were written, the finding is a note, because compilers load
- * padding together with data. */
+/* Counts how many bytes of the access were written. If some of the bytes were written, the finding is a note, because
+ * compilers load padding together with data. */
 void check_written(vm_look *k, vm_shadow *shadow, uint64_t offset, uint32_t lane, uint32_t lanes)
 {
     unsigned found = 0, bytes = k->a->bytes;
@@ -33,15 +33,15 @@ void check_written(vm_look *k, vm_shadow *shadow, uint64_t offset, uint32_t lane
 
 /* ---- local memory ----
  *
- * The bits are cleared when the block begins. A called function reuses the frame memory of earlier calls, so some reads
- * of its unwritten variables are missed. */
+ * The bits are cleared when the block begins. The frame of a called function reuses the memory of earlier calls, so the
+ * checks miss some reads of unwritten variables there. */
 
 static size_t first_bit(const vm_warp *w, uint32_t lane, uint64_t at)
 {
     return (size_t)(w->index * VM_LANES + lane) * w->runner->run->local_bytes + (size_t)at;
 }
 
-/* Charges the cost to the step budget of the instruction, because a thread may have 512 KiB of local memory. */
+/* The cost is charged to the step budget of the instruction, because a thread may have 512 KiB of local memory. */
 void check_local_known(vm_warp *w, uint32_t lanes)
 {
     vm_check_block *b = w->block->check;
@@ -55,9 +55,9 @@ void check_local_known(vm_warp *w, uint32_t lanes)
     }
 }
 
-/* Returns true if the address belongs to a parameter in local memory. The call itself has written such a parameter. The
- * search is charged to the step budget of the instruction, because calls may be nested, and functions have many
- * parameters. */
+/* Returns true if the address belongs to a parameter of a call in local memory. The call itself has written this
+ * parameter. The cost of the search is charged to the step budget of the instruction, because calls may be nested, and
+ * functions may have many parameters. */
 static bool is_parameter(vm_warp *w, uint64_t at)
 {
     for (const vm_frame *frame = w->frame; frame; frame = frame->caller) {
@@ -74,8 +74,8 @@ static bool is_parameter(vm_warp *w, uint64_t at)
     return false;
 }
 
-/* Reports reads of unwritten bytes, and marks the bytes of a write, in one pass over the lanes. If some bytes of a read
- * were written, the finding is a note. */
+/* Reports reads of unwritten bytes, and marks the bytes of a write as written, in one pass over the lanes. If some
+ * bytes of a read were written, the finding is a note. */
 void check_local(vm_look *k)
 {
     const vm_check_block *b = k->w->block->check;

@@ -1,6 +1,6 @@
-/* view.c - the asynchronous part of vector clocks (vm_more). It has the mbarrier phases that are known to be complete,
- * the accesses of only some lanes of a warp, and the writes before a fence.proxy.async. Every function that joins
- * clocks also joins this part. */
+/* view.c - the asynchronous part of vector clocks (vm_more). This part has the phases of mbarriers that are known to be
+ * complete, the accesses of only some lanes of a warp, and the writes before a fence.proxy.async. Every function that
+ * joins two vector clocks also joins their asynchronous parts. */
 #include <string.h>
 
 #include "before_internal.h"
@@ -65,9 +65,10 @@ void check_view_start(vm_block *block)
 
 /* ---- joins ---- */
 
-/* Joins accesses of some lanes of warp v up to a time. An entry holds one set of lanes. Two sets become their union,
- * with the later time. This may order too much, but never too little. If `know` is not NULL, it is the clock whose
- * entry rises when the set has all live lanes. */
+/* Adds to a clock the accesses of some lanes of warp v up to a time. An entry of a clock holds only one set of lanes.
+ * So two sets become their union, with the later time. This rule may order too many accesses, but never too few. If
+ * `know` is not NULL, it is the array of entries for whole warps. The entry of warp v rises when the set has all live
+ * lanes. */
 static void join_part(const vm_block *block, vm_more *to, uint32_t *know, uint32_t v, uint32_t part, uint32_t lanes)
 {
     if (!lanes || (know && part <= know[v]))
@@ -80,7 +81,7 @@ static void join_part(const vm_block *block, vm_more *to, uint32_t *know, uint32
     }
 }
 
-/* Joins `from` into `to`, except for the phases of mbarriers, which differ by lane. */
+/* Joins `from` into `to`, but not the phases of mbarriers, because these differ from lane to lane. */
 static void join_more(const vm_block *block, vm_more *to, uint32_t *know, const vm_more *from)
 {
     for (uint32_t v = 0; v < block->warp_count; v++) {
@@ -95,14 +96,14 @@ static void join_more(const vm_block *block, vm_more *to, uint32_t *know, const 
     }
 }
 
-/* Joins the entries for the blocks of the cluster. */
+/* Joins the entries for the other blocks of the cluster. */
 static void join_ranks(const vm_block *block, uint32_t *to, const uint32_t *from)
 {
     for (uint32_t v = VM_LANES; v < VM_LANES + block->cluster->size; v++)
         to[v] = larger(to[v], from[v]);
 }
 
-/* Joins the numbers of phases that are known to be complete. */
+/* Joins the numbers of phases that are known to be complete, for all mbarriers. */
 static void join_seen(const vm_block *block, vm_more *to, const vm_more *from)
 {
     for (size_t n = 0; n < block->check->bar_count; n++)
@@ -115,8 +116,8 @@ void check_more_join(const vm_block *block, vm_more *to, const vm_more *from)
     join_seen(block, to, from);
 }
 
-/* Records that some lanes know that `phases` phases of an mbarrier are complete. The entry has the larger of two
- * numbers, and the lanes that know it. */
+/* Records that some lanes know that `phases` phases of an mbarrier are complete. The entry has only one number, so it
+ * keeps the larger number and the lanes that know it. */
 static void learn_phases(vm_clock *c, size_t bar, uint32_t phases, uint32_t lanes)
 {
     if (phases > c->more->seen[bar]) {
@@ -143,8 +144,8 @@ void check_more_lanes(vm_warp *w, uint32_t lanes)
             c->seen_lanes[n] |= lanes;
 }
 
-/* A flag carries only a time, not a clock. So the reader gets the asynchronous parts of all warps of its block. This
- * may order too much, but never too little. */
+/* A flag carries only a time, and no vector clock. So the thread that reads the flag gets the asynchronous parts of all
+ * warps of its block. This rule may order too many accesses, but never too few. */
 void check_more_acquire(vm_warp *w, uint32_t known)
 {
     const uint32_t fence = w->runner->run->device->check->last_fence;
@@ -158,8 +159,8 @@ void check_more_acquire(vm_warp *w, uint32_t known)
     c->more->fenced_horizon = larger(c->more->fenced_horizon, known < fence ? known : fence);
 }
 
-/* The arriving lanes publish their clock and the current time. Lanes with which the arriving lanes have synchronised
- * count as arrived too. */
+/* The arriving lanes publish their clock and the current time. If the arriving lanes have synchronised with other lanes
+ * of the warp, these lanes count as arrived too. */
 void check_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now)
 {
     const vm_clock *c = clock_of(w);
@@ -177,14 +178,15 @@ void check_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t n
         join_part(w->block, &to->more, to->gate.know, w->index, now, lanes);
     join_more(w->block, &to->more, to->gate.know, c->more);
     for (size_t n = 0; n < w->block->check->bar_count; n++) {
-        uint32_t seen = c->more->seen[n]; /* if none of these lanes knows the last phase, they know one phase less */
+        /* if none of these lanes knows the last phase, all of them know one phase less */
+        uint32_t seen = c->more->seen[n];
         to->more.seen[n] = larger(to->more.seen[n], seen && !(c->seen_lanes[n] & lanes) ? seen - 1 : seen);
     }
 }
 
-/* Every arrival publishes two facts: the time of the warp's last fence (the entry of its block's rank in `gate.know`),
- * and the fact that the reads before the arrival have ended. Only an arrival that is a release for the cluster
- * publishes the rest of the vector clock. */
+/* Every arrival at another block's mbarrier publishes two facts. One is the time of the warp's last fence (the entry
+ * for the rank of its block in `gate.know`). The other is that the reads before the arrival are complete. Only an
+ * arrival that is a release for the cluster publishes the rest of the vector clock. */
 void check_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, uint32_t lanes, bool cluster,
                            uint32_t now)
 {
@@ -213,8 +215,8 @@ void check_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, 
     to->gate.early = larger(to->gate.early, check_dependent_known(w));
 }
 
-/* Joins the entry that the phase has for the warp of the lanes. The phase may have one, because other threads publish
- * their entries for this warp at the mbarrier. */
+/* Joins the entry that the phase has for the warp of the lanes, if it has one. Other threads that arrive at the
+ * mbarrier publish their entries for this warp too. */
 static void learn_own(vm_warp *w, const vm_view *from, uint32_t lanes)
 {
     vm_clock *c = clock_of(w);
@@ -225,7 +227,8 @@ static void learn_own(vm_warp *w, const vm_view *from, uint32_t lanes)
         return;
     if (!c->lanes)
         c->lanes = kiln__calloc(w->runner->run->device->mem, VM_LANES * VM_LANES, sizeof *c->lanes);
-    if (!c->lanes) { /* out of memory: all lanes count as ordered, and the report says that findings may be missing */
+    /* memory has run out: all lanes count as ordered, and the report says that findings may be missing */
+    if (!c->lanes) {
         w->runner->run->device->check->starved = true;
         c->full = c->firm = larger(know, part);
         return;
@@ -253,9 +256,9 @@ void check_view_learn(vm_warp *w, const vm_view *from, uint32_t lanes)
 
 /* ---- proxy fences ---- */
 
-/* The fence covers the thread's own writes so far and all writes that happened before it. Each thread keeps the times
- * of its last VM_FENCES + 1 fences. check_view_fenced() tests the order of the last VM_FENCES fences. A write before
- * the oldest fence counts as fenced without a test. */
+/* The fence covers the thread's own earlier writes, and all writes that happened before it. Each thread keeps the times
+ * of its last VM_FENCES + 1 fences. check_view_fenced() tests the order of all of them but the oldest. If a write is
+ * older than the oldest fence that is kept, it counts as fenced without a test. */
 void check_view_fence(vm_warp *w, uint32_t m)
 {
     vm_clock *c = clock_of(w);

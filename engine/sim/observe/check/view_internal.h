@@ -10,23 +10,24 @@ bool check_view_new(vm_block *block);
 void check_view_free(vm_block *block);
 /* Resets the asynchronous state for the next block. */
 void check_view_start(vm_block *block);
-/* Joins the clock of the lanes into a phase of an mbarrier of their own block. */
+/* Joins the clock of the lanes into a phase of an mbarrier that belongs to their own block. */
 void check_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now);
-/* Joins the clock of the lanes into a phase of an mbarrier of another block. With `cluster` the arrival is a release
- * for the cluster. Otherwise the arrival publishes only two facts: the writes before the last fence, and that the
- * earlier reads are complete. Reads need no fence, because a read changes nothing that would have to become visible. */
+/* Joins the clock of the lanes into a phase of an mbarrier that belongs to another block. If `cluster` is true, the
+ * arrival is a release for the cluster. Otherwise the arrival publishes only two facts: the writes before the last
+ * fence, and the completion of the earlier reads. The reads need no fence, because a read changes nothing that other
+ * threads would have to see. */
 void check_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, uint32_t lanes, bool cluster,
                            uint32_t now);
-/* Joins the clock of a complete phase into the clock of the lanes. */
+/* Joins the clock of a complete phase of an mbarrier into the clock of the lanes. */
 void check_view_learn(vm_warp *w, const vm_view *from, uint32_t lanes);
-/* Joins the asynchronous part of a warp's vector clock into a barrier. */
+/* Joins the asynchronous part of a warp's vector clock into the join of a barrier. */
 void check_more_join(const vm_block *block, vm_more *to, const vm_more *from);
-/* Joins the asynchronous part of a vector clock into the lanes' clock. */
+/* Joins the asynchronous part of a vector clock into the clock of these lanes. */
 void check_more_learn(vm_warp *w, const vm_more *from, uint32_t lanes);
-/* Gives lanes of a warp that synchronise the knowledge of all phases that one of them knows. */
+/* When lanes of a warp synchronise, gives each of them the knowledge of phases that any of them has. */
 void check_more_lanes(vm_warp *w, uint32_t lanes);
-/* Performs an acquire at the time `known`: joins the asynchronous parts of all warps of the block. This is more than
- * the release has published, so some races may be missed. */
+/* Performs an acquire at the time `known`: joins the asynchronous parts of all warps of the block. The release may have
+ * published less, so the checks may miss some races. */
 void check_more_acquire(vm_warp *w, uint32_t known);
 /* Performs fence.proxy.async for the lanes. */
 void check_view_fence(vm_warp *w, uint32_t m);

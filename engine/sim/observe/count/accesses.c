@@ -7,9 +7,9 @@
 #include "vm_memory.h"
 #include "vm_trace.h"
 
-/* Adds a lane to the access with this space, kind and size in out[0 .. count - 1]. If there is no such access, makes a
- * new one. Returns the new count. Lanes of a cp.async that read different numbers of bytes belong to different
- * accesses. */
+/* Adds a lane to that access of out[0 .. count - 1] which has this space, kind and size. If there is no such access,
+ * adds a new access. Returns the new number of accesses. Lanes of a cp.async that read different numbers of bytes
+ * belong to different accesses. */
 static unsigned add_lane(vm_access *out, unsigned count, unsigned space, unsigned kind, uint32_t lane, uint32_t bytes,
                          uint64_t address)
 {
@@ -30,8 +30,8 @@ static unsigned add_lane(vm_access *out, unsigned count, unsigned space, unsigne
     return count;
 }
 
-/* Returns the space of an address that a lane of the block uses, and converts *address to the form that
- * vm_access.address has. */
+/* Returns the memory space of an address that a lane of the block uses. Converts *address to the form of
+ * vm_access.address. */
 static unsigned split_address(const vm_block *own, unsigned space, uint64_t *address)
 {
     if (space == PTX_SPACE_SHARED)
@@ -65,7 +65,7 @@ void count_read_addresses(const vm_warp *w, const vm_code *i, vm_access *a)
         a->address[l] = (r[l] + offset) & keep;
 }
 
-/* Lists a load, a store or an atomic, whose address is in slot a, with the offset imm. */
+/* Lists a load, a store or an atomic. Its address is in slot a, and its offset is imm. */
 static unsigned list_plain(const vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m, unsigned kind,
                            vm_access *out)
 {
@@ -97,7 +97,7 @@ static unsigned list_copy(const vm_warp *w, const vm_code *i, uint32_t m, vm_acc
         uint64_t to = i->flags & VM_REG64 ? vm_r64(w, i->d)[lane] : vm_r32(w, i->d)[lane];
         out[0].address[lane] = vm_window_offset(w->block, to + (uint64_t)*offset);
         uint32_t bytes = i->b ? vm_r32(w, i->b)[lane] : i->size;
-        /* a lane reads nothing if its source size is 0, or if it ignores its source */
+        /* if a lane has a source size of 0, or ignores its source, it reads nothing */
         if (!(ignore >> lane & 1) && bytes)
             count = 1 + add_lane(out + 1, count - 1, PTX_SPACE_GLOBAL, VM_READS | VM_ASYNC, lane,
                                  bytes < i->size ? bytes : i->size, vm_lane_address(w, i, i->a, lane));
@@ -105,11 +105,12 @@ static unsigned list_copy(const vm_warp *w, const vm_code *i, uint32_t m, vm_acc
     return count;
 }
 
-/* Returns true if the whole warp has arrived, except lanes that have exited. Operations on matrices run, and are
- * observed, only when all lanes have arrived. */
+/* Returns true if all lanes of the warp have arrived, except lanes that have exited. An operation on matrices runs only
+ * when all lanes have arrived, so observers see it only then. */
 static bool is_whole(const vm_warp *w, uint32_t m) { return (m | w->dead) == VM_ALL; }
 
-/* Lists the rows of the matrices of ldmatrix and stmatrix. The first lanes have the rows' addresses. */
+/* Lists the rows of matrices that ldmatrix or stmatrix accesses. The first lanes of the warp hold the addresses of the
+ * rows. */
 static unsigned list_matrix_rows(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, vm_access *out)
 {
     const ptx_insn *in = &w->frame->function->ptx->insns[i->insn];
@@ -122,8 +123,8 @@ static unsigned list_matrix_rows(const vm_warp *w, const vm_code *i, uint32_t m,
     return count;
 }
 
-/* Lists wmma.load and wmma.store: one access for each register of the fragment, or for each element if the elements
- * of a register are not contiguous. */
+/* Lists the accesses of wmma.load and wmma.store. There is one access for each register of the fragment, or one for
+ * each element if the elements of a register are not contiguous. */
 static unsigned list_fragment(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, vm_access *out)
 {
     enum { SPACES = 3 }; /* number of spaces that a generic address may be in */
@@ -135,7 +136,7 @@ static unsigned list_fragment(const vm_warp *w, const vm_code *i, uint32_t m, un
         bool together = t.per == 1 || ops_tile_address(&t, r, 1, 0) == ops_tile_address(&t, r, 0, 0) + t.bytes;
         unsigned parts = together ? 1 : t.per, bytes = together ? t.bytes * t.per : t.bytes;
         for (unsigned s = 0; s < parts && count + SPACES <= VM_ACCESSES; s++) {
-            unsigned here = 0; /* accesses of this part: one for each space */
+            unsigned here = 0; /* number of accesses of this register or element: one for each memory space */
             VM_EACH(lane, m) {
                 uint64_t address = ops_tile_address(&t, r, s, lane);
                 unsigned space = split_address(w->block, i->space, &address);
@@ -147,9 +148,9 @@ static unsigned list_fragment(const vm_warp *w, const vm_code *i, uint32_t m, un
     return count;
 }
 
-/* Lists a multimem instruction: the n-th access has the n-th location of each lane. Lists only locations that this
- * device can also access by an ordinary address, and gives them this address. A lane whose address is not in the memory
- * of a multicast object keeps its address. */
+/* Lists the accesses of a multimem instruction. The n-th access has the n-th location of each lane. The list has only
+ * locations that this device can also access by an ordinary address, and it has this address. If a lane's address is
+ * not in the memory of a multicast object, the list has this address unchanged. */
 static unsigned list_team(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, vm_access *out)
 {
     vm_device *device = w->runner->run->device;
@@ -175,7 +176,7 @@ static unsigned list_team(const vm_warp *w, const vm_code *i, uint32_t m, unsign
 }
 
 /* Returns true if the instruction accesses a parameter that is not in memory. A parameter is in local memory only if
- * its address is taken. */
+ * the kernel takes its address. */
 static bool is_param(const vm_code *i, const ptx_insn *in)
 {
     return in->space == PTX_SPACE_PARAM && i->space != PTX_SPACE_LOCAL;
@@ -188,7 +189,7 @@ static unsigned get_order(const ptx_insn *in)
     return ordered ? VM_ORDERED : 0;
 }
 
-/* The values of the column `access` of effects.def. */
+/* The values in the column `access` of effects.def. */
 enum {
     ACCESS_NONE,
     ACCESS_HIDDEN,
@@ -212,7 +213,7 @@ static const unsigned char access_of_effect[] = {
 unsigned count_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access out[VM_ACCESSES])
 {
     const ptx_function *f = w->frame->function->ptx;
-    /* an extra operation of the decoder and the end of the function have no access */
+    /* an operation that the decoder added, or the end of the function: neither has an access */
     if (m == 0 || i->guard & 2 || i->insn >= f->insn_count)
         return 0;
     const ptx_insn *in = &f->insns[i->insn];

@@ -1,7 +1,8 @@
-/* class.c - translates the classes of opcodes in ptx_trait.h to the classes of counters in kiln.h. */
+/* class.c - translates the classes of opcodes (ptx_trait.h) to the classes of counters (kiln.h). */
 #include "vm_count.h"
 
-#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h needs a case; there is no default */
+/* no switch here has a default, so that the compiler demands a case for each word of ptx_trait.h */
+#pragma GCC diagnostic error "-Wswitch"
 
 static bool is_half(unsigned type)
 {
@@ -66,7 +67,7 @@ kiln_class count_class_of(const ptx_insn *in)
     return KILN_CLASS_other;
 }
 
-/* Returns the floating-point operations of one lane and one element. */
+/* Returns the number of floating-point operations for one lane and one element. */
 static unsigned count_operations(ptx_class class)
 {
     switch (class) {

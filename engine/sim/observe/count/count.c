@@ -1,5 +1,5 @@
-/* count.c - counters of an observed launch. It counts each access by the rules of a GPU's memory (COUNTERS.md):
- * coalescing into sectors and lines, bank conflicts, serialised atomics. */
+/* count.c - the counters of an observed launch. This file counts each access by the rules of a GPU's memory
+ * (COUNTERS.md): coalescing into sectors and lines, bank conflicts, serialised atomics. */
 #include <string.h>
 
 #include "vm_count.h"
@@ -7,15 +7,17 @@
 size_t count_tallies(const vm_module *module) { return module->tally_count; }
 size_t count_tally_first(const vm_module *module, uint32_t function) { return module->functions[function].first_tally; }
 
-#pragma GCC diagnostic error "-Wswitch" /* each class needs a case; there is no default */
+/* no switch here has a default, so that the compiler demands a case for each class */
+#pragma GCC diagnostic error "-Wswitch"
 
-enum { SECTOR = 5, LINE = 7, BANKS = 32, SLOTS = 64 }; /* powers of two: a sector has 32 bytes, a line 128 */
+/* binary logarithms: a sector has 32 bytes, and a line has 128 bytes */
+enum { SECTOR = 5, LINE = 7, BANKS = 32, SLOTS = 64 };
 
 static unsigned lanes_in(uint32_t mask) { return mask == VM_ALL ? VM_LANES : (unsigned)__builtin_popcount(mask); }
 
 /* ---- sets of numbers ---- */
 
-/* A set of at most 32 numbers: a hash table, more than half of which stays empty. */
+/* A set of at most 32 numbers. It is a hash table that is at most half full. */
 typedef struct set {
     uint64_t used;
     uint64_t key[SLOTS];
@@ -80,13 +82,13 @@ unsigned count_pieces(const vm_access *a, unsigned shift, uint64_t out[2 * VM_LA
 
 /* ---- global and local memory: sectors and lines ---- */
 
-/* The sectors and lines that an access touches. */
+/* The numbers of sectors and lines that an access touches. */
 typedef struct extent {
     uint64_t lanes, bytes, used, sectors, lines;
 } extent;
 
 /* Returns the number of different bytes that an access uses. All lanes access the same number of bytes at aligned
- * addresses, so the bytes of two lanes are equal or disjoint. */
+ * addresses. So the bytes of two lanes are either the same or disjoint. */
 static uint64_t count_used_bytes(const vm_access *a)
 {
     uint64_t next = 0;
@@ -101,7 +103,7 @@ static uint64_t count_used_bytes(const vm_access *a)
 
 static extent extent_of(const vm_access *a)
 {
-    /* the sectors of a window of this many bytes fit one word, with one bit for each sector */
+    /* a window of this many bytes has as many sectors as a word has bits */
     enum { NEAR = 64 << SECTOR };
     uint64_t low = UINT64_MAX, high = 0, lanes = lanes_in(a->lanes);
     extent e = {.lanes = lanes, .bytes = lanes * a->bytes, .used = count_used_bytes(a)};
@@ -128,9 +130,9 @@ static extent extent_of(const vm_access *a)
     return e;
 }
 
-/* Returns an access to local memory with the addresses of a GPU. The simulated device gives each lane separate local
- * memory. A GPU interleaves the lanes' words, so that the words of 32 lanes at one offset are one line
- * (COUNTERS.md). */
+/* Returns an access to local memory, with the addresses that it would have on a GPU. On the simulated device each lane
+ * has its own piece of local memory. A GPU interleaves the words of the lanes, so that the words of 32 lanes at one
+ * offset are one line (COUNTERS.md). */
 static vm_access interleave(const vm_access *a)
 {
     vm_access out = *a;
@@ -141,7 +143,7 @@ static vm_access interleave(const vm_access *a)
     return out;
 }
 
-/* Returns the extent of an access to local memory. After interleaving, the words of a lane are one line apart, so each
+/* Returns the extent of an access to local memory. After interleaving, the words of a lane lie one line apart. So each
  * word counts as a separate access. */
 static extent extent_of_local(const vm_access *a)
 {
@@ -161,7 +163,7 @@ static extent extent_of_local(const vm_access *a)
 
 /* ---- shared memory: banks ---- */
 
-/* Returns true if no bank must deliver two different words, as in most accesses of good kernels. */
+/* Returns true if no bank must deliver two different words. This holds for most accesses of good kernels. */
 static bool is_one_pass(const vm_access *a, uint32_t lanes)
 {
     uint32_t first[BANKS], used = 0, apart = 0;
@@ -177,8 +179,8 @@ static bool is_one_pass(const vm_access *a, uint32_t lanes)
     return apart == 0;
 }
 
-/* Returns the largest number of different words that `lanes` access in one bank. If `each` is true, as for atomics,
- * counts the accesses of all lanes instead of different words. */
+/* Returns the largest number of different words that `lanes` access in one bank. For atomics `each` is true. Then the
+ * function counts the accesses of all lanes instead of different words. */
 static unsigned count_passes(const vm_access *a, uint32_t lanes, bool each)
 {
     enum { MOST_WORDS = 4 * VM_LANES };
@@ -192,7 +194,8 @@ static unsigned count_passes(const vm_access *a, uint32_t lanes, bool each)
             while (!each && seen < times[bank] && word_of[at] != word)
                 at = next[at], seen++;
             if (!each && seen < times[bank])
-                /* one pass reads a word for all lanes that need it; one pass writes it, with the last lane's value */
+                /* one pass reads a word for all lanes that need it, or writes the value of the last lane that writes
+                 * it */
                 continue;
             word_of[count] = word;
             next[count] = times[bank] ? head[bank] : 0;
@@ -204,8 +207,8 @@ static unsigned count_passes(const vm_access *a, uint32_t lanes, bool each)
     return worst;
 }
 
-/* Returns true if pairs of lanes (neighbours, or every second lane) use the same address. Loads of 8 or 16 bytes then
- * need half as many passes. */
+/* Returns true if lanes use the same address in pairs: either neighbours, or lanes that are two places apart. Loads of
+ * 8 or 16 bytes per lane then need half as many passes. */
 static bool in_pairs(const vm_access *a, uint32_t lanes)
 {
     for (uint32_t apart = 1; apart <= 2; apart++) {
@@ -222,7 +225,8 @@ static bool in_pairs(const vm_access *a, uint32_t lanes)
 
 static unsigned count_wavefronts(const vm_access *a, unsigned *ideal)
 {
-    unsigned together = a->bytes <= 4 ? VM_LANES : a->bytes >= 32 ? 4 : 128 / a->bytes; /* lanes that 128 bytes serve */
+    /* number of lanes that one group of 128 bytes serves */
+    unsigned together = a->bytes <= 4 ? VM_LANES : a->bytes >= 32 ? 4 : 128 / a->bytes;
     uint32_t group = together == VM_LANES ? VM_ALL : (1u << together) - 1;
     bool pairs = (a->bytes == 8 || a->bytes == 16) && !(a->kind & (VM_WRITE | VM_ATOMIC));
     unsigned sum = 0;
@@ -246,8 +250,8 @@ static unsigned count_wavefronts(const vm_access *a, unsigned *ideal)
     return sum;
 }
 
-/* An access may reach the shared memory of several blocks of a cluster. Each block has its own banks, so its passes are
- * counted separately. */
+/* An access may reach the shared memory of several blocks of a cluster. Each block has its own banks, so the passes of
+ * each block are counted separately. */
 unsigned count_wavefronts_of(const vm_access *a, unsigned *ideal)
 {
     uint32_t left = a->lanes;
@@ -296,8 +300,8 @@ static void count_shared(kiln_counters *c, const vm_access *a)
     }
 }
 
-/* Returns the number of sector accesses of an atomic. Lanes at one address are serialised, so a sector counts once for
- * each lane at its most used address. */
+/* Returns the number of accesses to sectors that an atomic makes. Lanes at one address are serialised. So a sector
+ * counts once for each lane at the most used address of the sector. */
 static uint64_t count_serial_sectors(const vm_access *a)
 {
     uint64_t sum = 0;
@@ -354,15 +358,15 @@ void count_access(kiln_counters *c, const vm_access *a)
     }
 }
 
-/* The column `flow` of effects.def. */
+/* The values in the column `flow` of effects.def. */
 enum { FLOW_NONE, FLOW_BRANCH, FLOW_INDEXED, FLOW_BARRIER };
 static const unsigned char flow_of_effect[] = {
 #define EFFECT(name, flow, engine, access, check, act, result) FLOW_##flow,
 #include "effects.def"
 };
 
-/* Counts branches and barriers. w->mask has the lanes at the instruction, and m has those lanes for which the guard is
- * true. */
+/* Counts branches and barriers. w->mask has the lanes at the instruction, and m has the lanes for which the guard is
+ * also true. */
 static void count_flow(kiln_counters *c, const vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
     switch (flow_of_effect[ptx_effect_of(in)]) {
@@ -401,8 +405,8 @@ void count_instruction(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_t 
 
 /* ---- a profile ---- */
 
-/* Returns true if the instruction can have more counts than `executed` and `lanes`. An unconditional branch cannot
- * diverge. */
+/* Returns true if the instruction can have counts other than `executed` and `lanes`. An unconditional branch has no
+ * other counts, because it cannot diverge. */
 static bool has_site(const ptx_insn *in)
 {
     switch (count_class_of(in)) {
@@ -446,8 +450,8 @@ static bool has_site(const ptx_insn *in)
 
 static void add_use(uint8_t *uses, uint32_t reg) { uses[reg] = uses[reg] ? 2 : 1; }
 
-/* Counts how often the function names each register: as an operand, in a vector or list, as a guard, or as a second
- * destination. A count above 1 is stored as 2. */
+/* Counts how often the function names each register. A register may be an operand, an element of a vector or list, a
+ * guard, or a second destination. The function stores a count above 1 as 2. */
 static void count_uses(const ptx_function *f, uint8_t *uses)
 {
     memset(uses, 0, f->reg_count);
@@ -468,8 +472,8 @@ static void count_uses(const ptx_function *f, uint8_t *uses)
             add_use(uses, f->elements[e].index);
 }
 
-/* Returns true for an atomic increment in shared memory whose result is not used. ptxas compiles such an atomic so that
- * lanes with the same address are added first and update the memory once. */
+/* Returns true for an atomic increment in shared memory whose result nothing reads. The code that ptxas makes for it
+ * first adds the lanes with the same address, and then updates memory once. */
 static bool is_joined(const uint8_t *uses, const ptx_insn *in)
 {
     bool red = ptx_effect_of(in) == PTX_EFFECT_REDUCTION;
@@ -501,7 +505,7 @@ static bool find_joined(vm_profile *profile, const ptx_module *ptx)
     return uses != NULL;
 }
 
-/* Numbers the sites of a module, which are the instructions that can have more counts than `executed` and `lanes`. */
+/* Numbers the sites of a module. A site is an instruction that can have counts other than `executed` and `lanes`. */
 vm_profile *count_profile_new(const kiln_allocator *mem, const vm_module *module)
 {
     const ptx_module *ptx = vm_module_ptx(module);
@@ -633,7 +637,7 @@ void count_end_runner(vm_runner *runner)
     size_t count = tally ? count_tallies(runner->run->launch->module) : 0;
     if (count == 0)
         return;
-    pthread_rwlock_wrlock(&runner->run->device->lock); /* launches may end on several host threads */
+    pthread_rwlock_wrlock(&runner->run->device->lock); /* launches may end on several host threads at once */
     vm_tally *to[] = {watch->tally, runner->sites ? watch->profile->tally : NULL};
     for (size_t k = 0; k < KILN__COUNT(to); k++)
         for (size_t t = 0; to[k] && t < count; t++) {

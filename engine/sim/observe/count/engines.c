@@ -1,4 +1,4 @@
-/* engines.c - counts the work of tensor cores, of asynchronous copies and of mbarriers (ENGINES.md). */
+/* engines.c - counts the work of tensor cores, asynchronous copies and mbarriers (ENGINES.md). */
 #include "vm_count.h"
 #include "vm_matrix.h"
 #include "vm_tcgen.h"
@@ -8,12 +8,12 @@ enum { SECTOR = 5, WHOLE_MASK = 0xffff };
 
 /* ---- tensor cores ---- */
 
-/* Returns the operations of a product: a multiplication and an addition for each pair of elements. If a matrix is
- * sparse, only the stored elements are multiplied. */
+/* Returns the number of operations of a product: a multiplication and an addition for each pair of elements. If a
+ * matrix is sparse, only its stored elements are multiplied. */
 static uint64_t count_matrix_operations(const vm_matrix *x, unsigned tiles)
 {
     uint64_t products = (uint64_t)x->m * x->n * x->k * tiles * (x->quads ? 4 : 1);
-    products *= x->a.type == PTX_B1 ? 32 : 1; /* for b1, k is a number of words of 32 bits */
+    products *= x->a.type == PTX_B1 ? 32 : 1; /* for the type b1, k is a number of words of 32 bits */
     return 2 * (x->sparse ? products / 2 : products);
 }
 
@@ -29,7 +29,7 @@ static void add_operations(kiln_counters *c, unsigned a_type, unsigned d_type, u
     case PTX_S4:
     case PTX_U4: c->tensor_int4 += operations; break;
     case PTX_B1: c->tensor_int1 += operations; break;
-    default: c->tensor_fp8 += operations; break; /* types of 8, 6 and 4 bits */
+    default: c->tensor_fp8 += operations; break; /* the types of 8, 6 and 4 bits */
     }
     c->tensor_fp16_sums += d_type == PTX_F16 ? operations : 0;
 }
@@ -42,12 +42,12 @@ static void count_matrix(kiln_counters *c, const vm_matrix *x, unsigned tiles, b
     c->tensor_wgmma += group ? operations : 0;
 }
 
-/* Counts the products of tcgen05.mma. The kernel computes their shapes at run time, in descriptors. */
+/* Counts the products of tcgen05.mma. The kernel computes the shapes of these products at run time, in descriptors. */
 static void count_products(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m) {
         vm_tcgen_product p;
-        if (!ops_tcgen_open(w, i, lane, &p)) /* the instruction has a fault, which the handler will raise */
+        if (!ops_tcgen_open(w, i, lane, &p)) /* the instruction has a fault, which its handler will raise */
             return;
         add_operations(c, p.a_type, p.d_type, (uint64_t)2 * p.m * p.n * p.k);
     }
@@ -60,14 +60,14 @@ static uint64_t count_sectors(uint64_t address, uint64_t bytes)
     return bytes ? ((address + bytes - 1) >> SECTOR) - (address >> SECTOR) + 1 : 0;
 }
 
-/* Returns the number of bytes that the mask chooses: bit k of the mask stands for byte k of each 16 bytes. */
+/* Returns the number of bytes that the mask selects. Bit k of the mask stands for byte k of each 16 bytes. */
 static uint64_t masked_bytes(const vm_warp *w, const vm_code *i, uint32_t lane, uint64_t bytes)
 {
     uint32_t mask = i->b ? vm_r32(w, i->b)[lane] & WHOLE_MASK : WHOLE_MASK;
     return bytes / 16 * (unsigned)__builtin_popcount(mask);
 }
 
-/* Returns the number of blocks that get the copy. */
+/* Returns the number of blocks to which the copy writes. */
 static unsigned count_blocks(const vm_warp *w, uint32_t slot, uint32_t lane)
 {
     return slot ? (unsigned)__builtin_popcount(vm_r32(w, slot)[lane] & WHOLE_MASK) : 1;
@@ -96,8 +96,8 @@ static void count_bulk(kiln_counters *c, const vm_warp *w, const vm_code *i, uin
     }
 }
 
-/* Adds the bytes and the sectors of the parts of a box's rows that lie inside the tensor. A sector that two
- * neighbouring rows share is counted once. */
+/* Adds up the bytes and the sectors of a box. Only the parts of its rows that lie inside the tensor count. If two
+ * neighbouring rows share a sector, the sector counts once. */
 static void add_box(vm_box *box, uint64_t *bytes, uint64_t *sectors)
 {
     uint64_t last = UINT64_MAX;
@@ -117,7 +117,7 @@ static void count_tensor(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_
     VM_EACH(lane, m) {
         vm_box box;
         uint64_t bytes = 0, sectors = 0;
-        if (!ops_box_open(w, i, lane, &box)) /* the instruction has a fault, which the handler will raise */
+        if (!ops_box_open(w, i, lane, &box)) /* the instruction has a fault, which its handler will raise */
             return;
         add_box(&box, &bytes, &sectors);
         c->bulk_by_map++;
@@ -140,7 +140,7 @@ static void count_tensor(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_
 
 static bool is_whole(const vm_warp *w, uint32_t m) { return (m | w->dead) == VM_ALL; }
 
-/* The column `engine` of effects.def. */
+/* The values in the column `engine` of effects.def. */
 enum {
     ENGINE_NONE,
     ENGINE_MATRIX,
@@ -158,7 +158,7 @@ static const unsigned char engine_of_effect[] = {
 
 void count_engines(kiln_counters *c, vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
-    if (m == 0 || i->guard & 2) /* no lanes, or an extra operation of the decoder */
+    if (m == 0 || i->guard & 2) /* no lane is active, or the decoder added the operation */
         return;
     switch (engine_of_effect[ptx_effect_of(in)]) {
     case ENGINE_MATRIX:

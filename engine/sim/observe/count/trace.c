@@ -1,10 +1,10 @@
-/* trace.c - records the instructions that the warps of some blocks execute. Each warp has its own trace, so host
+/* trace.c - records the instructions that the warps of some blocks execute. Each warp has a separate trace, so the host
  * threads need no lock. */
 #include <string.h>
 
 #include "vm_trace.h"
 
-#define WORDS_MOST ((size_t)1 << 24) /* largest number of words of a warp's trace */
+#define WORDS_MOST ((size_t)1 << 24) /* largest number of words in the trace of a warp */
 
 struct vm_trace *count_trace_new(const kiln_allocator *mem, uint32_t blocks, uint32_t warps_per_block)
 {
@@ -75,8 +75,9 @@ void count_trace_put(vm_warp *w, vm_trace_warp *t, uint32_t word)
 
 /* ---- the cost of an access ---- */
 
-/* Returns the wavefronts of an access to shared memory: the largest number of different words in one bank. Wide
- * accesses need one wavefront for each of their words. Atomics need one more for each further lane at the same word. */
+/* Returns the number of wavefronts of an access to shared memory. It is the largest number of different words in one
+ * bank. A wide access needs one wavefront for each of its words. An atomic needs one more wavefront for each further
+ * lane at the same word. */
 static uint32_t get_wavefronts(const vm_access *a, uint32_t bytes)
 {
     uint32_t seen[VM_LANES][8], most = 0;
@@ -88,7 +89,7 @@ static uint32_t get_wavefronts(const vm_access *a, uint32_t bytes)
             uint32_t bank = word % VM_LANES, k = 0;
             while (k < used[bank] && k < 8 && seen[bank][k] != word)
                 k++;
-            /* only 8 words of a bank are remembered; any further one counts as different */
+            /* the function remembers only 8 words of a bank; every further word counts as different */
             if (k == used[bank] || k == 8) {
                 if (k < 8)
                     seen[bank][k] = word;
@@ -103,8 +104,8 @@ static uint32_t get_wavefronts(const vm_access *a, uint32_t bytes)
     return most < 127 ? most : 127;
 }
 
-/* Returns a global address that stands for a lane's local memory. A GPU interleaves it: the words of all lanes at one
- * offset are one line. */
+/* Returns a global address that stands for a lane's local memory. On a GPU local memory is interleaved: the words of
+ * all lanes at one offset are one line. */
 static uint64_t local_address(const vm_warp *w, uint64_t offset, uint32_t lane)
 {
     uint64_t thread_set = w->block->number * w->block->warp_count + w->index;
@@ -130,8 +131,8 @@ static uint32_t count_meeting(const vm_access *a)
 static uint32_t line_of(uint64_t address) { return (uint32_t)(address / VM_TRACE_LINE_BYTES) & 0x0fffffffu; }
 uint32_t count_trace_line(uint64_t address, uint32_t sectors) { return line_of(address) << 4 | sectors; }
 
-/* Returns the passes of an atomic in the L2: for each sector of the line, the number of lanes at its most used
- * address. */
+/* Returns the number of passes that an atomic needs in the L2. It adds, for each sector of the line, the number of
+ * lanes at the most used address of the sector. */
 static uint32_t count_l2_passes(const vm_access *list, unsigned count, uint32_t line)
 {
     uint32_t sum = 0;
@@ -191,7 +192,8 @@ static void record_access(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32
             shared += get_wavefronts(&whole, aligned ? wide : bytes);
             continue;
         }
-        if (a->space == PTX_SPACE_CONST) { /* constant memory needs a wavefront for each different address */
+        /* a load of constant memory needs one wavefront for each different address */
+        if (a->space == PTX_SPACE_CONST) {
             vm_access each = *a;
             for (uint32_t left = a->lanes; left;) {
                 uint64_t address = a->address[__builtin_ctz(left)];
@@ -219,9 +221,9 @@ static void record_access(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32
 
 /* ---- recording ---- */
 
-/* The number of failed tests of a loop that waits for a phase depends on the order in which warps run, and a GPU runs
- * warps in another order than the simulated device. So when a warp fails the same test again, the function cuts the
- * trace back to the state before the previous test. */
+/* A loop may test a phase of an mbarrier until the phase is complete. The number of its failed tests depends on the
+ * order in which warps run, and a GPU runs warps in another order than the simulated device. So if a warp fails the
+ * same test again, the function cuts the trace back to the state before the previous test. */
 enum { LOOP_MOST = 16 }; /* largest number of instructions of such a loop */
 
 static void cut_back(vm_trace_warp *t, uint32_t at)
@@ -236,13 +238,13 @@ static void cut_back(vm_trace_warp *t, uint32_t at)
         if (t->run + 1 < t->count)
             t->words[t->run + 1] = mark->left;
     } else if (mark->valid && (at > mark->insn + LOOP_MOST || mark->insn > at + LOOP_MOST)) {
-        t->failed_test.valid = false; /* the warp has left the loop, or other lanes run */
+        t->failed_test.valid = false; /* the warp has left the loop, or other lanes of it run */
     }
 }
 
-/* Adds an instruction to the warp's trace. If the instruction follows the last one, the current run becomes one
- * instruction longer. Otherwise a new run begins. A memory access, a bulk copy or an operation on an mbarrier also adds
- * its record. */
+/* Adds an instruction to the warp's trace. If the instruction follows the last instruction of the trace, the current
+ * run becomes one instruction longer. Otherwise a new run begins. For a memory access, a bulk copy or an operation on
+ * an mbarrier, also adds a record. */
 void count_trace_insn(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_trace_warp *t = w->block->trace ? &w->block->trace[w->index] : NULL;
@@ -290,7 +292,7 @@ void count_trace_unseen(vm_warp *w, const vm_code *i)
     t->traced--;
 }
 
-/* Blocks that end early have short turns, so that no warp runs far beyond the end of its trace. */
+/* In a block that ends early, the turns of a warp are short, so that no warp runs far beyond the end of its trace. */
 uint64_t count_trace_slice(const vm_warp *w, uint64_t most)
 {
     const struct vm_trace *trace = w->runner->run->launch->watch->trace;
@@ -302,7 +304,7 @@ bool count_trace_enough(const vm_block *block)
 {
     const struct vm_watch *watch = block->runner->run->launch->watch;
     if (!block->trace || !watch->trace->only || block->number == watch->trace->blocks[0].number ||
-        /* other blocks of the cluster may need this block, so it does not end early */
+        /* the block does not end early, because other blocks of its cluster may need it */
         block->runner->run->cluster_size > 1)
         return false;
     for (uint32_t k = 0; k < block->warp_count; k++)
@@ -317,7 +319,7 @@ void count_trace_end(vm_block *block)
         return;
     struct vm_trace *trace = block->runner->run->launch->watch->trace;
     size_t at = (size_t)(block->trace - trace->warps) / trace->warps_per_block;
-    /* subtracts the instructions of waiting loops from `issued`, in proportion to their share in the trace */
+    /* removes the instructions of waiting loops from `issued`, in proportion to their share of the trace */
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_trace_warp *t = &block->trace[k];
         const double kept = t->traced ? (double)t->traced / (double)(t->traced + t->spun) : 1;

@@ -1,6 +1,6 @@
-/* trace_engine.c - records bulk copies and operations on mbarriers. The simulated device completes a copy when it is
- * issued. A record has the phase of an mbarrier in which the copy completes, so that the replay can complete the copy
- * later. */
+/* trace_engine.c - records the bulk copies and the operations on mbarriers. The simulated device completes a copy when
+ * the copy is issued. The record names the phase of an mbarrier in which the copy completes, so that the replay can
+ * complete the copy later. */
 #include "vm_access.h"
 #include "vm_block.h"
 #include "vm_tensor.h"
@@ -26,9 +26,10 @@ static uint32_t add_phase(const kiln_allocator *mem, vm_trace_block *b)
     return (uint32_t)++b->phase_count;
 }
 
-/* Returns the mbarrier at the address, with its current phase. Returns NULL if there is no mbarrier at the address, if
- * it belongs to another block, if the block has too many mbarriers, or if memory runs out. The function is called
- * before each operation on the mbarrier, so at most one phase has ended since the previous call. */
+/* Returns the record of the mbarrier at the address, with the number of its current phase. Returns NULL in four cases:
+ * there is no mbarrier at the address, it belongs to another block, the block has too many mbarriers, or memory runs
+ * out. The caller calls the function before each operation on the mbarrier. So at most one phase has ended since the
+ * previous call. */
 static vm_trace_bar *open_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address)
 {
     vm_trace_block *b = find_block(w);
@@ -56,7 +57,8 @@ static vm_trace_bar *open_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint3
     return bar;
 }
 
-/* Counts one more arrival or copy of the current phase. Returns the phase, or 0 if it is unknown. */
+/* Counts one more arrival or copy in the current phase. Returns the number of this phase, or 0 if the phase is
+ * unknown. */
 static uint32_t count_contribution(vm_warp *w, const vm_trace_bar *bar)
 {
     if (bar && bar->phase)
@@ -92,17 +94,17 @@ static void record_mbarrier(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint
 
 /* ---- copies ---- */
 
-/* Returns the blocks that a copy reaches, one bit for each rank in the cluster. Without a multicast that is the block
- * itself. */
+/* Returns the set of blocks that a copy reaches. Bit n stands for the block with rank n in the cluster. Without a
+ * multicast this is only the block itself. */
 static uint32_t get_blocks(const vm_warp *w, uint32_t slot, uint32_t lane)
 {
     return slot ? vm_r32(w, slot)[lane] & 0xffff : 1u << w->block->rank;
 }
 
 typedef struct copy {
-    size_t at; /* the place of its record in t->words */
+    size_t at; /* index of the copy's record in t->words */
     uint32_t kind, phase;
-    uint64_t read, bytes; /* read: bytes that the copy reads; bytes: bytes that all blocks get together */
+    uint64_t read, bytes; /* read: bytes that the copy reads; bytes: bytes that all blocks get in sum */
 } copy;
 
 static copy begin_copy(vm_warp *w, vm_trace_warp *t, bool store)
@@ -113,13 +115,13 @@ static copy begin_copy(vm_warp *w, vm_trace_warp *t, bool store)
     return c;
 }
 
-/* Completes the record of a copy. Lanes may copy to different numbers of blocks. The record gets the mean number of
- * blocks, weighted by bytes and rounded. */
+/* Completes the record of a copy. The lanes of an instruction may copy to different numbers of blocks. So the record
+ * gets the mean number of blocks, weighted by bytes and rounded. */
 static void end_copy(vm_trace_warp *t, const copy *c)
 {
     if (t->failed || t->count <= c->at)
         return;
-    if (t->closed) { /* the trace had no room, so only the record's first word stays: VM_ENGINE_NOTHING */
+    if (t->closed) { /* the trace had no room for the whole record, so only its first word stays: VM_ENGINE_NOTHING */
         t->count = c->at + 1;
         return;
     }
@@ -130,8 +132,8 @@ static void end_copy(vm_trace_warp *t, const copy *c)
     words[3] = c->read ? (uint32_t)((c->bytes + c->read / 2) / c->read) : 1;
 }
 
-/* Adds the lines of consecutive bytes. If the first line is also the last line of the record, marks more of its sectors
- * instead of adding it again. */
+/* Adds the lines of a range of bytes to the record. If the record already ends with the first line, the function marks
+ * more sectors of this line instead of adding the line again. */
 static void add_bytes(vm_warp *w, vm_trace_warp *t, const copy *c, uint64_t address, uint64_t bytes)
 {
     for (uint64_t at = address & ~(uint64_t)31, end = address + bytes; at < end; at += 32) {
@@ -158,7 +160,7 @@ static void record_bulk(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t
         c.bytes += bytes * (unsigned)__builtin_popcount(blocks);
         if (bytes <= VM_SHARED_WINDOW && memory->space == PTX_SPACE_GLOBAL)
             add_bytes(w, t, &c, vm_side_address(w, memory, lane), bytes);
-        /* several lanes may copy, but only the first one counts for the phase */
+        /* several lanes may copy, but in a phase only the first of them counts */
         if (b->bar.space && !c.phase && blocks >> w->block->rank & 1)
             c.phase = count_contribution(w, open_bar(w, i, lane, b->bar.space, vm_side_address(w, &b->bar, lane)));
     }
@@ -171,7 +173,7 @@ static void record_tensor(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32
     copy c = begin_copy(w, t, !x->bar.space);
     VM_EACH(lane, m) {
         vm_box box;
-        if (!ops_box_open(w, i, lane, &box)) /* a fault, which the handler will report */
+        if (!ops_box_open(w, i, lane, &box)) /* the instruction has a fault, which its handler will report */
             break;
         const uint32_t blocks = get_blocks(w, x->multicast, lane);
         c.read += vm_box_bytes(&box);
@@ -185,9 +187,9 @@ static void record_tensor(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32
     end_copy(t, &c);
 }
 
-/* Records st.async and red.async as one arrival in this block, if a lane sends to this block. Arrivals from other
- * blocks of the cluster are not recorded, because a block that sends to all blocks of its cluster usually receives from
- * all of them at about the same time. */
+/* Records st.async or red.async as one arrival in this block, if a lane sends to this block. The trace does not have
+ * arrivals from other blocks of the cluster. A block that sends to all blocks of its cluster usually receives from all
+ * of them at about the same time. */
 static void record_send(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;

@@ -1,5 +1,5 @@
-/* watch.c - the hooks of an observed launch. They call the counters (count.c), the trace (trace.c) and the checks,
- * which have their own table of hooks. */
+/* watch.c - the hooks of an observed launch. These hooks call the counters (count.c), the trace (trace.c) and the
+ * checks, which have their own table of hooks. */
 #include "vm_collective.h"
 #include "vm_count.h"
 #include "vm_hooks.h"
@@ -66,7 +66,7 @@ static void late(vm_warp *w, const vm_share *share, bool more)
 
 /* ---- the hooks ---- */
 
-/* Returns the hooks of the checks, or NULL if the device has no shadow memory for checks. */
+/* Returns the hooks of the checks. Returns NULL if the device has no shadow memory for checks. */
 static const struct vm_hooks *get_checks(const vm_run_state *run)
 {
     return run->device->check ? run->launch->watch->checks : NULL;
@@ -90,8 +90,8 @@ static void end(vm_run_state *run)
         checks->end(run);
 }
 
-/* Limits the grid to the traced blocks if the trace needs no other blocks. Grids that the kernels of this launch launch
- * themselves are not limited. */
+/* If the trace needs only its own blocks, limits the grid to them. The limit does not hold for grids that the kernels
+ * of this launch launch themselves. */
 static void grid(vm_run_state *run)
 {
     const struct vm_trace *trace = run->launch->watch->trace;

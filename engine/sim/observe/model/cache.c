@@ -120,8 +120,8 @@ static bool grow_lines(const kiln_allocator *mem, lines *set)
     return true;
 }
 
-/* Adds sectors to a set, an open-addressing hash table. Returns those of the sectors that are new. A read makes a
- * sector new if nothing accessed the sector before, and a write if nothing wrote the sector before. */
+/* Adds sectors to a set, an open-addressing hash table. Returns the sectors that are new. A read makes a sector new if
+ * nothing accessed the sector before, and a write if nothing wrote the sector before. */
 static uint32_t add_sectors(const kiln_allocator *mem, lines *set, uint32_t line, uint32_t sectors, bool write)
 {
     if (2 * (set->count + 1) > set->room && !grow_lines(mem, set))
