@@ -75,9 +75,9 @@ static void apply_insn(const jit_live *live, const vm_function *function, const 
         set[k] |= live->shown[k];
 }
 
-/* Finds the registers that count as live everywhere. These registers are of two kinds. First, a shuffle reads registers
- * of lanes whose guard is false, or that are in another path. Second, a message about an endless loop shows the address
- * that the loop reads. So the register of this address must be in the frame. */
+/* Finds the registers that count as live everywhere. There are two kinds of such registers. First, a shuffle reads
+ * registers of lanes whose guard is false, or that are in another path. Second, a message about an endless loop shows
+ * the address that the loop reads. So the register of this address must be in the frame. */
 static void add_shown(jit_live *live, const vm_function *function, const jit_insn *insns)
 {
     for (uint32_t at = 0; at < function->code_count; at++) {

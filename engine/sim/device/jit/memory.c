@@ -433,8 +433,8 @@ static void emit_scatter(jit_emitter *e, const char *type, unsigned value, unsig
 }
 
 /* Writes a shufflevector of two vectors of 16 words. In each group of four words, order[] selects the words of the
- * result: 0 to 3 are words of that group of `a`, and 4 to 7 are words of that group of `b`. x86-64 has an instruction
- * for such an order. */
+ * result. The numbers 0 to 3 are words of that group of `a`. The numbers 4 to 7 are words of that group of `b`. x86-64
+ * has an instruction for such an order. */
 static unsigned emit_interleave(jit_emitter *e, unsigned a, unsigned b, const uint8_t *order)
 {
     char places[16 * 10];
