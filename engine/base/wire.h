@@ -122,8 +122,8 @@ kiln__io kiln__child_receive_some(const kiln__child *child, const kiln_allocator
 
 /* ---- another program, run to its end (process.c) ---- */
 typedef struct kiln__process {
-    /* The list ends with NULL. The first argument is the name of the program, which the function searches in PATH. The function
-     * uses no shell */
+    /* The list ends with NULL. The first argument is the name of the program, which the function searches in PATH. The
+     * function uses no shell */
     const char *const *arguments;
     const char *folder; /* the working folder of the program */
     /* path of a new file for the program's standard output and error; the file must not exist */

@@ -36,9 +36,9 @@ static const entry entries[] = {
 #undef KILN_X
 };
 
-/* Fills the table of the driver. Returns the name of the first required function that is missing, or NULL. The function uses the
- * names to which cuda.h maps, as a linker would do. cuGetProcAddress would return the newest version of a name, even if
- * the header declares the older signature. An example is cuCtxSynchronize of CUDA 13. */
+/* Fills the table of the driver. Returns the name of the first required function that is missing, or NULL. The function
+ * uses the names to which cuda.h maps, as a linker would do. cuGetProcAddress would return the newest version of a
+ * name, even if the header declares the older signature. An example is cuCtxSynchronize of CUDA 13. */
 static const char *fill(kiln__driver *driver)
 {
     for (size_t i = 0; i < KILN__COUNT(entries); i++) {
