@@ -5,8 +5,8 @@
 #include "cu_objects.h"
 #include "device.h"
 
-/* cuInit calls this function. It reads the environment variables once. If it returns an error, it has printed a message. Returns
- * CUDA_ERROR_NO_DEVICE if all devices are hidden. */
+/* cuInit calls this function. It reads the environment variables once. If it returns an error, it has printed a
+ * message. Returns CUDA_ERROR_NO_DEVICE if all devices are hidden. */
 CUresult sim_library_choose(void);
 
 /* This function runs in cuGetExportTable, which is the first function that NVIDIA's runtime calls. `caller` is an
