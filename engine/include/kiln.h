@@ -1,9 +1,9 @@
 /* kiln.h - the public interface of Kiln, an engine that compiles and tunes CUDA kernels at run time.
  *
  * This header declares the engine, specs, plans and runs. kiln_tune.h declares sweeps, the store of samples and
- * best-known configurations. kiln_sim.h declares functions that only the simulated device offers. kiln_judge.h
- * declares verdicts on kernels that somebody else wrote. The last two headers are experimental. All three include
- * kiln.h.
+ * best-known configurations. kiln_sim.h declares functions that only the simulated device offers. kiln_judge.h declares
+ * verdicts on kernels that somebody else wrote. The last two headers are experimental. kiln_tune.h, kiln_sim.h and
+ * kiln_judge.h include kiln.h.
  *
  * Objects and ownership
  *   kiln_engine   a device (GPU or simulated), a compiler and a cache. Every other object is made from an engine.
@@ -17,53 +17,54 @@
  *
  * Errors
  *   Every function that can fail returns a kiln_status and takes a `kiln_error **`. Pass NULL if you do not need the
- *   message. Otherwise pass the address of a NULL pointer. If the function fails, it stores an error object there,
- *   which the caller frees with kiln_error_free(). A function that fails leaves its output parameters unchanged. The
- *   library prints nothing, installs no signal handler and never exits. It passes its messages to the log callback of
- *   kiln_options.
+ *   message. Otherwise pass the address of a NULL pointer. If the function fails, it stores an error object at this
+ *   address, which the caller frees with kiln_error_free(). A function that fails leaves its output parameters
+ *   unchanged. The library prints nothing, installs no signal handler and never exits. The library passes its messages
+ *   to the log callback of kiln_options.
  *
  * Arguments
  *   These pointers may be NULL: `error`, `user`, options, choices and filters. NULL options, choices and filters mean
  *   the defaults. Every other pointer must not be NULL, unless its comment allows NULL. A function that returns a
- *   status checks its arguments. It returns KILN_ERROR_ARGUMENT for a NULL pointer, an unknown flag, a value outside
- *   of an enum, a count without its array, a negative number or a NaN. The message names the function and the
- *   argument ("kiln_plan_bind: buffer is NULL"). A function without a status returns NULL or 0 for such an argument,
- *   -1 if it returns an index, and "" if its comment says so. Every function that frees or closes an object accepts
- *   NULL.
+ *   status checks its arguments. Such a function returns KILN_ERROR_ARGUMENT for a NULL pointer, an unknown flag, a
+ *   value outside of an enum, a count without its array, a negative number or a NaN. The error message names the
+ *   function and the argument ("kiln_plan_bind: buffer is NULL"). For a wrong argument, a function without a status
+ *   returns NULL or 0, or -1 if it returns an index, or "" if its comment says so. Every function that frees or closes
+ *   an object accepts NULL.
  *
  * Structs that the caller fills and that begin with `size_t size`
- *   Set every member to zero, then set `size` to the sizeof of the struct. A zero member means the default. The
- *   library accepts the smaller struct of an older header; the missing members count as zero. It accepts the larger
- *   struct of a newer header if all bytes that it does not know are zero. Otherwise it returns
- *   KILN_ERROR_UNSUPPORTED. It returns KILN_ERROR_ARGUMENT if `size` is 0, ends within a member, or is a size that no
- *   header can have. No such struct is a member of another struct. A struct refers to another one by a pointer, such
- *   as `run` of kiln_tune_options. If the pointer is NULL, the defaults apply.
+ *   Set every member to zero, then set `size` to the sizeof of the struct. A zero member of such a struct means the
+ *   default. The library accepts the smaller struct of an older header and takes the missing members as zero. The
+ *   library accepts the larger struct of a newer header if all bytes that the library does not know are zero. If one of
+ *   these bytes is not zero, the function returns KILN_ERROR_UNSUPPORTED. The function returns KILN_ERROR_ARGUMENT if
+ *   `size` is 0, ends within a member, or is a size that no header can have. No such struct is a member of another
+ *   struct. A struct refers to another one by a pointer, such as `run` of kiln_tune_options. If such a pointer is NULL,
+ *   the defaults apply.
  *
  * Structs that the library fills and that begin with `size_t size` (kiln_space_info, kiln_occupancy_info, kiln_score)
  *   Set `size` to the sizeof of the struct before the call. The library fills the members that it knows and sets the
- *   other members to zero. It returns KILN_ERROR_ARGUMENT if `size` is 0, ends within a member, or is a size that no
- *   header can have.
+ *   other members to zero. The function returns KILN_ERROR_ARGUMENT if `size` is 0, ends within a member, or is a size
+ *   that no header can have.
  *
  * Structs that the library returns as a pointer to const
- *   Such a struct belongs to the library. It lives as long as the object that owns it. A struct that the library
- *   passes to a callback lives until the callback returns. A later version may add members at the end, so a program
- *   must not keep such structs by value or in arrays. In kiln.h and kiln_tune.h such a struct contains no other struct
- *   by value. It points to the other struct, and both have the same lifetime. For example, a kiln_sample points to its
- *   kiln_result.
+ *   Such a struct belongs to the library. Such a struct lives as long as the object that owns it. A struct that the
+ *   library passes to a callback lives until the callback returns. A later version may add members at the end of such a
+ *   struct, so a program must not keep these structs by value or in arrays. In kiln.h and kiln_tune.h such a struct
+ *   contains no other struct by value. Such a struct points to the other struct, and both structs have the same
+ *   lifetime. For example, a kiln_sample points to its kiln_result.
  *
  * All other structs
  *   The following structs never change: kiln_value, kiln_setting, kiln_choice, kiln_array, kiln_allocator and
- *   kiln_file_binding. A later version adds a function instead of a member.
+ *   kiln_file_binding. Instead of adding a member to these structs, a later version adds a function.
  *
  * Names
  *   A function named `open` has a counterpart named `close`. Objects from functions named `make`, `load` or `parse`,
- *   and from functions such as kiln_tune() and kiln_profile(), are freed by a function named `free`. A callback
- *   returns an int: 0 to go on, nonzero to stop. After a nonzero value the library does not call the callback again.
- *   This is an error only if the comment of the function says so. Two function types differ from this rule. The log
- *   callback returns nothing, because it cannot stop anything. A host function returns a status, because it is an
- *   operation that can fail.
+ *   and from functions such as kiln_tune() and kiln_profile(), are freed by a function named `free`. A callback returns
+ *   an int: 0 to go on, nonzero to stop. After a nonzero value the library does not call the callback again. The end of
+ *   these calls is an error only if the comment of the function says so. Two types of callbacks do not return such an
+ *   int. The log callback returns nothing, because it cannot stop anything. A host function returns a status, because
+ *   it is an operation that can fail.
  *
- * A string that is returned as `const char *` belongs to the object that it came from, and lives as long as that
+ * A string that is returned as `const char *` belongs to the object that returned it, and lives as long as that
  * object. */
 #ifndef KILN_H
 #define KILN_H
@@ -86,8 +87,8 @@ extern "C" {
 #define KILN_API __attribute__((visibility("default")))
 #endif
 
-/* These are the types of the CUDA Driver API. They are declared exactly as in cuda.h, so that a program may include
- * both headers in any order, or only kiln.h. */
+/* CUcontext, CUstream, CUfunction and CUdeviceptr are types of the CUDA Driver API. The declarations are exactly the
+ * same as in cuda.h, so a program may include both headers in any order, or only kiln.h. */
 typedef struct CUctx_st *CUcontext;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
@@ -96,7 +97,8 @@ typedef CUdeviceptr_v2 CUdeviceptr;
 
 /* ---- status and errors ------------------------------------------------------------------------------------- */
 
-/* All status codes. X(name, value, text, exit code of the command). The values never change. */
+/* All status codes that functions return. X(name, value, text, exit code of the command). The value of a status code
+ * never changes. */
 #define KILN_STATUS_MAP(X)                                                                                             \
     X(OK, 0, "success", 0)                                                                                             \
     X(ERROR_MEMORY, 1, "out of host memory", 70)                                                                       \
@@ -125,7 +127,8 @@ typedef enum kiln_status {
 #undef KILN_X
 } kiln_status;
 
-/* Return the name of a status ("KILN_ERROR_SPEC") and its text ("an error in a spec"). They never return NULL. */
+/* Return the name of a status ("KILN_ERROR_SPEC") and its text ("an error in a spec"). Both functions never return
+ * NULL. */
 KILN_API const char *kiln_status_name(kiln_status status);
 KILN_API const char *kiln_status_text(kiln_status status);
 
@@ -133,10 +136,11 @@ typedef struct kiln_error kiln_error;
 
 /* Returns the status that the failed function returned. Returns KILN_OK if `error` is NULL. */
 KILN_API kiln_status kiln_error_status(const kiln_error *error);
-/* Returns the whole message, without a trailing newline. It may have several lines, such as lines with a caret below
- * a position, or the log of the compiler. The text lives as long as the error. */
+/* Returns the whole message, without a trailing newline. The message may have several lines, such as lines with a caret
+ * below a position, or the log of the compiler. The text lives as long as the error. */
 KILN_API const char *kiln_error_message(const kiln_error *error);
-/* Returns the CUresult that caused the error. Returns 0 if the error did not come from the driver. */
+/* Returns the CUresult that the CUDA driver returned when it caused the error. Returns 0 if the error did not come from
+ * the driver. */
 KILN_API int kiln_error_cuda(const kiln_error *error);
 /* Frees an error. `error` may be NULL. */
 KILN_API void kiln_error_free(kiln_error *error);
@@ -152,13 +156,13 @@ typedef struct kiln_allocator {
 } kiln_allocator;
 
 typedef enum kiln_log_level { KILN_LOG_DEBUG, KILN_LOG_INFO, KILN_LOG_WARNING } kiln_log_level;
-/* Receives the messages of the library. The library may call it from any thread that is inside a kiln function.
- * `message` has no trailing newline. It lives until the callback returns. */
+/* Receives the messages of the library. The library may call this callback from any thread that is inside a kiln
+ * function. `message` has no trailing newline. `message` lives until the callback returns. */
 typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *message);
 
 #define KILN_NO_CACHE 1u      /* do not read or write the disk cache */
 #define KILN_READ_ANYWHERE 2u /* a spec may name files outside its own folder and the search path */
-/* Compile inside this process, without confinement and without limits. If NVRTC crashes, this process ends
+/* Compile inside this process, without a confined process and without limits. If NVRTC crashes, this process ends
  * (engine/TRUST.md). */
 #define KILN_NO_WORKERS 4u
 /* Specs may run the commands that they name as references (engine/TRUST.md). */
@@ -166,26 +170,28 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 /* Run kernels of a simulated device in a sandbox: a process that has given up its rights (engine/TRUST.md).
  *
  * A sweep starts a process for its kernels. In kiln_plan_run(), kiln_profile() and kiln_trace(), the calling process
- * itself gives up its rights, permanently, before it fills the buffers. Therefore call these three functions only in
- * a process that was forked for this purpose and has no other threads. From then on that process can read only the
- * files that the spec may name. It can start no programs and write no files. Hence use `write` of kiln_run_options
- * for its outputs, and do not call kiln_plan_capture(). If the system offers no sandbox, the library logs a warning
+ * itself gives up its rights, permanently, before it fills the buffers. Therefore call these three functions only in a
+ * process that was forked for this purpose and has no other threads. After that, the process can read only the files
+ * that the spec may name. It can neither start programs nor write files. Hence use `write` of kiln_run_options to get
+ * its output files, and do not call kiln_plan_capture(). If the system offers no sandbox, the library logs a warning
  * and runs without it. */
 #define KILN_SANDBOX 16u
-/* Run kernels in the same sandbox. If the system offers no sandbox, the call fails with KILN_ERROR_UNSUPPORTED. */
+/* Run kernels in the same sandbox as KILN_SANDBOX does. If the system offers no sandbox, the call fails with
+ * KILN_ERROR_UNSUPPORTED. */
 #define KILN_SANDBOX_REQUIRED 32u
 
-/* Tells the application how long kernels may still run, so that it can end the process if the library's own time limit
- * does not work. A positive `seconds`: kernels of this engine begin to run in this process, and have this much time to
- * end. Infinity: kernels begin to run without a time limit. 0 means that the kernels have ended, or the library has
- * given them up. See `limit` of kiln_options. */
+/* Tells the application how long kernels may still run, so that the application can end the process if the library's
+ * own time limit fails. A positive `seconds` means that kernels of this engine begin to run in this process, and have
+ * this number of seconds to end. Infinity means that kernels begin to run without a time limit. 0 means that the
+ * kernels have ended, or that the library no longer waits for them. The member `limit` of kiln_options takes this
+ * callback. */
 typedef void (*kiln_limit_fn)(void *user, double seconds);
 
-/* The processes of one job that mpirun or srun started. kiln_ranks_open() makes it. */
+/* The processes of one job that mpirun or srun started. kiln_ranks_open() makes this object. */
 typedef struct kiln_ranks kiln_ranks;
 
-/* The options of kiln_engine_open(). Set every member to zero, then set `size`. A zero member means its default. The
- * library copies the strings. */
+/* The options of kiln_engine_open(). Set every member to zero, then set `size`. A zero member means the default of this
+ * member. The library copies the strings of this struct. */
 typedef struct kiln_options {
     size_t size; /* sizeof(kiln_options) */
     /* The device: "cuda:0", "sim", "sim:PROFILE", "sim:FILE.profile" or "sim:sm_80". "sim:sm_80" chooses the device
@@ -194,44 +200,46 @@ typedef struct kiln_options {
      * "sim" if the profile h200 is not found. If `device` is NULL and this process already uses a simulated device,
      * the engine takes that device. */
     const char *device;
-    /* The caller's CUDA context, or NULL. The engine works on the device of this context and never destroys it. The
-     * context must live until the engine is closed. With a context, `device` only tells which driver made it: the
-     * simulated driver ("sim") or libcuda. */
+    /* A CUDA context of the caller, or NULL. The engine works on the device of this context and never destroys it. The
+     * context must live until the engine is closed. If `context` is set, `device` only tells which driver made the
+     * context: the simulated driver ("sim") or libcuda. */
     CUcontext context;
-    /* The folder of the disk cache. NULL means $KILN_CACHE_DIR. Without this variable the folder is
-     * $XDG_CACHE_HOME/kiln. Without both variables the folder is ~/.cache/kiln. */
+    /* The folder of the disk cache. NULL means the folder that $KILN_CACHE_DIR names. If KILN_CACHE_DIR is not set, the
+     * folder is $XDG_CACHE_HOME/kiln. If neither variable is set, the folder is ~/.cache/kiln. */
     const char *cache_dir;
-    /* Folders of specs, sources and headers, separated by ':'. The library searches them first, then the folders of
-     * $KILN_PATH, then the installed folders. It also searches the folders of $KILN_INCLUDE for headers. */
+    /* Folders of specs, sources and headers, separated by ':'. The library searches the folders of this member first,
+     * then the folders of $KILN_PATH, then the installed folders. The library searches for headers in the folders of
+     * $KILN_INCLUDE too. */
     const char *search_path;
-    /* The path of the compile worker program. If the member is NULL, the engine uses $KILN_WORKER, and without this
-     * variable the installed program. */
+    /* The path of the compile worker program. If `worker` is NULL, the engine starts the program that $KILN_WORKER
+     * names. If KILN_WORKER is not set, the engine starts the installed program. */
     const char *worker;
     unsigned jobs;          /* the largest number of concurrent compile workers; 0 means one per core */
     unsigned flags;         /* KILN_NO_CACHE and the other flags above */
     double compile_timeout; /* time limit of one compile, in seconds; 0 means 120 */
-    /* The most bytes that the buffers of one plan may take on the host, and the most that they may take on the
-     * device. 0 means no limit beyond the memory that exists. */
+    /* The most bytes that the buffers of one plan may take on the host, and also the most that they may take on the
+     * device. 0 means that only the existing memory limits the buffers. */
     uint64_t memory_limit;
     const kiln_allocator *allocator; /* copied; NULL means malloc() and free() */
     kiln_log_fn log;                 /* NULL means that the library logs nothing */
     void *log_user;
     /* The address of an int, or NULL. A signal handler or another thread sets the int to nonzero to end work on a
-     * store. Then waiting for the lock of another process, and an import, end with KILN_ERROR_INTERRUPTED. The int
+     * store. Then an import, and a wait for a lock that another process holds, end with KILN_ERROR_INTERRUPTED. The int
      * must live until the engine is closed. To end a run, use `stop` of kiln_run_options. */
     const volatile int *stop;
-    /* The object of kiln_ranks_open() on rank 0, or NULL. With it, the other ranks of the job also compile and
-     * measure for this engine. NULL means that only this process works. Close the ranks after the engine. */
+    /* The object that kiln_ranks_open() made on rank 0 of a job, or NULL. If `ranks` is set, the other ranks of the job
+     * also compile and measure for this engine. NULL means that only this process works. Close the ranks after you have
+     * closed the engine. */
     kiln_ranks *ranks;
-    /* NULL, or a function that the library calls when kernels begin to run and when they have ended. With it the
-     * application can end its process if the time limit of the library fails to end a kernel
-     * (engine/include/README.md). It is called in the thread that called the library. The library holds no lock
-     * during the call. */
+    /* NULL, or a function that the library calls when kernels begin to run and when they have ended. With this function
+     * the application can end its process if the library's time limit fails to end a kernel (engine/include/README.md).
+     * The library calls `limit` in the thread that called the library. The library holds no lock during the call. */
     kiln_limit_fn limit;
     void *limit_user;
-    /* The name of the size set that every choice without a set takes. NULL means "tiny" on a simulated device, and the
-     * first set of the spec on a GPU. "" means the first set on every device. A spec without a set of this name takes
-     * its first set. kiln_plan_size_set(), kiln_tuning_size_set() and kiln_best tell which set was taken. */
+    /* The name of the size set that is used for every choice without a size set. NULL means "tiny" on a simulated
+     * device, and the first set of the spec on a GPU. "" means the first set on every device. If a spec has no set of
+     * this name, its first set is used. kiln_plan_size_set(), kiln_tuning_size_set() and kiln_best tell which set is in
+     * use. */
     const char *size_set;
 } kiln_options;
 
@@ -239,26 +247,26 @@ typedef struct kiln_engine kiln_engine;
 
 /* Opens an engine. `options` may be NULL. Close *engine with kiln_engine_close().
  *
- * Without `context` the function opens neither the device nor NVRTC, so it works on a machine without a device and
+ * If `context` is NULL, the function opens neither the device nor NVRTC, so it works on a machine without a device and
  * without NVRTC. The first call that needs the device opens it, and returns KILN_ERROR_NO_DEVICE if there is no such
  * device. The first call that needs NVRTC returns KILN_ERROR_NO_COMPILER if there is no usable NVRTC. */
 KILN_API kiln_status kiln_engine_open(const kiln_options *options, kiln_engine **engine, kiln_error **error);
-/* Ends the processes of the engine and frees it. Free every object that was made from the engine first. `engine` may
- * be NULL. If a time limit ended a sweep, some of its compiles may still be running. The function then first waits
- * for them, so that the cache gets their code. A compile ends after `compile_timeout` at the latest. `stop` of the
- * options ends the wait. */
+/* Ends the processes of the engine and frees it. Free every object that was made from the engine first. `engine` may be
+ * NULL. If a time limit ended a sweep, some of its compiles may still be running. kiln_engine_close() then first waits
+ * for these compiles, so that the cache gets their code. The wait takes at most `compile_timeout`. A nonzero *stop of
+ * kiln_options ends this wait. */
 KILN_API void kiln_engine_close(kiln_engine *engine);
 
 /* ---- many machines: a job of several processes, one for each GPU --------------------------------------------- */
 
 typedef struct kiln_ranks_options {
     size_t size; /* sizeof(kiln_ranks_options) */
-    /* The path of the plug-in that passes messages between the processes. NULL means $KILN_MPI, otherwise the installed
-     * libkiln-mpi.so. */
+    /* The path of the plug-in that passes messages between the processes. NULL means the plug-in that $KILN_MPI names.
+     * If KILN_MPI is not set, NULL means the installed libkiln-mpi.so. */
     const char *plugin;
     int required; /* 1 means that the plug-in is opened even if no launcher is recognised */
-    /* The lease, in seconds. If a rank sends no message for so long, rank 0 gives it up, and other ranks repeat its
-     * unfinished work. 0 means 30 seconds. */
+    /* The length of a lease, in seconds. If a rank sends no message for the length of a lease, rank 0 regards the rank
+     * as lost, and other ranks repeat its unfinished work. 0 means 30 seconds. */
     double lease;
     const kiln_allocator *allocator; /* copied; NULL means malloc() and free() */
     kiln_log_fn log;                 /* NULL means that nothing is logged. A thread of the library may call it too */
@@ -267,43 +275,42 @@ typedef struct kiln_ranks_options {
 
 /* Joins the job in which a launcher (mpirun, srun) started this process. Close *ranks with kiln_ranks_close().
  *
- * If no launcher started this process, or if this process is the only one of its job, the function returns KILN_OK
- * and leaves *ranks NULL. Call it once in a process, before any other code of the process uses MPI. The same thread
- * must later call kiln_ranks_close(). KILN_ERROR_NOT_FOUND: there is no plug-in. KILN_ERROR_UNSUPPORTED: the launcher
- * and the MPI of the plug-in do not fit together; the message tells how to start the job. */
+ * If no launcher started this process, or if this process is the only one of its job, the function returns KILN_OK and
+ * leaves *ranks NULL. Call kiln_ranks_open() once in a process, before any other code of the process uses MPI. The same
+ * thread must later call kiln_ranks_close(). KILN_ERROR_NOT_FOUND: there is no plug-in. KILN_ERROR_UNSUPPORTED: the
+ * launcher and the MPI of the plug-in do not fit together; the message tells how to start the job. */
 KILN_API kiln_status kiln_ranks_open(const kiln_ranks_options *options, kiln_ranks **ranks, kiln_error **error);
-/* Returns the number of this process in the job. Rank 0 leads the job and sweeps. Every other rank calls
+/* Returns the number of this process in the job. Rank 0 leads the job and runs the sweep. Every other rank calls
  * kiln_ranks_serve(). */
 KILN_API int kiln_ranks_rank(const kiln_ranks *ranks);
 /* Returns the number of processes in the job, at least 2. */
 KILN_API int kiln_ranks_count(const kiln_ranks *ranks);
 /* Returns the number of this process among the processes of its machine, from 0. */
 KILN_API int kiln_ranks_local(const kiln_ranks *ranks);
-/* Does the work of a rank other than rank 0: it compiles and measures for rank 0 until rank 0 closes its ranks.
+/* Does the work of a rank other than rank 0: it compiles and measures for rank 0 until rank 0 calls kiln_ranks_close().
  *
- * In a job with devices of several models, one rank of each model leads the ranks of its model. If this rank becomes
- * such a leader, the function returns earlier, and kiln_ranks_rank() then returns 0. The caller should open another
- * engine with these ranks, and sweep with it. */
+ * If the devices of a job are of several models, one rank of each model leads the ranks of this model. If this rank
+ * becomes such a leader, kiln_ranks_serve() returns earlier, and kiln_ranks_rank() then returns 0. The caller should
+ * then open another engine with these ranks, and run a sweep with it. */
 KILN_API kiln_status kiln_ranks_serve(kiln_ranks *ranks, kiln_engine *engine, kiln_error **error);
-/* Receives the answer of one sweep of a job. `rank`: the rank that led the sweep. `device`: the model of its device;
- * NULL for rank 0. `answer`: the text that this rank passed to kiln_ranks_collect(), which lives until the ranks are
- * closed. `answer` is NULL if the rank passed no text or was lost. */
+/* Receives the answer of one of the sweeps that a job runs. `rank` is the rank that led the sweep. `device` is the
+ * model of that rank's device; NULL for rank 0. `answer` is the text that this rank passed to kiln_ranks_collect(); it
+ * lives until the ranks are closed. `answer` is NULL if the rank passed no text or was lost. */
 typedef void (*kiln_ranks_answer_fn)(void *user, int rank, const char *device, const char *answer);
-/* Collects the answers of all sweeps of a job. Such a job has devices of several models, and one sweep for each
- * model.
+/* Collects the answers of all sweeps of a job. A job whose devices are of several models runs one sweep for each model.
  *
  * Each rank that leads a sweep calls this function once, after its sweep, with its answer as a text. Rank 0 waits for
- * the other leaders. Then it calls `each` in this thread, first for itself and then for the other leaders in the
- * order of their ranks. A rank that sends no message for the time of a lease counts as lost, and its answer is NULL.
- * On the other leaders the function does not call `each`. `stop` may be NULL. Once *stop is nonzero, rank 0 waits for
- * at most one lease. */
+ * the answers of the other leaders. Then rank 0 calls `each` in the calling thread, first for itself and then for the
+ * other leaders in the order of their ranks. A leader that sends no message for the length of a lease counts as lost,
+ * and its answer is NULL. On the other leaders, kiln_ranks_collect() does not call `each`. `stop` may be NULL. Once
+ * *stop is nonzero, rank 0 waits for the other leaders for at most one lease. */
 KILN_API kiln_status kiln_ranks_collect(kiln_ranks *ranks, const char *answer, const volatile int *stop,
                                         kiln_ranks_answer_fn each, void *user, kiln_error **error);
-/* Ends the job. Rank 0 tells the other ranks. `ranks` may be NULL. */
+/* Ends the job of these ranks. Rank 0 then tells the other ranks that the job has ended. `ranks` may be NULL. */
 KILN_API void kiln_ranks_close(kiln_ranks *ranks);
 
-/* Features that some devices have and others lack. A spec names a feature as `device.KEY` in `needs`. The simulated
- * device has every feature that it can execute. X(name, value, key, text) */
+/* Features that some devices have and others lack. The key `needs` of a spec names such a feature as `device.KEY`. The
+ * simulated device has every feature whose instructions it can execute. X(name, value, key, text) */
 #define KILN_FEATURE_MAP(X)                                                                                            \
     X(ASYNC_COPY, 1u, "async_copy", "asynchronous copies to shared memory (cp.async)")                                 \
     X(FP8, 2u, "fp8", "tensor cores for 8-bit floats")                                                                 \
@@ -324,37 +331,40 @@ typedef struct kiln_device_info {
     int cc_major, cc_minor; /* compute capability */
     int sm_count, warp_size, max_threads_per_block, max_threads_per_sm;
     int registers_per_block, registers_per_sm;
-    uint64_t shared_per_block; /* bytes of shared memory a block, without opting in */
+    uint64_t shared_per_block; /* bytes of shared memory that a block may use without opting in to more */
     uint64_t shared_per_block_optin, shared_per_sm;
     uint64_t l2_bytes, memory_bytes;
     double clock_hz, memory_clock_hz;
     int memory_bus_bits;
-    double peak_flops;     /* peak fp32 operations a second from cores and clock; a fused multiply-add counts 2 */
-    double peak_bandwidth; /* peak bytes a second from bus width and clock */
-    int driver_version;    /* 13000 means 13.0; 0 for the simulated device */
+    double peak_flops;     /* peak fp32 operations a second, from cores and clock; a fused multiply-add counts 2 */
+    double peak_bandwidth; /* peak bytes of memory traffic a second, from bus width and clock */
+    int driver_version;    /* 13000 means CUDA 13.0; 0 means the simulated device */
     unsigned features;     /* a set of KILN_FEATURE_... bits */
     double
-        /* The peak rate of each unit, by KILN_UNIT_..., in operations a second for dense matrices. It follows from the
-         * number of units and the clock. A fused multiply-add counts 2. 0 means that the device has no such unit. */
+        /* The peak rate of each arithmetic unit for dense matrices, in operations a second; the index is a
+         * KILN_UNIT_... value. The rate follows from the number of units and the clock. A fused multiply-add counts as
+         * 2 operations. 0 means that the device has no such unit. */
         unit_flops[16];
 } kiln_device_info;
 
-/* Returns the device of the engine. Opens the device if it is not open yet. `*info` lives as long as the engine. */
+/* Sets *info to the description of the engine's device. The function opens the device if it is not open yet. `*info`
+ * lives as long as the engine. */
 KILN_API kiln_status kiln_engine_device(kiln_engine *engine, const kiln_device_info **info, kiln_error **error);
-/* Calls `each` for every device of this machine, first the GPUs and then the simulated devices. `info` lives until
- * the callback returns. If the callback returns nonzero, it is not called again. */
+/* Calls `each` for every device of this machine, first the GPUs and then the simulated devices. `info` lives until the
+ * callback returns. If the callback returns nonzero, the library does not call it again. */
 typedef int (*kiln_device_fn)(void *user, const kiln_device_info *info);
 KILN_API kiln_status kiln_devices(kiln_engine *engine, kiln_device_fn each, void *user, kiln_error **error);
 
-/* One finding of kiln_doctor() about this machine, such as the driver, NVRTC or the cache. */
+/* One finding of kiln_doctor(): the state of one thing that this machine has or lacks, such as the driver, NVRTC or the
+ * cache. */
 typedef struct kiln_finding {
     const char *topic;  /* "driver", "nvrtc", "cache", ... */
     int ok;             /* 1 means usable; 0 means missing or broken */
-    int needed;         /* 1 means that Kiln cannot work without the thing; 0 means that Kiln can do less without it */
+    int needed;         /* 1 means that Kiln cannot work without this thing; 0 means that Kiln can do less without it */
     const char *found;  /* "libnvrtc.so.13, version 13.0" */
     const char *remedy; /* remedy for the user; "" if ok is 1 */
 } kiln_finding;
-/* Receives one finding. If it returns nonzero, it is not called again. */
+/* Receives one finding. If the callback returns nonzero, the library does not call it again. */
 typedef int (*kiln_finding_fn)(void *user, const kiln_finding *finding);
 KILN_API kiln_status kiln_doctor(kiln_engine *engine, kiln_finding_fn report, void *user, kiln_error **error);
 
@@ -367,7 +377,8 @@ typedef struct kiln_value {
     union {
         int64_t i; /* KILN_INT, KILN_BOOL (0 or 1) */
         double f;  /* KILN_FLOAT */
-        /* KILN_TEXT. The text is not copied. It belongs to the object that has the value. */
+        /* KILN_TEXT. The struct kiln_value does not copy the text. The text belongs to the object that has the
+         * value. */
         const char *text;
     } as;
 } kiln_value;
@@ -378,13 +389,14 @@ typedef struct kiln_setting {
 } kiln_setting;
 
 /* The element types of buffers and arrays. X(name, bytes, numpy code, kind, exponent bits, mantissa bits, relative
- * tolerance, absolute tolerance). The tolerances apply to a comparison that names no tolerances.
+ * tolerance, absolute tolerance). These tolerances apply if a comparison of a spec gives no tolerances.
  *
- * FINITE is a float without infinities whose only NaN has all bits set. NUMBER is a float without infinities and NaN:
- * its code is in the low bits of a byte, and the other bits are 0. POWER is a power of two without a sign: the byte is
- * the exponent, and the only NaN has all bits set. For COMPLEX the bits and tolerances describe one part; the real part
- * comes first in memory. V1 and V2 are bytes without a type, as numpy with ml_dtypes writes them. A later version may
- * add columns, kinds and types, so a program should write `...` for the columns that it does not need. */
+ * The kind FINITE is a float without infinities whose only NaN has all bits set. The kind NUMBER is a float without
+ * infinities and NaN: its code is in the low bits of a byte, and the other bits are 0. The kind POWER is a power of two
+ * without a sign: the byte is the exponent, and the only NaN has all bits set. For the kind COMPLEX the bits and
+ * tolerances describe one part; the real part comes before the imaginary part in memory. The types V1 and V2 are bytes
+ * without a numeric meaning, as numpy with ml_dtypes writes them. A later version may add columns, kinds and types, so
+ * a program should write `...` for the columns that it does not need. */
 #define KILN_TYPE_MAP(X)                                                                                               \
     X(i8, 1, "i1", SIGNED, 0, 7, 0, 0)                                                                                 \
     X(u8, 1, "u1", UNSIGNED, 0, 8, 0, 0)                                                                               \
@@ -415,7 +427,7 @@ typedef enum kiln_type {
 } kiln_type;
 
 #define KILN_MAX_DIMS 8
-/* A dense row-major array in host memory. The owner of `data` depends on the function that uses the array. */
+/* A dense row-major array in host memory. Each function that uses a kiln_array tells who owns `data`. */
 typedef struct kiln_array {
     kiln_type type;
     int dims; /* 0 dimensions mean a scalar */
@@ -425,46 +437,46 @@ typedef struct kiln_array {
 
 /* ---- host functions ---------------------------------------------------------------------------------------- */
 
-/* A call of a host function: the arguments from the spec and the places of the results. It lives until the host
- * function returns. */
+/* A call of a host function: it has the arguments that the spec gives, and it receives the results. A kiln_call lives
+ * until the host function returns. */
 typedef struct kiln_call kiln_call;
 
-/* These functions return the argument `name` as a number or a text. If `fallback` is not NULL, it is the value for a
- * missing argument. KILN_ERROR_HOST_FUNCTION: the argument is missing or has another kind. KILN_ERROR_ARGUMENT: a
- * pointer is NULL. The call keeps the reason for the author of the spec, so the host function should return this
- * status. Texts belong to the call. */
+/* These functions return the argument `name` as a number or a text. If the call has no argument `name`, the value is
+ * *fallback, unless `fallback` is NULL. KILN_ERROR_HOST_FUNCTION: the argument is missing or has another kind.
+ * KILN_ERROR_ARGUMENT: a pointer is NULL. The call keeps the reason, which is a message for the author of the spec.
+ * Therefore the host function should return this status. The texts belong to the call. */
 KILN_API kiln_status kiln_call_int(kiln_call *call, const char *name, const int64_t *fallback, int64_t *value);
 KILN_API kiln_status kiln_call_float(kiln_call *call, const char *name, const double *fallback, double *value);
 KILN_API kiln_status kiln_call_text(kiln_call *call, const char *name, const char *fallback, const char **value);
 /* kiln_call_array() returns an array argument, which the host function may only read. kiln_call_output() returns an
- * output, which the host function writes in place. Both arrays belong to the call. `data` is NULL only if the array
- * has no elements. */
+ * output, which the host function writes in place. Both arrays belong to the call. `data` of an array is NULL only if
+ * the array has no elements. */
 KILN_API kiln_status kiln_call_array(kiln_call *call, const char *name, const kiln_array **array);
 KILN_API kiln_status kiln_call_output(kiln_call *call, const char *name, kiln_array **array);
-/* Returns the resolved path of a file that the spec names, after a check that the spec may read it (engine/TRUST.md).
- * *path belongs to the call. */
+/* Sets *path to the resolved path of a file that the spec names, after a check that the spec may read this file
+ * (engine/TRUST.md). *path belongs to the call. */
 KILN_API kiln_status kiln_call_file(kiln_call *call, const char *name, const char **path);
 /* These functions export a result of a host function of `inputs:`. kiln_call_export_array() makes an array of zeros,
- * which the host function fills. `shape` has `dims` sizes; it is not read if `dims` is 0. *array belongs to the call.
- * `name` may contain dots. */
+ * and the host function then writes its elements. `shape` has `dims` sizes; it is not read if `dims` is 0. *array
+ * belongs to the call. `name` may contain dots. */
 KILN_API kiln_status kiln_call_export_int(kiln_call *call, const char *name, int64_t value);
 KILN_API kiln_status kiln_call_export_float(kiln_call *call, const char *name, double value);
 KILN_API kiln_status kiln_call_export_array(kiln_call *call, const char *name, kiln_type type, int dims,
                                             const uint64_t *shape, kiln_array **array);
 /* Exports an array with one dimension of `length` elements, without a copy. The memory *data must come from
- * kiln_call_allocator(). The export takes ownership of this memory, and sets *data to NULL. After a failure the host
- * function still owns *data. */
+ * kiln_call_allocator(). The call takes ownership of this memory, and sets *data to NULL. If kiln_call_export_data()
+ * fails, the host function still owns *data. */
 KILN_API kiln_status kiln_call_export_data(kiln_call *call, const char *name, kiln_type type, uint64_t length,
                                            void **data);
-/* Stores the reason why the host function failed, as a format and arguments of printf(), and returns
- * KILN_ERROR_HOST_FUNCTION. */
+/* Stores the reason why the host function failed and returns KILN_ERROR_HOST_FUNCTION. `format` and the further
+ * arguments are the same as for printf(). */
 KILN_API kiln_status kiln_call_fail(kiln_call *call, const char *format, ...)
 #ifdef __GNUC__
     __attribute__((format(printf, 2, 3)))
 #endif
     ;
 
-/* Stores the reason in the same way, and returns `status`, for example KILN_ERROR_MEMORY. */
+/* Stores the reason like kiln_call_fail(), but returns `status`, for example KILN_ERROR_MEMORY. */
 KILN_API kiln_status kiln_call_fail_as(kiln_call *call, kiln_status status, const char *format, ...)
 #ifdef __GNUC__
     __attribute__((format(printf, 3, 4)))
@@ -485,13 +497,13 @@ typedef struct kiln_csr {
     uint32_t *index;   /* the column of each entry */
     float *values;     /* NULL means a pattern */
 } kiln_csr;
-/* Reads a Matrix Market file or a list of edges (`from to [weight]`), gzipped or not, with all cores. A Matrix
- * Market file may have the formats coordinate and array, the fields real, integer and pattern, and each symmetry
- * but hermitian. `path` comes from kiln_call_file(). If `graph` is nonzero, the result is a pattern without loops
- * that has each edge in both directions. If the function fails, the call has a message with the line and the column
- * in the file. */
+/* Reads a Matrix Market file or a list of edges (`from to [weight]`), gzipped or not, with all cores of the machine. A
+ * Matrix Market file may have the formats coordinate and array, the fields real, integer and pattern, and every
+ * symmetry except hermitian. `path` comes from kiln_call_file(). If `graph` is nonzero, the result is a pattern without
+ * loops that has each edge in both directions. If the function fails, the call has a message with the line and the
+ * column in the file. */
 KILN_API kiln_status kiln_call_matrix(kiln_call *call, const char *path, int graph, kiln_csr *matrix);
-KILN_API void kiln_call_matrix_free(const kiln_call *call, kiln_csr *matrix); /* a zeroed struct is allowed */
+KILN_API void kiln_call_matrix_free(const kiln_call *call, kiln_csr *matrix); /* a zeroed `matrix` is allowed */
 
 typedef kiln_status (*kiln_host_fn)(void *user, kiln_call *call);
 
@@ -500,17 +512,18 @@ typedef kiln_status (*kiln_host_fn)(void *user, kiln_call *call);
 #define KILN_HOST_INPUT 2u /* for `inputs:` */
 #define KILN_HOST_STEP 4u  /* for `steps:` */
 /* Combine a purpose with this flag if Kiln's own programs register the same function under the same name. They register
- * the functions of the catalogue. With the flag, the results of the function must depend only on its code and its
- * arguments, and Kiln keeps the references that the function computes on disk. Without the flag, a sweep that calls the
- * function measures in its own process, because other processes do not have the function. A captured spec cannot call a
- * function without the flag either. */
+ * the functions of the catalogue. If this flag is set, the results of the function must depend only on its code and its
+ * arguments. Kiln then keeps the references that the function computes on disk. Without this flag, a sweep that calls
+ * the function measures in its own process, because other processes do not have the function. Without this flag, a
+ * captured spec cannot call the function. */
 #define KILN_HOST_SHIPPED 8u
 
-/* Makes `function` callable as `name` from specs of this engine, for the purposes `uses` (KILN_HOST_...). Call it
- * before you load the specs. The library passes `user` to the function, so `user` must live as long as the engine.
- * Any thread that uses the engine may call the function. The function must not call the engine. A reference function
- * gets every buffer and every size of the spec as an argument with the name that the spec gives it.
- * kiln_catalogue_register() (kiln_catalogue.h) registers the functions that the specs of the catalogue name. */
+/* Makes `function` callable as `name` from specs of this engine, for the purposes `uses` (KILN_HOST_...). Call
+ * kiln_register_host() before you load the specs that name the function. The library passes `user` to the function, so
+ * `user` must live as long as the engine. Any thread that uses the engine may call the function. The host function must
+ * not call functions of the engine. A reference function gets every buffer and every size of the spec as an argument
+ * with the name that the spec gives it. kiln_catalogue_register() (kiln_catalogue.h) registers the functions that the
+ * specs of the catalogue name. */
 KILN_API kiln_status kiln_register_host(kiln_engine *engine, const char *name, unsigned uses, kiln_host_fn function,
                                         void *user, kiln_error **error);
 
@@ -522,10 +535,10 @@ typedef struct kiln_host_info {
     const char *gives; /* the outputs that it writes, or the names that it exports */
 } kiln_host_info;
 /* Tells the engine which arguments the registered function `name` takes, in the form of `takes` of kiln_host_info. If a
- * spec uses the function as a reference, the engine then checks the arguments when it loads the spec. Each argument
- * without a default must have a buffer, a size or another name in the spec, and otherwise the engine refuses the spec.
- * Call this function before you load the specs. Both texts are copied. KILN_ERROR_NOT_FOUND: the function is not
- * registered. */
+ * spec names the host function as a reference, the engine then checks the arguments when it loads the spec. Each
+ * argument without a default must be the name of a buffer, a size or something else in the spec; otherwise the engine
+ * refuses the spec. Call kiln_describe_host() before you load the specs that name the function. The engine copies
+ * `name` and `takes`. KILN_ERROR_NOT_FOUND: the function is not registered. */
 KILN_API kiln_status kiln_describe_host(kiln_engine *engine, const char *name, const char *takes, kiln_error **error);
 /* Returns a host function that every engine has, by its number from 0. Returns NULL past the last function.
  * */
@@ -535,21 +548,21 @@ KILN_API const kiln_host_info *kiln_host(size_t number);
 
 typedef struct kiln_spec kiln_spec;
 
-/* Loads a spec from a path, or by a name, which is looked up as NAME.yaml in the search path. This needs no device.
- * Free *spec with kiln_spec_free(), after all plans of this spec. KILN_ERROR_NOT_FOUND: there is no such file.
+/* Loads a spec from a path, or by a name, which is looked up as NAME.yaml in the search path. kiln_spec_load() needs no
+ * device. Free *spec with kiln_spec_free(), after all plans of this spec. KILN_ERROR_NOT_FOUND: there is no such file.
  * KILN_ERROR_SPEC: the spec has errors; the message lists all of them with line and column. */
 KILN_API kiln_status kiln_spec_load(kiln_engine *engine, const char *path_or_name, kiln_spec **spec,
                                     kiln_error **error);
-/* Loads a spec from `length` bytes in memory, which are copied. Messages show `name` as the name of the file. The
- * library searches the spec's sources and files in the folder of `name`. */
+/* Loads a spec from `length` bytes in memory, which the engine copies. The messages about the spec show `name` as the
+ * name of the file. The library searches for the spec's sources and files in the folder of `name`. */
 KILN_API kiln_status kiln_spec_parse(kiln_engine *engine, const char *text, size_t length, const char *name,
                                      kiln_spec **spec, kiln_error **error);
 /* Frees a spec. `spec` may be NULL. */
 KILN_API void kiln_spec_free(kiln_spec *spec);
 
-/* The following functions describe a spec. Their results belong to the spec. Variants, params, constraints, size sets
- * and buffers are numbered from 0. For a number past the last one a function returns NULL, or 0 if it returns a
- * count. */
+/* The following functions describe a spec. The results of these functions belong to the spec. Variants, params,
+ * constraints, size sets and buffers are numbered from 0. For a number past the last one, such a function returns NULL,
+ * or 0 if it returns a count. */
 KILN_API const char *kiln_spec_name(const kiln_spec *spec);
 KILN_API const char *kiln_spec_title(const kiln_spec *spec);
 KILN_API const char *kiln_spec_about(const kiln_spec *spec); /* several sentences; "" if the spec has none */
@@ -559,8 +572,8 @@ KILN_API const char *kiln_spec_path(const kiln_spec *spec);
 KILN_API size_t kiln_spec_variant_count(const kiln_spec *spec);
 KILN_API const char *kiln_spec_variant_name(const kiln_spec *spec, size_t variant);
 KILN_API const char *kiln_spec_variant_about(const kiln_spec *spec, size_t variant);
-/* Returns 1 if the variant is a contender, so that a search may call it the best. Returns 0 if the variant does not
- * do the work of the spec and is only there for comparison, such as a bound or an access pattern. */
+/* Returns 1 if the variant is a contender, so that a search may call it the best. Returns 0 if the variant does not do
+ * the work of the spec, but is only there for comparison, such as a bound or an access pattern. */
 KILN_API int kiln_spec_variant_contender(const kiln_spec *spec, size_t variant);
 /* Returns the number of the variant that is used if a choice names no variant: the first contender. */
 KILN_API size_t kiln_spec_variant_first(const kiln_spec *spec);
@@ -575,7 +588,7 @@ typedef struct kiln_param_info {
 } kiln_param_info;
 KILN_API size_t kiln_spec_param_count(const kiln_spec *spec, size_t variant);
 KILN_API const kiln_param_info *kiln_spec_param(const kiln_spec *spec, size_t variant, size_t param);
-/* Returns the constraints (`where:`) of a variant, each as the text in the spec. */
+/* Returns the number of constraints (`where:`) of a variant, or one constraint as the text in the spec. */
 KILN_API size_t kiln_spec_constraint_count(const kiln_spec *spec, size_t variant);
 KILN_API const char *kiln_spec_constraint(const kiln_spec *spec, size_t variant, size_t constraint);
 
@@ -593,28 +606,29 @@ typedef struct kiln_buffer_info {
     /* The shape as the text in the spec, such as "[M, N]". If the shape comes with the data, the text is "made by
      * FUNCTION" or "as in the file". */
     const char *shape;
-    int output; /* 1 means an output (`out: true`) */
-    /* NULL, or the text in the spec that chooses the type: an expression or "from NAME". In the second case `type`
-     * has no meaning. */
+    int output; /* 1 means that the spec declares this buffer as an output (`out: true`) */
+    /* NULL, or the text in the spec that chooses the type: an expression or "from NAME". If the text is "from NAME",
+     * `type` has no meaning. */
     const char *type_text;
 } kiln_buffer_info;
 KILN_API size_t kiln_spec_buffer_count(const kiln_spec *spec);
 KILN_API const kiln_buffer_info *kiln_spec_buffer(const kiln_spec *spec, size_t buffer);
 
 /* Lists the specs of the search path in the order of their names. The strings live until the callback returns. If the
- * callback returns nonzero, it is not called again. */
+ * callback returns nonzero, the library does not call it again. */
 typedef int (*kiln_list_fn)(void *user, const char *name, const char *title, const char *path);
 KILN_API kiln_status kiln_spec_list(kiln_engine *engine, kiln_list_fn each, void *user, kiln_error **error);
 
-/* These functions return the entries of `target` and `needs` of a variant as they are written in the spec. A target
- * is an architecture for which the variant is compiled ("sm_90a"). A need is a condition on the device. */
+/* These functions return the entries of the keys `target` and `needs` of a variant, as the spec has them. A target is
+ * an architecture for which the variant is compiled ("sm_90a"). A need is a condition on the device. */
 KILN_API size_t kiln_spec_target_count(const kiln_spec *spec, size_t variant);
 KILN_API const char *kiln_spec_target(const kiln_spec *spec, size_t variant, size_t target);
 KILN_API size_t kiln_spec_need_count(const kiln_spec *spec, size_t variant);
 KILN_API const char *kiln_spec_need(const kiln_spec *spec, size_t variant, size_t need);
-/* Tells whether the engine's device can run the variant. Opens the device. Returns KILN_OK if it can. Returns
- * KILN_ERROR_UNSUPPORTED if the device lacks something; the message names it. A sweep leaves such a variant out, and
- * kiln_plan_open() fails with the same error. */
+/* Tells whether the engine's device can run the variant. The function opens the device if it is not open yet. Returns
+ * KILN_OK if the device can run the variant. Returns KILN_ERROR_UNSUPPORTED if the device lacks a feature that the
+ * variant needs; the message names this feature. A sweep leaves such a variant out, and kiln_plan_open() fails with the
+ * same error. */
 KILN_API kiln_status kiln_variant_supported(kiln_engine *engine, const kiln_spec *spec, size_t variant,
                                             kiln_error **error);
 
@@ -623,25 +637,25 @@ KILN_API kiln_status kiln_variant_supported(kiln_engine *engine, const kiln_spec
 typedef enum kiln_spec_key_need {
     KILN_KEY_OPTIONAL,
     KILN_KEY_REQUIRED,
-    /* Several keys of the mapping have this value. The mapping must have exactly one of them. */
+    /* Several keys of the mapping have this value. The mapping must have exactly one of these keys. */
     KILN_KEY_ONE_OF,
-    /* The mapping accepts any key. In help and documentation, `name` stands for the key. */
+    /* The mapping accepts any key. Help and documentation show `name` in place of the key. */
     KILN_KEY_ANY
 } kiln_spec_key_need;
 typedef struct kiln_spec_key_info {
     const char *mapping;       /* the mapping that has the key: "spec", "launch", ... */
     const char *mapping_about; /* one line about the mapping, the same text for all its keys */
-    /* A further JSON schema for the mapping. It tells which keys of the mapping may or must occur together. It is the
-     * same for all keys of the mapping. */
+    /* An additional JSON schema for the mapping, or "". This schema tells which keys of the mapping may or must occur
+     * together. All keys of one mapping have the same rule. */
     const char *mapping_rule;
     const char *name; /* "grid" */
     kiln_spec_key_need need;
     const char *value; /* the kind of value: "expression", "list of steps" */
-    /* The kind of value as a JSON schema. The schema refers to the mapping NAME as #/$defs/NAME. */
+    /* The kind of value as a JSON schema. The schema refers to the schema of the mapping NAME as #/$defs/NAME. */
     const char *schema;
     const char *about; /* one line about the key */
-    /* The part of a sample that depends on the value of the key: "code", ... It decides which stored samples a sweep
-     * cannot reuse after a change of the value. */
+    /* The part of a sample that depends on the value of the key: "code", ... If the value of the key changes, a sweep
+     * cannot reuse the stored samples that depend on this part. */
     const char *changes;
 } kiln_spec_key_info;
 /* Returns the key with this number, from 0. The keys of one mapping follow one another. Returns NULL for a number past
@@ -652,13 +666,13 @@ KILN_API const kiln_spec_key_info *kiln_spec_key(size_t number);
 
 /* Chooses a variant, a configuration and sizes of a spec. A zero member means its default: the first contender, the
  * default value of each param, the first size set. On the simulated device the default size set is `tiny`. A function
- * reads all that the choice points to during the call, and keeps no pointer to it. */
+ * that gets a kiln_choice reads it, and everything that it points to, only during the call. */
 typedef struct kiln_choice {
     const char *variant;
     const kiln_setting *params; /* any subset of the params, by name */
     size_t param_count;
     const char *size_set;
-    const kiln_setting *sizes; /* replace single sizes of the set, by name */
+    const kiln_setting *sizes; /* replace single sizes of the size set, by name */
     size_t size_count;
 } kiln_choice;
 
@@ -666,28 +680,29 @@ typedef struct kiln_choice {
 
 typedef struct kiln_plan kiln_plan;
 
-/* Compiles the code for `choice`, or takes it from the cache, and loads it on the engine's device. It allocates no
- * buffers. The plan refers to the spec, which must live longer than the plan. Close *plan with kiln_plan_close().
- * KILN_ERROR_CONSTRAINT: the configuration breaks a constraint. KILN_ERROR_COMPILE: the message contains the
- * compiler's log. */
+/* Compiles the code for `choice`, or takes it from the cache, and loads it on the engine's device. kiln_plan_open()
+ * allocates no buffers. The plan refers to the spec, which must live longer than the plan. Close *plan with
+ * kiln_plan_close(). KILN_ERROR_CONSTRAINT: the configuration breaks a constraint. KILN_ERROR_COMPILE: the compiler
+ * refused the code; the message contains the compiler's log. */
 KILN_API kiln_status kiln_plan_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                     kiln_plan **plan, kiln_error **error);
-/* Frees the plan and the buffers that it allocated. It does not free buffers that the caller bound. `plan` may be
- * NULL. */
+/* Frees the plan and the buffers that it allocated. kiln_plan_close() does not free buffers that the caller bound.
+ * `plan` may be NULL. */
 KILN_API void kiln_plan_close(kiln_plan *plan);
 
 /* Makes the plan use the caller's device memory for a buffer. `bytes` is the length of that memory, and must be at
  * least the size of the buffer. The memory must live until the plan is closed or the caller binds another pointer. */
 KILN_API kiln_status kiln_plan_bind(kiln_plan *plan, const char *buffer, CUdeviceptr pointer, size_t bytes,
                                     kiln_error **error);
-/* Changes `count` sizes of an open plan. The plan compiles again only if its code depends on one of these sizes. If
- * the size of a buffer changes, the plan frees the buffer, or drops its binding. */
+/* Changes `count` sizes of an open plan. The plan compiles again only if its code depends on one of these sizes. If the
+ * size of a buffer changes, the plan frees the buffer that it allocated, or drops the binding of the caller's
+ * memory. */
 KILN_API kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t count, kiln_error **error);
-/* Returns the name of the size set of the plan: the set of its choice, or the default (`size_set` of kiln_options).
- * The name lives as long as the spec. */
+/* Returns the name of the size set that the plan uses: the set of its choice, or the default (`size_set` of
+ * kiln_options). The name lives as long as the spec. */
 KILN_API const char *kiln_plan_size_set(const kiln_plan *plan);
-/* Returns a size of the plan by its number, from 0, or NULL past the last size. It lives until the plan is resized or
- * closed. */
+/* Returns a size of the plan by its number, from 0, or NULL past the last size. The returned size lives until the plan
+ * is resized or closed. */
 KILN_API const kiln_setting *kiln_plan_size(const kiln_plan *plan, size_t number);
 /* Returns the size of a buffer of the plan in bytes. */
 KILN_API kiln_status kiln_plan_buffer_bytes(const kiln_plan *plan, const char *buffer, uint64_t *bytes,
@@ -701,10 +716,10 @@ KILN_API kiln_status kiln_plan_write(kiln_plan *plan, const char *buffer, const 
                                      kiln_error **error);
 KILN_API kiln_status kiln_plan_read(kiln_plan *plan, const char *buffer, void *data, size_t bytes, kiln_error **error);
 
-/* kiln_plan_launch() enqueues the steps of the variant on `stream` and returns. It leaves out the steps of
- * `before_each`, which kiln_plan_reset() enqueues. `stream` may be NULL, which means the default stream. Otherwise it
- * must belong to the context of the engine. If the variant has steps on the host, or loops that depend on data, the
- * call waits for the stream. An error of a kernel is reported by a later call, as in CUDA. */
+/* kiln_plan_launch() enqueues the steps of the variant on `stream` and returns. kiln_plan_launch() leaves out the steps
+ * of `before_each`, which kiln_plan_reset() enqueues. `stream` may be NULL, which means the default stream. Any other
+ * stream must belong to the context of the engine. If the variant has steps on the host, or loops that depend on data,
+ * the call waits for the stream. As in CUDA, a later call reports an error that occurs in a kernel. */
 KILN_API kiln_status kiln_plan_launch(kiln_plan *plan, CUstream stream, kiln_error **error);
 KILN_API kiln_status kiln_plan_reset(kiln_plan *plan, CUstream stream, kiln_error **error);
 
@@ -712,13 +727,15 @@ typedef struct kiln_kernel_info {
     const char *name;           /* the name in the spec */
     CUfunction function;        /* belongs to the plan */
     unsigned grid[3], block[3]; /* grid and block of the first launch of this kernel in the plan */
-    unsigned dynamic_shared;    /* bytes of a block */
+    unsigned dynamic_shared;    /* bytes of dynamic shared memory of a block */
     int from_cache;             /* 1 means that the code came from the disk cache */
-    /* The attributes of the first launch. The keys of the spec have the same names. */
+    /* These members are the attributes of the kernel's first launch. The keys of the spec that set them have the same
+     * names. */
     unsigned cluster[3]; /* blocks in a cluster; 0 means no clusters */
     int cooperative, overlap;
     int priority;
-    int carveout;                   /* percent of the shared memory; -1 means that the spec does not set it */
+    int carveout;                   /* the part of the SM's memory that is shared memory, in percent; -1 means that the
+                                     * spec does not set it */
     const char *cluster_scheduling; /* "" if the spec does not set it */
 } kiln_kernel_info;
 KILN_API size_t kiln_plan_kernel_count(const kiln_plan *plan);
@@ -726,11 +743,11 @@ KILN_API size_t kiln_plan_kernel_count(const kiln_plan *plan);
  * resized or closed. */
 KILN_API const kiln_kernel_info *kiln_plan_kernel(kiln_plan *plan, size_t kernel);
 
-/* The metrics of the plan's variant, with `flops` and `bytes`. kiln_plan_metric() computes one metric for the params,
- * sizes and inputs of the plan. If the inputs of the plan do not exist yet, the function makes them. A metric that uses
- * measurements takes them from the last run of the plan. *name lives as long as the spec. KILN_ERROR_NOT_FOUND:
- * `metric` is past the last metric. KILN_ERROR_UNSUPPORTED: the metric needs a value that was not measured; *name is
- * set even then. */
+/* These functions return the metrics of the plan's variant, together with `flops` and `bytes`. kiln_plan_metric()
+ * computes one metric for the params, sizes and inputs of the plan. If the plan has not made its inputs yet,
+ * kiln_plan_metric() makes them. If a metric uses measurements, kiln_plan_metric() takes them from the last run of the
+ * plan. *name lives as long as the spec. KILN_ERROR_NOT_FOUND: `metric` is past the last metric.
+ * KILN_ERROR_UNSUPPORTED: the metric needs a value that was not measured; *name is set even then. */
 KILN_API size_t kiln_plan_metric_count(const kiln_plan *plan);
 KILN_API kiln_status kiln_plan_metric(kiln_plan *plan, size_t metric, const char **name, double *value,
                                       kiln_error **error);
@@ -738,36 +755,38 @@ KILN_API kiln_status kiln_plan_metric(kiln_plan *plan, size_t metric, const char
 /* ---- capture: a launch written as a spec with its data ----------------------------------------------------
  *
  * A captured launch is a folder FOLDER/SPEC-000 (-001, ...) with a spec and all the files that the spec needs. The
- * command `kiln tune FOLDER/SPEC-000/SPEC.yaml` runs it without changes. The spec has these parts:
+ * command `kiln tune FOLDER/SPEC-000/SPEC.yaml` runs the captured launch without changes. The spec of a captured launch
+ * has these parts:
  *
  * - the sizes of the launch;
  * - the contents of the buffers before the launch, as .npy files;
- * - the contents of the outputs after the launch, with which answers are compared;
+ * - the contents of the outputs after the launch, as the expected answers;
  * - the sources and headers;
  * - the configuration of the launch as the defaults;
  * - every variant, and every param that can still vary.
  *
  * engine/plan/capture/CAPTURE.md tells which files are written, and when. Only launches of plans are captured, not the
  * launches of other CUDA code. A call whose launch is captured waits until the launch has ended. While no capture is
- * requested, a launch only makes one more comparison. */
+ * requested, a launch costs only one additional comparison. */
 
 typedef struct kiln_capture_options {
     size_t size; /* sizeof(kiln_capture_options); every zero member means its default */
-    /* The name of a kernel or a spec. The name of a template may be given without its arguments. NULL or "*" means
-     * every launch. */
+    /* The name of a kernel or a spec whose launches are captured. For a kernel that is a template, the name may leave
+     * out the template arguments. NULL or "*" means that every launch is captured. */
     const char *what;
-    /* The folder that gets the captured launches. If the folder does not exist, the library makes it. NULL means
-     * $KILN_CAPTURE_DIR, and "kiln-capture" without this variable. */
+    /* The folder that gets the captured launches. If the folder does not exist, the library makes it. NULL means the
+     * folder that $KILN_CAPTURE_DIR names, or "kiln-capture" if this variable is not set. */
     const char *folder;
-    unsigned count; /* the number of launches; 0 means 1 */
-    /* The most bytes of buffer contents in one capture. 0 means $KILN_CAPTURE_LIMIT, otherwise 4 GiB. */
+    unsigned count; /* the number of launches to capture; 0 means 1 */
+    /* The most bytes of buffer contents in one capture. 0 means the limit that $KILN_CAPTURE_LIMIT gives, or 4 GiB if
+     * this variable is not set. */
     uint64_t limit;
 } kiln_capture_options;
 
 /* Captures the next `count` calls of kiln_plan_launch() that launch `what` on any plan of the engine. If `options` is
- * NULL, the engine captures no further launches. The environment variable KILN_CAPTURE=WHAT or
- * KILN_CAPTURE=WHAT:COUNT, which kiln_engine_open() reads, has the same effect; WHAT may be '*'. If a launch cannot
- * be captured, the library logs a warning with the reason, and makes the launch. Any thread may call this function. */
+ * NULL, the engine captures no further launches. The environment variable KILN_CAPTURE=WHAT or KILN_CAPTURE=WHAT:COUNT,
+ * which kiln_engine_open() reads, has the same effect; WHAT may be '*'. If a launch cannot be captured, the library
+ * logs a warning with the reason and performs the launch without a capture. Any thread may call kiln_capture(). */
 KILN_API kiln_status kiln_capture(kiln_engine *engine, const kiln_capture_options *options, kiln_error **error);
 /* Captures the next launch of this plan, or the checked run of its next kiln_plan_run(), in a folder below `folder`.
  * A NULL `folder` means the default of kiln_capture_options. If the capture fails, that launch or run fails too. */
@@ -780,7 +799,7 @@ KILN_API const char *kiln_plan_captured(const kiln_plan *plan);
 
 /* One finding of the checks of the simulated device. kiln_sim.h declares its members. */
 typedef struct kiln_check_finding kiln_check_finding;
-/* Receives one finding. If it returns nonzero, it is not called again. */
+/* Receives one finding. If the callback returns nonzero, the library does not call it again. */
 typedef int (*kiln_check_fn)(void *user, const kiln_check_finding *finding);
 
 typedef struct kiln_file_binding {
@@ -788,22 +807,24 @@ typedef struct kiln_file_binding {
     const char *path; /* .npy */
 } kiln_file_binding;
 
-#define KILN_RUN_NO_VERIFY 1u  /* do not compare the answer with the expected one */
+#define KILN_RUN_NO_VERIFY 1u  /* do not compare the answers of the run with the expected answers */
 #define KILN_RUN_NO_MEASURE 2u /* run once, and measure nothing */
-#define KILN_RUN_KEEP_L2 4u    /* never flush the L2 between repetitions */
-/* Always flush the L2 between repetitions. By default the L2 is flushed if the buffers fit into it. */
+#define KILN_RUN_KEEP_L2 4u    /* never flush the L2 cache between repetitions */
+/* Always flush the L2 cache between repetitions. If neither L2 flag is set, the run flushes the L2 cache only if the
+ * buffers fit into it. */
 #define KILN_RUN_FLUSH_L2 8u
 /* Check every launch for the errors of KILN_CHECK_MAP, and call `check` with each finding. On a GPU the run fails
  * with KILN_ERROR_UNSUPPORTED. The simulated device reports and skips an access that would fault, so that one run
  * finds all errors. After a skipped access the answer may be wrong. */
 #define KILN_RUN_CHECK 16u
-/* Measure the energy too, if the GPU has a counter for it. The counter changes only about ten times a second, so this
- * takes about one second longer. */
+/* Also measure the energy that a repetition takes, if the GPU has a counter for energy. The counter changes only about
+ * ten times a second, so this measurement takes about one second longer. */
 #define KILN_RUN_ENERGY 32u
 /* For kiln_profile(): compile only to PTX. Registers and occupancy are then estimates of the simulated device. */
 #define KILN_RUN_NO_MACHINE_CODE 64u
 
-/* Receives a file that the library would otherwise write. It returns nonzero if it cannot write the bytes. */
+/* Receives the content of a file that the library would otherwise write. The callback returns nonzero if it cannot
+ * write the bytes. */
 typedef int (*kiln_write_fn)(void *user, const char *path, const void *data, size_t bytes);
 
 typedef struct kiln_run_options {
@@ -812,57 +833,62 @@ typedef struct kiln_run_options {
     /* The longest time to measure, in seconds. 0 means one second on a GPU, and one repetition on the simulated
      * device. */
     double budget;
-    /* The precision at which measuring ends: half the width of the 95 % confidence interval of the median, relative
-     * to the median. 0 means 0.01. */
+    /* The run ends its measurement at this precision: half the width of the 95 % confidence interval of the median,
+     * relative to the median. 0 means 0.01. */
     double precision;
-    /* The least and the greatest number of repetitions, at most 1,000,000. A zero minimum means 7 on a GPU and 1 on
-     * the simulated device. A zero maximum means 1000. */
+    /* The least and the greatest number of repetitions, at most 1,000,000. A minimum of 0 means 7 on a GPU and 1 on the
+     * simulated device. A maximum of 0 means 1000. */
     unsigned min_repetitions, max_repetitions;
-    /* Buffers that are filled from files instead of as the spec describes. */
+    /* Buffers that the run fills from files instead of as the spec describes. */
     const kiln_file_binding *inputs;
     size_t input_count;
-    /* Buffers that are written to files after the verified run. */
+    /* Buffers that the run writes to files after the verified run. */
     const kiln_file_binding *outputs;
     size_t output_count;
-    /* Used with KILN_RUN_CHECK. When the run has ended, also if it failed, the calling thread calls `check` with each
-     * finding, in the order of discovery. The strings of a finding live until the callback returns. */
+    /* Only a run with the flag KILN_RUN_CHECK calls this callback. When the run has ended or failed, the calling thread
+     * calls `check` with each finding, in the order of discovery. The strings of a finding live until the callback
+     * returns. */
     kiln_check_fn check;
     void *check_user;
-    /* A time in seconds; 0 means never. Measuring ends early if the configuration certainly takes longer than this time
-     * (engine/plan/measure/README.md). The answer is verified nevertheless. The result then has `stopped_early`. */
+    /* A time in seconds; 0 means never. The run ends its measurement early if the configuration certainly takes longer
+     * than this time (engine/plan/measure/README.md). The run verifies the answer in any case. The result of such a run
+     * has `stopped_early`. */
     double stop_early_above;
-    /* The time limit of the configuration, in seconds of wall time from its first launch on. After that the run ends
-     * with KILN_ERROR_TIMEOUT. A negative value means no limit. 0 means the sum of 60 seconds, twice the budget, and
-     * four times the first run for each of min_repetitions. With verify_runs above 1 the limit also grows by
-     * verify_seconds. If verify_seconds is 0, it grows by four times the first run for each of verify_runs. A reference
-     * among the steps has a separate time limit, which is equally long. A kernel on the simulated device is ended, and
-     * the message names the loop in which it was. The library cannot end a kernel on a GPU. After a timeout on a GPU
-     * the engine is therefore unusable, and the process should end soon. */
+    /* The time limit of the configuration, in seconds of wall time from its first launch on. When the time limit is
+     * over, the run ends with KILN_ERROR_TIMEOUT. A negative value means no limit. 0 means the sum of three times: 60
+     * seconds, twice the budget, and four times the first run for each of min_repetitions. If verify_runs is above 1,
+     * the limit grows by verify_seconds. If verify_seconds is 0, the limit grows by four times the first run for each
+     * of verify_runs. A reference that is another variant has a separate time limit of the same length. The library
+     * ends a kernel on the simulated device, and the message names the loop in which the kernel was. The library cannot
+     * end a kernel on a GPU. Therefore the engine cannot be used after a timeout on a GPU, and the process should end
+     * soon. */
     double sample_timeout;
     /* The address of an int, or NULL. A signal handler or another thread sets the int to nonzero to end the run with
-     * KILN_ERROR_INTERRUPTED. A kernel on the simulated device ends at once, and its context stays usable. For a
-     * kernel on a GPU the library waits for at most one second. The int is read only during the call. */
+     * KILN_ERROR_INTERRUPTED. A kernel on the simulated device ends at once, and its context stays usable. For a kernel
+     * on a GPU the library waits for at most one second. The library reads the int only during the call of
+     * kiln_plan_run(). */
     const volatile int *stop;
-    /* Gets the files of `outputs`, because a process in a sandbox cannot write files. NULL means that the library
-     * writes the files. */
+    /* Receives the files of `outputs`. A process in a sandbox needs this callback because it cannot write files. NULL
+     * means that the library writes the files. */
     kiln_write_fn write;
     void *write_user;
     /* A time in seconds; 0 means never. If the first run takes longer than this time, the library checks the answer but
-     * does not repeat the run. The result then has the wall time of this run, one repetition, and `stopped_early`. */
+     * does not repeat the run. The result then has the wall time of the first run, one repetition, and
+     * `stopped_early`. */
     double cut_above;
     /* The longest time for checking and measuring, in seconds from the first launch on. 0 means no limit. After this
-     * time the run starts no further repetition. If it then has fewer than min_repetitions, the result has
+     * time the run starts no new repetition. If the run has then made fewer than min_repetitions, the result has
      * `stopped_early`. The result always has the time of at least one run. */
     double most_seconds;
     /* The number of runs whose answers are compared, each from the initial contents of the buffers. 0 means one.
-     * Several runs find kernels that are right in most runs only. The result has the number of compared answers. If the
-     * caller has written or bound an output, only one run is compared. */
+     * Comparing several runs finds kernels whose answer is wrong only sometimes. The result has the number of compared
+     * answers. If the caller has written or bound an output, the library compares only one run. */
     unsigned verify_runs;
-    /* No further run of `verify_runs` begins after this number of seconds. 0 means no limit. */
+    /* After this number of seconds the library begins no new run of `verify_runs`. 0 means no limit. */
     double verify_seconds;
 } kiln_run_options;
 
-/* Reasons why the clocks of a GPU were low while it was measured. X(name, value, text) */
+/* The reasons why the clocks of a GPU were low during a measurement. X(name, value, text) */
 #define KILN_THROTTLE_MAP(X)                                                                                           \
     X(POWER, 1u, "power limit")                                                                                        \
     X(THERMAL, 2u, "temperature")                                                                                      \
@@ -874,7 +900,7 @@ enum {
 #undef KILN_X
 };
 
-/* The arithmetic units of a device. A spec names them by `key` in `roofline`. X(name, value, key, text) */
+/* The arithmetic units of a device. The key `roofline` of a spec names a unit by `key`. X(name, value, key, text) */
 #define KILN_UNIT_MAP(X)                                                                                               \
     X(FP32, 1u, "fp32", "fp32")                                                                                        \
     X(FP64, 2u, "fp64", "fp64")                                                                                        \
@@ -892,19 +918,19 @@ enum {
 #undef KILN_X
 };
 
-#define KILN_WEAK_INPUTS 1u /* all inputs of the verified run are zero */
-#define KILN_WEAK_ANSWER 2u /* an expected answer has the same value in every element */
+#define KILN_WEAK_INPUTS 1u /* the inputs of the verified run are all zero, which hides errors */
+#define KILN_WEAK_ANSWER 2u /* the elements of an expected answer are all equal, which hides errors */
 
-/* The fields of a result, each named once. The struct kiln_result, the answer of a runner, the columns of stores and
- * CSV files and the keys of JSON output all follow from these rows.
+/* The fields of a result; each field is named once, here. The struct kiln_result, the answer of a runner, the columns
+ * of stores and CSV files and the keys of JSON output all follow from these rows.
  *
- * X(kind, name, unit, text). The unit "" means that the field has no unit. KILN_FIELD_<kind> is the C type of the
- * field. A FLAG is 0 or 1. A SECONDS field is valid only if `measured` or `estimated` is 1. A KNOWN field is 0 if its
- * value is not known.
+ * X(kind, name, unit, text). The empty unit "" means that the field has no unit. KILN_FIELD_<kind> is the C type of the
+ * field. A FLAG is 0 or 1. The value of a SECONDS field is valid only if `measured` or `estimated` is 1. The value of a
+ * KNOWN field is 0 if it is not known.
  *
- * A store keeps MAP_1 since version 1 of its schema, MAP_2 since version 2, and so on. It does not keep MAP_NOT_KEPT,
- * MAP_NOT_KEPT_2 and MAP_NOT_KEPT_3. Put a new field into a new list at the end, and increment the version of the
- * schema (engine/store/store.h). */
+ * A store keeps the fields of MAP_1 since version 1 of its schema, the fields of MAP_2 since version 2, and so on. A
+ * store does not keep the fields of MAP_NOT_KEPT, MAP_NOT_KEPT_2 and MAP_NOT_KEPT_3. If you add a field, put it into a
+ * new list at the end, and increment the version of the schema (engine/store/store.h). */
 #define KILN_RESULT_MAP(X)                                                                                             \
     KILN_RESULT_MAP_1(X)                                                                                               \
     KILN_RESULT_MAP_NOT_KEPT(X)                                                                                        \
@@ -929,8 +955,8 @@ enum {
 #define KILN_RESULT_MAP_NOT_KEPT(X)                                                                                    \
     X(COUNT, cache_hits, "", "the number of codes that came from the cache")                                           \
     X(COUNT, cache_misses, "", "the number of codes that were compiled")
-/* The fields from clock_hz on describe the device while it was measured. They come from NVML (libnvidia-ml.so.1). A
- * field is 0 if NVML is missing or does not offer the figure. */
+/* The fields from clock_hz on describe the state of the device during the measurement. The library reads these fields
+ * from NVML (libnvidia-ml.so.1). Such a field is 0 if NVML is missing or does not offer the value. */
 #define KILN_RESULT_MAP_2(X)                                                                                           \
     X(FLAG, stopped_early, "",                                                                                         \
       "1: stop_early_above, cut_above or most_seconds ended the measurement, so `seconds` comes from fewer "           \
@@ -946,9 +972,9 @@ enum {
       "of the board: with KILN_RUN_ENERGY the mean while only the steps ran; otherwise the "                           \
       "driver's reading at the end, which may be a mean over the last second")                                         \
     X(KNOWN, energy_joules, "J", "of the board for one repetition, its idle power included; needs KILN_RUN_ENERGY")
-/* These fields describe the work of the host. A sweep makes each input once and copies it to the device once, for all
- * configurations that use the input. Each result then has the times of the inputs that it used. N repetitions take
- * inputs_seconds + copy_seconds + N * seconds from begin to end. */
+/* These fields give the times of the work on the host. A sweep makes each input once and copies this input to the
+ * device once, for all configurations that use it. Each result of the sweep then has the times of the inputs that its
+ * configuration used. N repetitions take inputs_seconds + copy_seconds + N * seconds in total. */
 #define KILN_RESULT_MAP_3(X)                                                                                           \
     X(REAL, inputs_seconds, "s", "wall time of the host functions that made the inputs")                               \
     X(HOSTS, input_functions, "", "the time of each of these functions: \"NAME=SECONDS ...\"")                         \
@@ -963,8 +989,9 @@ enum {
 
 #define KILN_RESULT_MAP_4(X) X(METRICS, metrics, "", "the spec's metrics besides flops and bytes: \"NAME=VALUE ...\"")
 
-/* These fields tell how large the errors of the elements are in comparison with the worst error. If a spec has
- * several outputs, the field has the largest value among them. The fields are 0 in samples of older versions. */
+/* These fields tell how large the errors of the elements are in comparison with the worst error. If a spec has several
+ * outputs, the field has the largest value among them. These fields are 0 in samples that an older version of Kiln
+ * made. */
 #define KILN_RESULT_MAP_5(X)                                                                                           \
     X(REAL, median_error, "", "the error that half of the elements do not exceed, within 2 %; unit of worst_error")    \
     X(REAL, p999_error, "", "the error that 99.9 % of the elements do not exceed, within 2 %; unit of worst_error")
@@ -987,14 +1014,14 @@ enum {
 #define KILN_FIELD_MICROSECONDS int64_t
 #define KILN_FIELD_TEXT const char *
 #define KILN_FIELD_HOSTS kiln_host_times
-/* A text "NAME=SECONDS ..." with the total time of each function, in the order of their first calls. It is "" if no
- * function was called. If the text would be too long, the remaining times are added up under the name "others". */
+/* A text "NAME=SECONDS ..." with the total time of each function, in the order of their first calls. The text is "" if
+ * no function was called. If the text would be too long, the remaining times are added up under the name "others". */
 typedef struct kiln_host_times {
     char text[160];
 } kiln_host_times;
-/* A text "NAME=VALUE ..." with the metrics in the order of the spec. It is "" if the spec has no metrics. The text
- * leaves out metrics that need a figure that was not measured, and metrics for which there is no space.
- * kiln_plan_metric() computes each of them. */
+/* A text "NAME=VALUE ..." with the metrics in the order of the spec. The text is "" if the spec has no metrics. The
+ * text leaves out metrics that need a value that was not measured, and metrics for which there is no space.
+ * kiln_plan_metric() computes each metric of the plan. */
 #define KILN_FIELD_METRICS kiln_metric_values
 typedef struct kiln_metric_values {
     char text[256];
@@ -1007,9 +1034,9 @@ typedef struct kiln_result {
 
 /* Fills the buffers, runs the steps once, compares the outputs with the expected outputs, then measures repetitions.
  *
- * The function returns when all of this is done. Measurements of one engine wait for each other. `options` and
- * `result` may be NULL. `*result` belongs to the plan, and lives until the next run of the plan.
- * KILN_ERROR_WRONG_ANSWER: the message shows the first differences. */
+ * kiln_plan_run() returns when all of this is done. If two threads measure with one engine, one of them waits until the
+ * other has finished. `options` and `result` may be NULL. `*result` belongs to the plan, and lives until the next run
+ * of the plan. KILN_ERROR_WRONG_ANSWER: an output is wrong; the message shows the first differences. */
 KILN_API kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *options, const kiln_result **result,
                                    kiln_error **error);
 
@@ -1018,27 +1045,28 @@ KILN_API kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *opti
 typedef struct kiln_inspection kiln_inspection;
 
 typedef struct kiln_inspected_kernel {
-    const char *name, *symbol;              /* the kernel's name in the spec, and in the module */
+    const char *name, *symbol;              /* the name of the kernel in the spec, and its name in the module */
     int registers;                          /* registers of a thread */
-    uint64_t static_shared, dynamic_shared; /* bytes of a block */
-    uint64_t local_bytes;                   /* bytes of a thread */
+    uint64_t static_shared, dynamic_shared; /* bytes of shared memory of a block */
+    uint64_t local_bytes;                   /* bytes of local memory of a thread */
     uint64_t constant_bytes;
-    /* Bytes of a thread that the compiler spilled, as ptxas counts them. -1 means that ptxas did not print them. */
+    /* The bytes of a thread that the compiler spilled, as ptxas counts them. -1 means that ptxas did not print this
+     * number. */
     int64_t spill_store_bytes, spill_load_bytes;
     unsigned block[3];
     int blocks_per_sm;
     double occupancy;       /* resident warps divided by the most warps that an SM holds */
     const char *limited_by; /* "registers", "shared memory", "tensor memory", "threads", "blocks" */
-    /* The attributes of the kernel's first launch, as in kiln_kernel_info. An attribute that depends on the data of an
-     * input is left out. */
+    /* These members are the attributes of the kernel's first launch, as in kiln_kernel_info. The description leaves out
+     * an attribute that depends on the data of an input. */
     unsigned cluster[3];
     int cooperative, overlap, priority, carveout;
     const char *cluster_scheduling;
-    int tensor_columns; /* columns of tensor memory of a block. -1 means that the PTX does not tell */
+    int tensor_columns; /* columns of tensor memory that a block allocates; -1 means that the PTX does not tell */
 } kiln_inspected_kernel;
 
-/* Compiles `choice` for the architecture `arch` ("sm_90"). If `arch` is NULL, it compiles for the engine's device.
- * The engine needs a device also if `arch` is given, because expressions of the spec may read its attributes. The
+/* Compiles `choice` for the architecture `arch` ("sm_90"). If `arch` is NULL, it compiles for the engine's device. The
+ * engine needs a device even if `arch` is given, because expressions of the spec may read attributes of the device. The
  * simulated device is enough. Free *inspection with kiln_inspection_free(). */
 KILN_API kiln_status kiln_inspect(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                   const char *arch, kiln_inspection **inspection, kiln_error **error);
@@ -1052,8 +1080,8 @@ typedef struct kiln_occupancy_info {
  * registers and a block takes `shared` bytes of shared memory. */
 KILN_API kiln_status kiln_occupancy(kiln_engine *engine, const char *arch, unsigned threads, int registers,
                                     uint64_t shared, kiln_occupancy_info *info, kiln_error **error);
-/* Does the same for a block that also allocates `columns` of the 512 columns of tensor memory of an SM. 0 means that
- * the block allocates none. */
+/* Does the same as kiln_occupancy() for a block that also allocates `columns` of the 512 columns of tensor memory of an
+ * SM. If `columns` is 0, the block allocates no tensor memory. */
 KILN_API kiln_status kiln_occupancy_tensor(kiln_engine *engine, const char *arch, unsigned threads, int registers,
                                            uint64_t shared, int columns, kiln_occupancy_info *info, kiln_error **error);
 
@@ -1063,7 +1091,8 @@ KILN_API const char *kiln_inspection_arch(const kiln_inspection *inspection); /*
 /* Returns the text that the compiler got. */
 KILN_API const char *kiln_inspection_source(const kiln_inspection *inspection);
 KILN_API const char *kiln_inspection_ptx(const kiln_inspection *inspection); /* "" if there is no PTX */
-/* Returns the machine code, or NULL if none was made. If `bytes` is not NULL, *bytes is set to its length. */
+/* Returns the machine code, or NULL if the compiler made only PTX. If `bytes` is not NULL, *bytes is set to its
+ * length. */
 KILN_API const void *kiln_inspection_cubin(const kiln_inspection *inspection, size_t *bytes);
 /* Returns the log of the compiler; "" if the log is empty. */
 KILN_API const char *kiln_inspection_log(const kiln_inspection *inspection);
@@ -1082,42 +1111,43 @@ typedef struct kiln_draft_options {
     /* The path by which the spec names the source. NULL means the name of the file without its folder. The spec must
      * then be in the folder of the source. */
     const char *source;
-    /* Known values of params. A name occurs once for each of its values. */
+    /* Values of params that the caller knows. A name occurs in this list once for each value of the param. */
     const kiln_setting *values;
     size_t value_count;
     const char *launch; /* the path of a file whose host code launches the kernel; NULL means that the source itself */
-    /* The folders of headers, the compile options and the macros that the spec is to have (`include`, `options`,
-     * `define`). A folder is a path below the folder of the spec. */
+    /* The folders of headers, the compile options and the macros that the drafted spec will have (`include`, `options`,
+     * `define`). A folder of headers is a path below the folder of the spec. */
     const char *const *includes;
     size_t include_count;
     const char *const *options;
     size_t option_count;
     const kiln_setting *defines;
     size_t define_count;
-    /* The folder in which the spec will lie. `source` and `includes` lead from there. NULL means the folder from which
-     * `source` leads to the file. */
+    /* The folder in which the drafted spec will lie. `source` and `includes` are paths relative to this folder. If
+     * `folder` is NULL, the folder follows from `source` and the path of the file. */
     const char *folder;
-    /* The number, from 1, of the line with the launch that the spec shall have. The line is in the file `launch`, or in
-     * the source if `launch` is NULL. 0 means all launches of the kernel. These launches must be equal, or differ only
-     * in arguments of the template or by #if. */
+    /* The number, from 1, of the line with the launch that the drafted spec will have. This line is in the file
+     * `launch`, or in the source if `launch` is NULL. 0 means all launches of the kernel. The launches of the kernel
+     * must be equal, or differ only in template arguments or by #if. */
     unsigned launch_line;
 } kiln_draft_options;
-/* Receives the text of the spec, which has `length` bytes and lives until the callback returns. The callback should
- * return 0. */
+/* Receives the text of the spec, which has `length` bytes and lives until the callback returns. The callback
+ * should return 0. */
 typedef int (*kiln_draft_fn)(void *user, const char *spec, size_t length);
-/* Reads and compiles the CUDA source `path`, and drafts a spec for one of its kernels. It calls `show` once with the
- * text.
+/* Reads and compiles the CUDA source `path`, and drafts a spec for one of its kernels. It calls `show` once
+ * with the text of the spec.
  *
- * The spec has sizes, params, buffers and a launch, as far as they follow from the source. Comments mark the parts that
- * were guessed. On a simulated device, the function also runs the kernel to find these parts. If that run fails, a
- * comment in the spec tells it. KILN_ERROR_NOT_FOUND: the source has no such kernel, or several launches of it that
- * differ; the message lists them. KILN_ERROR_UNSUPPORTED: no spec can launch this kernel. */
+ * The spec has sizes, params, buffers and a launch, as far as they follow from the source. Comments in the spec mark
+ * the parts that were guessed. On a simulated device, kiln_draft() also runs the kernel to find these parts. If this
+ * run fails, a comment in the spec tells so. KILN_ERROR_NOT_FOUND: the source has no such kernel, or several launches
+ * of it that differ; the message lists them. KILN_ERROR_UNSUPPORTED: no spec can launch this kernel. */
 KILN_API kiln_status kiln_draft(kiln_engine *engine, const char *path, const kiln_draft_options *options,
                                 kiln_draft_fn show, void *user, kiln_error **error);
 
 /* ---- the disk cache ------------------------------------------------------------------------------------------- */
 
-/* An entry is compiled code, or a reference that a host function or a command computed (engine/plan/README.md). */
+/* An entry of the cache is compiled code, or a reference that a host function or a command computed
+ * (engine/plan/README.md). */
 typedef struct kiln_cache_entry {
     const char *id;       /* 32 hexadecimal digits */
     const char *source;   /* the name of the source; for a reference the name of the spec */
@@ -1125,28 +1155,28 @@ typedef struct kiln_cache_entry {
     const char *compiler; /* "nvrtc 13.0"; for a reference the host function or the command */
     const char *options;  /* the compiler's options, separated by spaces; for a reference the sizes */
     uint64_t bytes;
-    int64_t used; /* time of the last use, in seconds since 1970 */
+    int64_t used; /* the time of the last use, in seconds since 1970 */
     int intact;   /* set only by kiln_cache_verify(); 1 means that the checksum and the key are right */
 } kiln_cache_entry;
-/* Receives one entry. If it returns nonzero, it is not called again. */
+/* Receives one entry. If the callback returns nonzero, the library does not call it again. */
 typedef int (*kiln_cache_fn)(void *user, const kiln_cache_entry *entry);
 
-/* Returns the folder of the disk cache, or NULL if the cache is off. */
+/* Returns the folder of the disk cache, or NULL if the engine uses no disk cache. */
 KILN_API const char *kiln_cache_dir(kiln_engine *engine);
 KILN_API kiln_status kiln_cache_list(kiln_engine *engine, kiln_cache_fn each, void *user, kiln_error **error);
-/* Checks every entry and removes the damaged ones. It calls `each` for every entry. If `each` returns nonzero, the
- * remaining entries are not checked. */
+/* Checks every entry of the disk cache and removes the damaged entries. kiln_cache_verify() calls `each` for every
+ * entry. If `each` returns nonzero, kiln_cache_verify() does not check the remaining entries. */
 KILN_API kiln_status kiln_cache_verify(kiln_engine *engine, kiln_cache_fn each, void *user, kiln_error **error);
-/* Calls `show` once with an entry, its source and its PTX. For a reference, the source is the key of the reference,
- * and there is no PTX. `id` may be a prefix of the entry's id, if no other entry has this prefix. The return value of
- * `show` has no effect. */
+/* Calls `show` once with an entry of the cache, its source and its PTX. For a reference, the source is the key of the
+ * reference, and there is no PTX. `id` may be a prefix of the entry's id, if no other entry has this prefix. The return
+ * value of `show` has no effect. */
 typedef int (*kiln_cache_show_fn)(void *user, const kiln_cache_entry *entry, const char *source_text, const char *ptx,
                                   size_t cubin_bytes);
 KILN_API kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show_fn show, void *user,
                                      kiln_error **error);
-/* Removes the least recently used entries until at most `max_bytes` bytes remain. It removes references before
- * compiled code. *removed gets the number of removed entries, *kept_bytes the remaining bytes. Both pointers may be
- * NULL. */
+/* Removes the least recently used entries until the cache has at most `max_bytes` bytes. kiln_cache_gc() removes
+ * references before compiled code. *removed gets the number of removed entries, and *kept_bytes gets the size of the
+ * remaining entries in bytes. `removed` and `kept_bytes` may be NULL. */
 KILN_API kiln_status kiln_cache_gc(kiln_engine *engine, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                                    kiln_error **error);
 KILN_API kiln_status kiln_cache_clear(kiln_engine *engine, uint64_t *removed, kiln_error **error);
@@ -1154,10 +1184,10 @@ KILN_API kiln_status kiln_cache_clear(kiln_engine *engine, uint64_t *removed, ki
 /* ---- files ------------------------------------------------------------------------------------------------------ */
 
 /* Writes a whole file in the same way as Kiln writes its own files: to a temporary file in the same folder, which is
- * synced and then renamed. Therefore no failure damages an existing file. A new file keeps the mode of the file that
- * it replaces. KILN_ERROR_IO: `path` is something other than a regular file, such as a device, a FIFO or a link. If
- * the size of files is limited (RLIMIT_FSIZE), the process must ignore SIGXFSZ; otherwise that signal ends the
- * process. */
+ * synced and then renamed. Therefore a failure never damages an existing file. A new file keeps the mode of the file
+ * that it replaces. KILN_ERROR_IO: `path` is something other than a regular file, such as a device, a FIFO or a link.
+ * If the size of files is limited (RLIMIT_FSIZE), the process must ignore the signal SIGXFSZ; otherwise this signal
+ * ends the process. */
 KILN_API kiln_status kiln_file_write(const char *path, const void *data, size_t size, kiln_error **error);
 
 /* Returns the version of the library that runs, such as "0.1.0". KILN_VERSION is the version of this header. */

@@ -11,7 +11,8 @@
 extern "C" {
 #endif
 
-/* The kinds of verdicts. X(name, word in the JSON, exit code of the command, text). The values never change. */
+/* The kinds of verdicts. X(name, word in the JSON, exit code of the command, text). The value of a kind never
+ * changes. */
 #define KILN_JUDGED_MAP(X)                                                                                             \
     X(PASS, "pass", 0, "no trial found a fault")                                                                       \
     X(COMPILE, "compile", 9, "the candidate does not compile")                                                         \
@@ -38,16 +39,16 @@ KILN_API const char *kiln_judged_text(kiln_judged kind);
 
 typedef struct kiln_judge_options {
     size_t size;                /* sizeof(kiln_judge_options); every zero member means its default */
-    const char *variant;        /* the variant whose launch the candidate takes; NULL means the first contender */
+    const char *variant;        /* the variant whose launch the candidate uses; NULL means the first contender */
     const kiln_setting *params; /* any subset of the variant's params, by name */
     size_t param_count;
-    /* Sizes, contents and orders follow from the seed. The same seed gives the same verdict, with one exception: on a
-     * GPU the clock decides which timed repetitions are compared. */
+    /* The seed determines the sizes, the contents of the buffers and the order of the trials. The same seed gives the
+     * same verdict, with one exception: on a GPU the clock decides which timed repetitions are compared. */
     uint64_t seed;
     double budget;       /* the seconds after which no further trial begins; 0 means 60 */
     double launch_limit; /* the time limit of one trial's kernels, in seconds; 0 means 20 */
-    /* A candidate that passes is compared with this variant: times on a GPU, estimates and counters on a simulated
-     * device. If both members are NULL, there is no comparison. */
+    /* The library compares a candidate that passes with this variant: times on a GPU, estimates and counters on a
+     * simulated device. If `against` and `against_spec` are NULL, there is no comparison. */
     const char *against;                /* a variant of against_spec; NULL means its first contender */
     const kiln_spec *against_spec;      /* it must have all sizes of the judged spec; NULL means the judged spec */
     const kiln_setting *against_params; /* any subset of the variant's params, by name */
@@ -60,22 +61,22 @@ typedef struct kiln_judgement kiln_judgement;
 /* Judges a kernel: compiles the `length` bytes of CUDA source `text` in place of the source of a variant of `spec`,
  * runs trials on the engine's device, and makes a verdict.
  *
- * `name` is the name of the source in messages. If a candidate does not compile, crashes the compiler or gives wrong
- * answers, the function returns KILN_OK, and the verdict tells the fault. The function fails only for faults of the
+ * `name` is the name of the source in messages. If the candidate does not compile, crashes the compiler or gives wrong
+ * answers, kiln_judge() returns KILN_OK, and the verdict tells the fault. kiln_judge() fails only for a fault of the
  * spec, of the options or of the machine. Free *verdict with kiln_judgement_free(). With KILN_SANDBOX the calling
  * process gives up its rights before the first trial, as in kiln_plan_run(). Only one thread at a time may judge with
  * one engine, and no other plan of the engine may be in use. A kernel that faults on a simulated device ends the
- * device's context. The engine then makes a new context, and plans that were open before are lost. */
+ * device's context. The engine then makes a new context; plans that were open before can no longer be used. */
 KILN_API kiln_status kiln_judge(kiln_engine *engine, const kiln_spec *spec, const char *text, size_t length,
                                 const char *name, const kiln_judge_options *options, kiln_judgement **verdict,
                                 kiln_error **error);
 /* Writes a digest into the 33 bytes at `digest`: 32 hexadecimal digits and a zero byte. Two calls of kiln_judge() with
  * equal digests give the same verdict, unless the clock chooses other timed repetitions. The digest covers the compiled
- * code of the candidate and of the kernels beside it, the spec, and the options except `budget`. It also covers the
- * device, the sandbox and the version of Kiln. It does not cover `name`, nor a text of `options` that the verdict only
- * shows. No kernel runs. In three cases a verdict depends on more than a digest can cover, and the digest is "": the
- * candidate does not compile, a spec reads files or runs commands, or a reference of `against_spec` is a variant. The
- * rules for threads and errors are the same as for kiln_judge(). */
+ * code of the candidate and of the kernels beside it, the spec, and the options except `budget`. The digest also covers
+ * the device, the sandbox and the version of Kiln. The digest does not cover `name`, nor a text of `options` that the
+ * verdict only shows. kiln_judge_digest() runs no kernel. In three cases a verdict depends on more than a digest can
+ * cover, and the digest is "": the candidate does not compile, a spec reads files or runs commands, or a reference of
+ * `against_spec` is a variant. The rules for threads and errors are the same as for kiln_judge(). */
 KILN_API kiln_status kiln_judge_digest(kiln_engine *engine, const kiln_spec *spec, const char *text, size_t length,
                                        const char *name, const kiln_judge_options *options, char *digest,
                                        kiln_error **error);
@@ -83,7 +84,7 @@ KILN_API void kiln_judgement_free(kiln_judgement *verdict);
 /* Returns the kind of the verdict, a kiln_judged; -1 if `verdict` is NULL. */
 KILN_API int kiln_judgement_kind(const kiln_judgement *verdict);
 /* Return the verdict as JSON (engine/judge/verdict.schema.json), and as a page for people. Both texts end with a
- * newline and belong to the verdict; "" if `verdict` is NULL. */
+ * newline and belong to the verdict. They are "" if `verdict` is NULL. */
 KILN_API const char *kiln_judgement_json(const kiln_judgement *verdict);
 KILN_API const char *kiln_judgement_page(const kiln_judgement *verdict);
 

@@ -49,36 +49,38 @@ KILN_API const char *kiln_check_text(kiln_check_kind kind);
 /* One side of a finding: an access, a call or a barrier. */
 typedef struct kiln_check_side {
     const char *what;        /* text such as "write of 4 bytes"; NULL means that the finding does not have this side */
-    const char *file;        /* "" if the code has no line numbers */
-    unsigned line, ptx_line; /* 0 if the line is not known */
+    const char *file;        /* the source file of the place; "" if the code has no line numbers */
+    unsigned line, ptx_line; /* the lines in the source and in the PTX; 0 if the line is not known */
     const char *text;        /* the text of the line; "" if the source is not available */
-    /* The functions that the compiler inlined at this place, such as "in f, called at a.cu:12". The innermost call is
-     * the first. "" means that the code was not inlined. */
+    /* The functions that the compiler inlined at this place, such as "in f, called at a.cu:12". The innermost call
+     * comes first. "" means that the compiler inlined no function at this place. */
     const char *inlined;
     unsigned block[3], thread[3];
-    /* 0 means that `block` or `thread` has no meaning, because it is not known or because several took part. */
+    /* 0 means that `block` or `thread` has no meaning, because the block or thread is not known, or because several
+     * took part. */
     int has_block, has_thread;
 } kiln_check_side;
 
-/* A finding. The finding and its texts live until the callback returns. */
+/* One error that the checks of the simulated device found. The finding and its texts live until the callback
+ * returns. */
 struct kiln_check_finding {
     kiln_check_kind kind;
-    /* 1 means that the program may intend the behaviour, for example that two threads write the same value. */
+    /* 1 means that the program may do this on purpose. For example, two threads write the same value. */
     int note;
     const char *kernel;  /* "" if the host caused the finding */
-    const char *message; /* one sentence */
-    /* `at` is the place of the error. `other` is a second place, such as the other access of a race, or the call that
-     * freed the memory. */
+    const char *message; /* one sentence that describes the error */
+    /* `at` is the place where the error occurred. `other` is a second place that belongs to the error, such as the
+     * other access of a race, or the call that freed the memory. */
     kiln_check_side at, other;
     const char *space; /* "global", "shared", "local", "tensor"; "" if the finding is not about memory */
     uint64_t address, bytes;
     const char *allocation; /* the place in its allocation: "at offset 64 of an allocation of 256 bytes" */
-    uint64_t count;         /* number of threads with the same finding at the same place */
-    /* The buffer of the plan that contains `address` or is next to it; "" if there is no such buffer. Memory that the
-     * program bound to a buffer is recognised if it is a whole allocation. */
+    uint64_t count;         /* the number of threads with the same finding at the same place */
+    /* The buffer of the plan that contains `address` or is next to `address`; "" if there is no such buffer. The
+     * library recognises memory that the program bound to a buffer if this memory is a whole allocation. */
     const char *buffer, *role; /* role: "an input", "an output", "an input and output", "scratch memory" */
-    /* The offset of `address` from the start of the buffer. The offset is negative for an address before the buffer.
-     * It is at least buffer_bytes for an address after the buffer. */
+    /* The offset of `address` from the start of the buffer, in bytes. The offset is negative for an address before the
+     * buffer. The offset is at least buffer_bytes for an address after the buffer. */
     int64_t offset;
     uint64_t buffer_bytes;
 };
@@ -87,9 +89,9 @@ struct kiln_check_finding {
  *
  * Each line of `rules` is a rule of up to three words: a kind with dashes in place of spaces (`out-of-bounds`), the
  * name of a kernel, and a place (`scan.cu:12`). Each word is a pattern of fnmatch(3). A rule may leave out the place,
- * or the name and the place. The place must match `at` or `other` of the finding. A line that begins with # is a
- * comment. A line of 512 bytes or more suppresses nothing. Returns 0 if an argument is NULL. Any thread may call the
- * function. */
+ * or both the name and the place. The place of a rule must match `at` or `other` of the finding. A line of `rules` that
+ * begins with # is a comment. A line of `rules` of 512 bytes or more suppresses nothing. The function returns 0 if an
+ * argument is NULL. Any thread may call the function. */
 KILN_API int kiln_check_is_suppressed(const char *rules, const kiln_check_finding *finding);
 
 /* ---- profile: the work of kernels, counted on the simulated device
@@ -225,7 +227,7 @@ KILN_API const char *kiln_class_text(kiln_class what);
 typedef struct kiln_profiling kiln_profiling;
 
 typedef struct kiln_profiled_kernel {
-    const char *name, *symbol; /* the kernel's name in the spec, and in the module */
+    const char *name, *symbol; /* the name of the kernel in the spec, and its name in the module */
     uint64_t launches, blocks, warps;
     unsigned grid[3], block[3]; /* the grid and the block of the first launch, to which dynamic_shared belongs, too */
     uint64_t static_shared, dynamic_shared, local_bytes;
@@ -234,11 +236,13 @@ typedef struct kiln_profiled_kernel {
      * estimated from the PTX. */
     int registers_exact;
     int blocks_per_sm;
-    /* The warps that are resident on an SM, divided by the greatest number that an SM holds. 0 if it is not known. */
+    /* The warps that are resident on an SM, divided by the most warps that an SM can hold. 0 means that the occupancy
+     * is not known. */
     double occupancy;
     /* The resource that limits the occupancy: "registers", "shared memory", "threads", "blocks". */
     const char *limited_by;
-    /* Floating-point operations. An addition or a multiplication counts 1, a fused multiply-add counts 2. */
+    /* The number of floating-point operations. An addition or a multiplication counts 1, and a fused multiply-add
+     * counts 2. */
     double flops;
     /* The executed warp instructions and thread instructions of each kiln_class: arrays of class_count elements. */
     const uint64_t *class_executed, *class_lanes;
@@ -247,23 +251,23 @@ typedef struct kiln_profiled_kernel {
     const kiln_counters *counters;
 } kiln_profiled_kernel;
 
-/* A line of the source, with the counters of all instructions that the compiler made from the line. Most instructions
- * have a source line. */
+/* A line of the source, with the counters of all instructions that the compiler made from the line. A line belongs to
+ * most instructions, but not to all. */
 typedef struct kiln_profiled_line {
     size_t kernel;
-    const char *file, *text; /* the file, and the text of the line; "" if not known */
+    const char *file, *text; /* the file, and the text of the line; "" if it is not known */
     unsigned line;
     const kiln_counters *counters;
 } kiln_profiled_line;
 
-/* A PTX instruction that was executed. */
+/* A PTX instruction that the kernel executed. */
 typedef struct kiln_profiled_insn {
     size_t kernel;
-    const char *file, *ptx; /* `ptx` is the text of the instruction */
+    const char *file, *ptx; /* the source file, and the text of the instruction */
     unsigned line, ptx_line;
     kiln_class what;
-    /* 1 means that the instruction is a memory access that the L1 cache may serve. Such an access has no .cg, .volatile
-     * or similar qualifier. */
+    /* 1 means that the instruction is a memory access that the L1 cache may serve. Such an access has no qualifier like
+     * .cg or .volatile. */
     int l1;
     const kiln_counters *counters;
 } kiln_profiled_insn;
@@ -278,9 +282,10 @@ KILN_API kiln_status kiln_profile(kiln_engine *engine, const kiln_spec *spec, co
 KILN_API void kiln_profiling_free(kiln_profiling *profiling); /* NULL is allowed */
 /* Returns 1 if the answer of the run was compared and is right. */
 KILN_API int kiln_profiling_verified(const kiln_profiling *profiling);
-/* The functions below return the numbers of kernels, lines and instructions, and one of them by its number from 0. They
- * return NULL past the last item. Kernels are in the order of their first launch. Lines are in the order of kernel,
- * file and line number. Executed instructions are in the order of kernel and place in the code. */
+/* The functions below return the number of kernels, lines or instructions, or one kernel, line or instruction by its
+ * number from 0. For a number past the last item they return NULL. Kernels are in the order of their first launch.
+ * Lines of the source are in the order of kernel, file and line number. Executed instructions are in the order of
+ * kernel and place in the code. */
 KILN_API size_t kiln_profiling_kernel_count(const kiln_profiling *profiling);
 KILN_API const kiln_profiled_kernel *kiln_profiling_kernel(const kiln_profiling *profiling, size_t kernel);
 KILN_API size_t kiln_profiling_line_count(const kiln_profiling *profiling);
@@ -288,9 +293,9 @@ KILN_API const kiln_profiled_line *kiln_profiling_line(const kiln_profiling *pro
 KILN_API size_t kiln_profiling_insn_count(const kiln_profiling *profiling);
 KILN_API const kiln_profiled_insn *kiln_profiling_insn(const kiln_profiling *profiling, size_t insn);
 
-/* One access of one thread. */
+/* One memory access of one thread. */
 typedef struct kiln_traced_access {
-    const char *kernel, *file; /* the kernel's name in the spec; the source file, or "" if it is unknown */
+    const char *kernel, *file; /* the name of the kernel in the spec; the source file, or "" if it is not known */
     unsigned line;
     unsigned block[3], thread[3];
     uint64_t step;      /* the number of this access among the accesses of its warp, from 0 */
@@ -299,16 +304,17 @@ typedef struct kiln_traced_access {
     const char *buffer; /* the buffer of the spec; NULL means that the address is in no buffer */
     kiln_type type;     /* the type of the buffer's elements */
     int dims;           /* number of dimensions of the buffer; 0 means that the address is in no buffer */
-    /* The number of the element in the buffer, and its index in each dimension. */
+    /* The number of the accessed element in the buffer, and its index in each dimension. */
     uint64_t element, index[KILN_MAX_DIMS];
-    /* In a buffer: the distance from the start of the buffer, in bytes. Otherwise: the address in its space. */
+    /* If the access is in a buffer, the distance from the start of the buffer, in bytes. Otherwise the address in the
+     * memory space. */
     uint64_t address;
     unsigned bytes;
 } kiln_traced_access;
 /* A callback that receives one access. If the callback returns nonzero, kiln_trace() does not call it again. */
 typedef int (*kiln_trace_fn)(void *user, const kiln_traced_access *access);
-/* Runs the steps like kiln_profile() and shows each access of one block in every launch. `block` is the number of the
- * block: x + y * grid.x + z * grid.x * grid.y. `access` lives until `show` returns. */
+/* Runs the steps like kiln_profile(), and calls `show` for each access of one block in every launch. `block` is the
+ * number of the block: x + y * grid.x + z * grid.x * grid.y. The struct `access` lives until `show` returns. */
 KILN_API kiln_status kiln_trace(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                 const kiln_run_options *options, uint64_t block, kiln_trace_fn show, void *user,
                                 kiln_error **error);
@@ -323,19 +329,19 @@ typedef enum kiln_sim_kind {
 typedef struct kiln_sim_instruction {
     const char *name; /* "ld", "mma.sp", "%tid.x" */
     kiln_sim_kind kind;
-    /* The forms of an instruction that runs; NULL ends the list. A form such as "rn|rz? ftz? f32 : d0 s0 s0" lists
-     * suffixes and then operands. "@90" after a suffix names the target that this suffix needs. "@90" as an element
-     * of the list names the target that the form needs. */
+    /* The forms of an instruction that the device executes; NULL ends the list. A form such as "rn|rz? ftz? f32 : d0 s0
+     * s0" lists suffixes and then operands. "@90" after a suffix names the target that this suffix needs. "@90" as an
+     * element of the list names the target that the form needs. */
     const char *const *forms;
     size_t form_count;
-    /* The target that the instruction needs, in the notation of ops.def. "90" means sm_90 and all later targets.
-     * "90a" means sm_90a alone. NULL means that the instruction runs on any target, or it is refused. */
+    /* The target that the instruction needs, in the notation of ops.def. "90" means sm_90 and all later targets. "90a"
+     * means only sm_90a. NULL means that the instruction runs on any target, or that the device refuses it. */
     const char *since;
 } kiln_sim_instruction;
 /* A callback that receives one instruction. If the callback returns nonzero, kiln_sim_instructions() ends. */
 typedef int (*kiln_sim_instruction_fn)(void *user, const kiln_sim_instruction *instruction);
-/* Visits all instructions in a fixed order: instructions that run, refused instructions, special registers. The
- * structs live as long as the process. */
+/* Visits all instructions in a fixed order: instructions that run, refused instructions, special registers. The structs
+ * that the callback receives live as long as the process. */
 KILN_API void kiln_sim_instructions(kiln_sim_instruction_fn visit, void *user);
 
 #ifdef __cplusplus

@@ -3,12 +3,13 @@
  * Objects and ownership
  *   kiln_tuning     the outcome of a sweep.
  *   kiln_store      a database of samples.
- *   kiln_knowledge  best-known configurations from a store or a text file. It never changes after it is made.
- *   kiln_recording  a search space that was measured earlier, read from a file. It never changes after it is loaded,
- *                   except by kiln_recording_set_prior().
+ *   kiln_knowledge  best-known configurations from a store or a text file. A kiln_knowledge never changes after it is
+ *                   made.
+ *   kiln_recording  a search space that was measured earlier, read from a file. A kiln_recording never changes after
+ *                   it is loaded, except by kiln_recording_set_prior().
  *
- * Only one thread at a time may use a kiln_tuning. Many threads may use each of the other objects at the same time.
- * All other rules are the same as in kiln.h. */
+ * Only one thread at a time may use a kiln_tuning. Many threads may use a kiln_store, a kiln_knowledge or a
+ * kiln_recording at the same time. All other rules are the same as in kiln.h. */
 #ifndef KILN_TUNE_H
 #define KILN_TUNE_H
 
@@ -22,30 +23,29 @@ extern "C" {
 
 typedef struct kiln_space_info {
     size_t size;    /* set by the caller: sizeof(kiln_space_info) */
-    uint64_t raw;   /* configurations before the constraints are applied; UINT64_MAX: 2^64 - 1 or more */
+    uint64_t raw;   /* configurations before the constraints are applied; UINT64_MAX means 2^64 - 1 or more */
     uint64_t valid; /* configurations that satisfy the constraints */
-    /* 1 means that `valid` is exact. 0 means that `valid` is a lower bound, because the time ended before all
-     * configurations were counted. `counted` is also 0 if there are 2^64 - 1 or more valid configurations; `valid` is
-     * then UINT64_MAX. */
+    /* 1 means that `valid` is exact. 0 means that `valid` is a lower bound, because the time limit ended the count.
+     * `counted` is also 0 if 2^64 - 1 or more configurations are valid; `valid` is then UINT64_MAX. */
     int counted;
 } kiln_space_info;
 
 typedef struct kiln_space_options { /* zero-initialise, set `size` */
     size_t size;
     double max_seconds; /* the time limit in seconds; 0 means 5 */
-    /* NULL, or a function that is called repeatedly while the configurations are counted. If the function returns
-     * nonzero, counting ends with KILN_ERROR_INTERRUPTED. */
+    /* NULL, or a function that the library calls repeatedly during the count. If this function returns nonzero,
+     * kiln_space_count() ends with KILN_ERROR_INTERRUPTED. */
     int (*stop)(void *user);
     void *user;
 } kiln_space_options;
 
 /* Counts the configurations that `choice` allows, at the sizes of `choice`. If the variant of `choice` is NULL, the
- * function counts the configurations of all variants. No compiler is needed. */
+ * function counts the configurations of all variants. kiln_space_count() needs no compiler. */
 KILN_API kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                       const kiln_space_options *options, kiln_space_info *info, kiln_error **error);
-/* Counts the configurations with default options. *raw gets their number before the constraints are applied, *valid
- * the number that satisfies the constraints. KILN_ERROR_TIMEOUT: counting took too long. KILN_ERROR_UNSUPPORTED:
- * there are 2^64 - 1 or more configurations. */
+/* Counts the configurations like kiln_space_count() with default options. *raw gets the number of configurations before
+ * the constraints are applied, and *valid the number that satisfies the constraints. KILN_ERROR_TIMEOUT: the time limit
+ * ended the count. KILN_ERROR_UNSUPPORTED: there are 2^64 - 1 or more configurations. */
 KILN_API kiln_status kiln_space_size(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                      uint64_t *raw, uint64_t *valid, kiln_error **error);
 
@@ -57,9 +57,9 @@ typedef struct kiln_sample {
     const kiln_setting *params;
     size_t param_count;
     kiln_status status;  /* KILN_OK, or the reason why the configuration failed */
-    const char *message; /* the message of the failure; "" if the configuration did not fail */
-    /* The result of the run; never NULL. All members of the result are zero if `status` is not KILN_OK. The result
-     * lives as long as the sample. */
+    const char *message; /* the message of the failure; "" if the configuration succeeded */
+    /* The result of the run, which is never NULL. All members of the result are zero if `status` is not KILN_OK. The
+     * result lives as long as the sample. */
     const kiln_result *result;
     int reused; /* 1 means that the sample comes from the store and was not measured now */
     /* The device that made the sample, with the text of kiln_device_info.id. "" means that the configuration failed
@@ -68,14 +68,14 @@ typedef struct kiln_sample {
     /* 1 means that the configuration is the best, or cannot be distinguished from the best (kiln_tuning_verdict). */
     int tied;
     double at; /* seconds from the start of the sweep until the sample was complete */
-    /* The value of each objective of the options. NULL means that the configuration failed, or the options have no
-     * objectives. */
+    /* The value of each objective of kiln_tune_options. NULL means that the configuration failed, or the options have
+     * no objectives. */
     const double *objectives;
     /* 1 means that the sample is on the Pareto front: no other contender is better in one objective and at least as
      * good in all others. With fewer than two objectives, `front` is 0. */
     int front;
-    /* 0 means that the variant of the sample is not a contender (kiln_spec_variant_contender). The sample is then
-     * ranked after all contenders. If no variant of a sweep is a contender, all of its variants count as contenders. */
+    /* 0 means that the variant of the sample is not a contender (kiln_spec_variant_contender). The sweep ranks such a
+     * sample after all contenders. If no variant of a sweep is a contender, all of its variants count as contenders. */
     int contender;
 } kiln_sample;
 
@@ -87,9 +87,9 @@ typedef struct kiln_progress {
 } kiln_progress;
 
 /* A callback that receives each sample when the sample is complete. Between the samples the sweep calls the callback
- * about ten times a second with `sample` NULL. The thread that called kiln_tune() makes all these calls. `progress`
- * and `sample` live until the callback returns. If the callback returns nonzero, the sweep ends with the samples made
- * so far (KILN_ERROR_INTERRUPTED). */
+ * about ten times a second with `sample` NULL. The thread that called kiln_tune() makes all calls of this callback.
+ * `progress` and `sample` live until the callback returns. If the callback returns nonzero, kiln_tune() ends with the
+ * samples made so far (KILN_ERROR_INTERRUPTED). */
 typedef int (*kiln_tune_fn)(void *user, const kiln_progress *progress, const kiln_sample *sample);
 
 /* The place where samples are measured: this process, or an isolated kiln-worker process. If a sample is isolated, a
@@ -99,12 +99,12 @@ typedef int (*kiln_tune_fn)(void *user, const kiln_progress *progress, const kil
  * - the engine has a caller's context, host functions of the application, or no worker program;
  * - the run has outputs. */
 typedef enum kiln_isolation {
-    /* Measure in this process. On a GPU a fault or an endless kernel ends the sweep. */
+    /* Measure in this process, without isolation. On a GPU a fault or an endless kernel ends the sweep. */
     KILN_ISOLATE_NEVER,
-    /* On a GPU isolate samples if possible; otherwise measure in this process and log a warning. On a simulated
-     * device measure in this process. */
+    /* On a GPU isolate samples if possible; otherwise measure in this process and log a warning. On a simulated device
+     * measure in this process, without isolation. */
     KILN_ISOLATE_GPU,
-    /* Isolate samples. If that is not possible, the sweep fails. */
+    /* Isolate samples on every device. If isolation is not possible, the sweep fails. */
     KILN_ISOLATE_ALWAYS
 } kiln_isolation;
 
@@ -116,24 +116,25 @@ typedef struct kiln_store kiln_store;
 /* Measure slow configurations as long as all other configurations. Without this flag the sweep sets `stop_early_above`
  * of each run, so that the measurement of a clearly slower configuration ends early. */
 #define KILN_TUNE_NO_STOP_EARLY 2u
-/* Do not measure the fastest configurations again after the sweep. */
+/* Do not measure the fastest configurations again after the sweep (no finals). */
 #define KILN_TUNE_NO_FINALS 4u
 /* For a job with `ranks` of kiln_options: only the other ranks measure, on devices of the same model as the engine's
  * device. KILN_ERROR_ARGUMENT: there are no ranks, or `devices` is given. KILN_ERROR_DEVICE: no other rank has a
  * device of this model. */
 #define KILN_TUNE_LEAD_ONLY 8u
-/* Make the search repeatable. The strategy is asked and gets its answers in an order that does not depend on compile
- * times, on the machine or on the contents of the store. With the same seed and the same measured times, a search
- * tries the same configurations in the same order. This also applies to a search that continues an earlier search:
- * the strategy gets a stored sample when it is the turn of that configuration. Fewer compiles run ahead. The flag
- * works only with one device. */
+/* Make the search repeatable. The sweep then asks the strategy for configurations, and gives it the measured times, in
+ * an order that does not depend on compile times, on the machine or on the contents of the store. With the same seed
+ * and the same measured times, a search tries the same configurations in the same order. The same holds if a search
+ * continues an earlier search: the strategy gets a stored time when the sweep would have measured this configuration.
+ * With this flag, the sweep compiles fewer configurations ahead of time. The flag works only if one device measures. */
 #define KILN_TUNE_REPEATABLE 16u
 
 typedef struct kiln_tune_options {
     size_t size; /* sizeof(kiln_tune_options) */
-    /* The names of the variants to search. NULL means all variants, with two exceptions. If the sweep has a limit, it
-     * leaves out variants with steps on the host. If `max_seconds` is set, it also leaves out variants that are known
-     * to be slow. kiln_tuning_left_out() lists the variants that were left out. */
+    /* The names of the variants to search. NULL means all variants, with two exceptions. If the sweep has a time limit
+     * or a limit of configurations, it leaves out variants with steps on the host. If `max_seconds` is set, the sweep
+     * also leaves out variants that are known to be slow. kiln_tuning_left_out() lists the variants that the sweep left
+     * out. */
     const char *const *variants;
     size_t variant_count;
     const kiln_setting *params; /* fixed values of params, for the variants that have these params */
@@ -141,40 +142,43 @@ typedef struct kiln_tune_options {
     const char *size_set; /* see kiln_choice */
     const kiln_setting *sizes;
     size_t size_count;
-    /* The options of each run. NULL means the defaults. They are read during the call. */
+    /* The options of each run of a configuration. NULL means the defaults. kiln_tune() reads these options only during
+     * the call. */
     const kiln_run_options *run;
-    /* The most configurations to measure. Samples from the store do not count. 0 means no limit. */
+    /* The most configurations that the sweep measures. Samples from the store do not count towards this limit. 0 means
+     * no limit. */
     uint64_t max_configurations;
-    /* The time limit of the sweep, in seconds of wall time. 0 means no limit. With a limit, a sample takes at most a
-     * tenth of the limit, unless a single run of the steps takes longer. If the sweep has no sample when the time is
-     * over, the sweep still makes one. */
+    /* The time limit of the sweep, in seconds of wall time. 0 means no limit. If this limit is set, a sample takes at
+     * most a tenth of it, unless a single run of the steps takes longer. If the sweep has no sample when the time is
+     * over, the sweep still makes one sample. */
     double max_seconds;
     kiln_tune_fn callback;
     void *user;
     kiln_isolation isolation;
     /* The time limit of a sample, in seconds from its first launch on. A negative value means no limit. 0 means that
-     * the limit of `run` applies. If the limit of `run` is 0 too, an isolated sample may take 60 seconds plus twice the
-     * budget. Once a sample has succeeded, the 60 seconds become 5 seconds plus 50 times the shortest sample, if this
-     * sum is less. */
+     * `sample_timeout` of `run` applies. If `sample_timeout` of `run` is 0 too, an isolated sample may take 60 seconds
+     * plus twice the budget. Once a sample has succeeded, 5 seconds plus 50 times the shortest sample replace the 60
+     * seconds if this sum is less. */
     double sample_timeout;
-    /* The store, or NULL. The sweep writes each sample to the store as soon as the sample is made. It takes a sample
-     * from the store if everything that determines the sample is unchanged. The store must stay open during the
-     * call. */
+    /* The store in which the sweep keeps its samples, or NULL. The sweep writes each sample to the store as soon as the
+     * sample is made. The sweep takes a sample from the store if everything that determines the sample is unchanged.
+     * The store must stay open until kiln_tune() returns. */
     kiln_store *store;
     unsigned flags; /* KILN_TUNE_FRESH and the other flags above */
-    /* The name of a strategy (kiln_strategy_name). NULL means kiln_strategy_name(0). Without a budget, or with
-     * KILN_RUN_CHECK, NULL means "exhaustive", which tries all configurations in order. */
+    /* The name of a search strategy (kiln_strategy_name). NULL means the default strategy, kiln_strategy_name(0). If
+     * there is no budget, or with KILN_RUN_CHECK, NULL means "exhaustive", which tries all configurations in order. */
     const char *strategy;
     /* The seed of the strategy's random numbers. See KILN_TUNE_REPEATABLE. */
     uint64_t seed;
-    /* Devices that measure at the same time, each in a process of its own whatever `isolation` is. The names are as
-     * in kiln_options. All devices must be of the same model as the engine's device. The list may have a GPU once,
-     * and a simulated device several times. NULL means that the engine's device measures. */
+    /* The devices that measure at the same time. Each device measures in a separate process, regardless of `isolation`.
+     * The names have the same form as `device` of kiln_options. All devices must be of the same model as the engine's
+     * device. The list may name a GPU once, and a simulated device several times. NULL means that the engine's device
+     * measures. */
     const char *const *devices;
     size_t device_count;
-    /* The number of the fastest configurations that are measured again after the sweep, at most 16. The first round
-     * always measures all of them. More rounds follow until the finals have taken 7 % of the sweep's time, or half a
-     * second if that is more. 0 means 5 finalists on a GPU, and no finals on a simulated device. */
+    /* The number of the fastest configurations that the sweep measures again at its end, at most 16. The first round of
+     * these finals always measures all of them. More rounds follow until the finals have taken 7 % of the sweep's time,
+     * or half a second if this is more. 0 means 5 finalists on a GPU, and no finals on a simulated device. */
     unsigned finalists;
     /* End the sweep when a sample reaches this share of the roofline, from 0 to 1. 0 means never. */
     double max_roofline;
@@ -182,37 +186,39 @@ typedef struct kiln_tune_options {
     uint64_t stagnation;
     /* The least improvement that counts as better, as a share of the best time. 0 means 0.01. */
     double improvement;
-    /* The objectives to optimise. NULL means "time". Each objective is an expression (engine/expr/README.md) over these
-     * names:
+    /* The objectives that the sweep optimises. NULL means the objective "time". Each objective is an expression
+     * (engine/expr/README.md) over these names:
      *
      * - time and compile, in seconds; gflops, gbs and roofline;
      * - energy in joules and power in watts, which imply KILN_RUN_ENERGY;
      * - error, the largest error of the answer in units of the tolerance; median_error and p999_error;
      * - the metrics, params, lets and sizes of the spec, and device.*.
      *
-     * "min:" or "max:" may stand before the expression. Without such a word the sweep maximises gflops, gbs and
-     * roofline, and minimises all other objectives. The first objective ranks the samples. A strategy minimises the
-     * geometric mean of all objectives. An objective that is maximised enters this mean as 1 / value. */
+     * "min:" or "max:" may stand before the expression. If an objective has no such prefix, the sweep maximises gflops,
+     * gbs and roofline, and minimises all other objectives. The first objective ranks the samples. A strategy minimises
+     * the geometric mean of all objectives. An objective that is maximised enters this mean as 1 / value. */
     const char *const *objectives;
     size_t objective_count;
-    /* The command line or another text that tells how the sweep was started. The store keeps the text with each
-     * sample. NULL means no text. */
+    /* The command line or another text that tells how the sweep was started. The store keeps the text with each sample.
+     * NULL means that the store keeps no such text. */
     const char *command;
-    /* This member works only for a simulated device in this process. The name of a size set of the spec, usually a
-     * small one. The sweep verifies each configuration at this size set. It estimates the time at the sizes of the
-     * sweep, where it runs only a few blocks of each kernel. NULL means that the sweep does both at the sizes of the
-     * sweep. A configuration that is not valid at this size set is not verified. Buffers may be larger than the host's
-     * memory, because only the pages that these blocks use are filled. KILN_ERROR_UNSUPPORTED: the amount of work
-     * depends on data (inputs, `while`), or `run` requests more than verification and an estimate. */
+    /* This member works only if the device is a simulated device in this process. The name of a size set of the spec,
+     * usually a small one. The sweep verifies each configuration at the sizes of this set. The sweep estimates the time
+     * of each configuration at the sizes of the sweep, where it runs only a few blocks of each kernel. NULL means that
+     * the sweep verifies and estimates at the sizes of the sweep. The sweep does not verify a configuration that is not
+     * valid at this size set. The buffers may be larger than the host's memory, because the sweep fills only the pages
+     * that these blocks use. KILN_ERROR_UNSUPPORTED: the amount of work depends on data (inputs, `while`), or `run`
+     * requests more than a verification and an estimate. */
     const char *verify_size_set;
-    /* A simulated device whose model estimates random configurations before the GPU measures any. NULL means none. The
-     * names are as in kiln_options: "sim:PROFILE", or "sim:sm_80"; "sim" means the profile nearest to the GPU.
+    /* The name of a simulated device. Its model estimates random configurations before the GPU measures the first one.
+     * NULL means that the sweep uses no estimates. The name is "sim:PROFILE" or "sim:sm_80", as in kiln_options; "sim"
+     * means the profile that is nearest to the GPU.
      *
      * The search must run on a GPU, optimise the time, and use a strategy that learns. The estimates take at most a
-     * tenth of `max_seconds`. The search begins with the estimates, and learns how far it can trust them. The
-     * estimates are not stored. With this option, the search does not use times of other devices that the store has.
-     * The GPU reuses the code that was compiled for the estimates. A spec that calls host functions of the
-     * application cannot be estimated; the search then runs without estimates and logs a warning. */
+     * tenth of `max_seconds`. The search begins with the estimates, and learns how far it can trust them during the
+     * sweep. The store does not keep the estimates. With this option, the search does not use the times of other
+     * devices that the store has. The GPU reuses the code that was compiled for the estimates. A spec that calls host
+     * functions of the application cannot be estimated; the search then runs without estimates and logs a warning. */
     const char *estimates;
 } kiln_tune_options;
 
@@ -230,11 +236,11 @@ KILN_API kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const
                                kiln_tuning **tuning, kiln_error **error);
 KILN_API void kiln_tuning_free(kiln_tuning *tuning); /* NULL is allowed */
 KILN_API size_t kiln_tuning_count(const kiln_tuning *tuning);
-/* Returns a sample by its rank, from 0. The best sample is the first, and failed samples are the last. Returns NULL
- * past the last sample. The samples belong to the tuning. */
+/* Returns a sample by its rank, from 0. The first sample is the best, and the failed samples are the last ones.
+ * kiln_tuning_sample() returns NULL past the last sample. The samples belong to the tuning. */
 KILN_API const kiln_sample *kiln_tuning_sample(const kiln_tuning *tuning, size_t rank);
 
-/* Reasons why a sweep ended. X(name, text) */
+/* The reasons why a sweep ended. X(name, text) */
 #define KILN_END_MAP(X)                                                                                                \
     X(ALL, "everything was tried")                                                                                     \
     X(CONFIGURATIONS, "the requested number was tried")                                                                \
@@ -255,26 +261,26 @@ typedef struct kiln_tuning_totals {
     /* Two numbers: how many configurations got their code from the cache, and how many were compiled. */
     uint64_t cache_hits, cache_misses;
     uint64_t reused; /* samples that were taken from the store */
-    /* Samples whose measurement ended early, because they were clearly slower than the best one at that time. */
+    /* Samples whose measurement ended early, because they were clearly slower than the best sample at that time. */
     uint64_t stopped_early;
-    /* Samples that were measured while power, temperature or hardware lowered the clocks. */
+    /* Samples that were measured while a limit of power, temperature or hardware lowered the clocks. */
     uint64_t throttled;
     kiln_end end;
     double seconds; /* wall time of the sweep */
-    /* The wall time for code: reading the cache, starting compilations, and waiting for them. */
+    /* The wall time that the sweep spent on code: reading the cache, starting compilations, and waiting for them. */
     double compile_seconds;
     double compile_work_seconds; /* time of all compilations, summed over the workers */
-    /* The time for filling, launching, verifying and measuring, summed over the devices. */
+    /* The time for filling buffers, launching, verifying and measuring, summed over the devices. */
     double run_seconds;
     int uncounted; /* 1 means that the space is too large to be counted in a short time */
-    /* 1 means that the sweep therefore drew the configurations at random. Some configurations may have been more
-     * probable than others. */
+    /* 1 means that the sweep drew the configurations at random, because the space is too large to be counted. Some
+     * configurations may have been drawn with a higher probability than others. */
     int sampled;
 } kiln_tuning_totals;
 /* Returns the totals, which belong to the tuning. */
 KILN_API const kiln_tuning_totals *kiln_tuning_sum(const kiln_tuning *tuning);
 
-/* Returns the name of the size set of the sweep: the set of the sweep's options, or the default (`size_set` of
+/* Returns the name of the size set that the sweep used: the set of its options, or the default (`size_set` of
  * kiln_options). The name lives as long as the tuning. */
 KILN_API const char *kiln_tuning_size_set(const kiln_tuning *tuning);
 /* Returns a size of the sweep by its number, from 0, or NULL past the last size. The sizes belong to the tuning. */
@@ -289,17 +295,17 @@ typedef struct kiln_left_out {
 /* Returns a variant that was left out, by its number from 0. Returns NULL past the last variant. */
 KILN_API const kiln_left_out *kiln_tuning_left_out(const kiln_tuning *tuning, size_t number);
 
-/* How certain it is that the first sample is the best. After the sweep, the finals measure the fastest configurations
- * (the finalists) again. Each round of the finals measures every finalist once. The finalists are then ranked before
- * all other samples, by the median of their rounds (engine/tune/FINALS.md). */
+/* The verdict of a sweep: how certain it is that the first sample is the best. After the sweep, the finals measure the
+ * fastest configurations, the finalists, again. Each round of the finals measures every finalist once. The median of
+ * these rounds then ranks the finalists before all other samples (engine/tune/FINALS.md). */
 typedef struct kiln_verdict {
     /* The number of finalists. 1 means that no other configuration was close. 0 means that there were no finals. */
     size_t finalists;
-    /* The number of configurations that cannot be distinguished from the best. The best itself counts. 0 if it is not
-     * known. */
+    /* The number of configurations that cannot be distinguished from the best. The number includes the best
+     * configuration itself. 0 means that the number is not known. */
     size_t tied;
     unsigned rounds; /* number of rounds; 0 means that nothing was measured again */
-    /* A finalist counts as slower only if it differs from the best by more than this share of the best time. */
+    /* A finalist counts as slower than the best only if it differs by more than this share of the best time. */
     double margin;
     /* The bound for finalists: the sweep's time of a finalist exceeds the best time of the sweep by at most this
      * share plus 0.5 us, the resolution of events. */
@@ -309,12 +315,13 @@ typedef struct kiln_verdict {
     /* 1 means that the verdict comes from the finals of an earlier sweep, because all samples were taken from the
      * store. */
     int reused;
-    /* "" after finals, and if no other configuration was close. Otherwise the reason why there is no verdict of
-     * finals, such as "estimates are exactly repeatable". */
+    /* "" if there were finals, or if no other configuration was close to the best. Otherwise a sentence why there were
+     * no finals, such as "estimates are exactly repeatable". */
     const char *why_not;
-    /* The number of runs of the best configuration whose answers were compared and right. */
+    /* The number of runs of the best configuration whose answers were compared with the expected answers and were
+     * right. */
     unsigned verified_runs;
-    /* The number of configurations that were the fastest until the answer of one of their runs was wrong. */
+    /* The number of configurations that were the fastest until one of their runs gave a wrong answer. */
     unsigned refuted;
 } kiln_verdict;
 /* Returns the verdict, which belongs to the tuning. */
@@ -322,7 +329,7 @@ KILN_API const kiln_verdict *kiln_tuning_verdict(const kiln_tuning *tuning);
 
 /* ---- the store: samples kept ------------------------------------------------------------------------------------- */
 
-/* Formats of files with samples. X(NAME, word, description) */
+/* The formats of files with samples. X(NAME, word, description) */
 #define KILN_FORMAT_MAP(X)                                                                                             \
     X(AUTO, "auto", "by the name of the file")                                                                         \
     X(CSV, "csv", "comma-separated values")                                                                            \
@@ -337,17 +344,18 @@ typedef enum kiln_format {
 /* Returns the kiln_format whose word is `word`. Returns -1 for an unknown word. */
 KILN_API int kiln_format_find(const char *word);
 
-/* Open the store only for reading. No file is made or renamed, so this works on read-only media. */
+/* Open the store only for reading. kiln_store_open() then makes and renames no file, so a store on read-only media can
+ * be opened. */
 #define KILN_STORE_READ 1u
 
 /* Opens a store, which is a SQLite database. Close *store with kiln_store_close().
  *
- * If `path` is NULL, the file is $KILN_STORE. If this variable is not set, the file is $XDG_DATA_HOME/kiln/samples.db
- * or ~/.local/share/kiln/samples.db. If the file does not exist, the function makes the file and its folder. If the
- * file is damaged, the function renames it, logs a warning and makes a new file. Many processes may open the same
- * store, and many threads may use one kiln_store. No device is needed. KILN_ERROR_NOT_FOUND: KILN_STORE_READ is set,
- * and there is no file. KILN_ERROR_TIMEOUT: another process locked the file for 10 seconds. KILN_ERROR_REFUSED: the
- * file has tables that no store has. */
+ * If `path` is NULL, the file is $KILN_STORE. If KILN_STORE is not set, the file is $XDG_DATA_HOME/kiln/samples.db or
+ * ~/.local/share/kiln/samples.db. If the file does not exist, kiln_store_open() makes the file and its folder. If the
+ * file is damaged, kiln_store_open() renames it, logs a warning and makes a new file. Many processes may open the same
+ * store, and many threads may use one kiln_store. kiln_store_open() needs no device. KILN_ERROR_NOT_FOUND:
+ * KILN_STORE_READ is set, and there is no file. KILN_ERROR_TIMEOUT: another process locked the file for 10 seconds.
+ * KILN_ERROR_REFUSED: the file is a database with tables that no store of Kiln has. */
 KILN_API kiln_status kiln_store_open(kiln_engine *engine, const char *path, unsigned flags, kiln_store **store,
                                      kiln_error **error);
 KILN_API void kiln_store_close(kiln_store *store); /* NULL is allowed */
@@ -372,7 +380,8 @@ KILN_API const char *kiln_store_path(const kiln_store *store);
     X(TEXT, source_key, "",                                                                                            \
       "32 hexadecimal digits: the hash of source, headers, options, compiler; \"\" if it failed before")
 
-/* A sample together with everything that determined it. All that it points to lives until the callback returns. */
+/* A sample together with all conditions that determined it. Everything that a record points to lives until the callback
+ * returns. */
 typedef struct kiln_record {
 #define KILN_X(kind, name, unit, text) KILN_FIELD_##kind name;
     KILN_RECORD_SUBJECT_MAP(KILN_X)
@@ -384,88 +393,93 @@ typedef struct kiln_record {
 #undef KILN_X
     kiln_status status;
     const char *message;
-    /* 0 means that the configuration failed for a reason that may not occur again, so a sweep tries it again. */
+    /* 0 means that the configuration failed for a reason that may not occur again, so a later sweep tries the
+     * configuration again. */
     int reusable;
-    /* The result of the run; never NULL. Its members have a meaning only if `status` is KILN_OK. */
+    /* The result of the run, which is never NULL. The members of the result have a meaning only if `status` is
+     * KILN_OK. */
     const kiln_result *result;
-    /* The seconds of each repetition, in order. On the simulated device these are seconds of the host. */
+    /* The time of each repetition in seconds, in order. On the simulated device these are seconds of the host. */
     const double *times;
     size_t time_count;
-    int64_t made; /* microseconds since 1970 */
+    int64_t made; /* the time when the sample was made, in microseconds since 1970 */
     /* Numbers that describe the input, computed by `features` of the spec. */
     const kiln_setting *features;
-    /* 0 means that the spec has no features, or the inputs were not made. */
+    /* 0 means that the spec has no features, or that the sweep did not make the inputs. */
     size_t feature_count;
-    /* The machine: its name, system and processor. "" if it is not known. */
+    /* The machine that made the sample: its name, system and processor. "" means that the machine is not known. */
     const char *host;
     const char *command; /* `command` of kiln_tune_options; "" means no text */
-    /* The files of the specs that made or reused the sample, one per line. "" if they are not known. */
+    /* The files of the specs that made or reused the sample, one per line. "" means that the files are not known. */
     const char *paths;
 } kiln_record;
 /* A callback that receives one record. If the callback returns nonzero, the function that calls it visits no further
  * record. */
 typedef int (*kiln_record_fn)(void *user, const kiln_record *record);
 
-/* Selects the records that match all members. Every zero member matches any record. */
+/* Selects the records that match all members of this struct. Every zero member matches any record. */
 typedef struct kiln_store_filter {
     size_t size; /* sizeof(kiln_store_filter) */
     const char *spec, *variant;
-    /* The id or the uuid of the device, or a part of its name. The comparison with the name ignores upper and lower
-     * case. */
+    /* The id or the uuid of the device, or a part of its name. The comparison with the name of the device ignores upper
+     * and lower case. */
     const char *device;
     int failed;     /* 1 means only failed records; -1 means only records that did not fail */
     int64_t before; /* only records made before this time, in microseconds since 1970 */
-    /* If not NULL, only records that were made at these sizes match. Sizes that are not listed may have any value. */
+    /* If not NULL, only records that were made at these sizes match. A size that the list does not have may have any
+     * value. */
     const kiln_setting *sizes;
     size_t size_count;
-    /* The file of the spec; used together with `spec`. It distinguishes two specs with the same name
-     * (engine/store/FILES.md). "" means only samples whose file is not known. */
+    /* The path of the spec's file, which is used together with `spec`. The path distinguishes two specs with the same
+     * name (engine/store/FILES.md). "" selects only samples whose file is not known. */
     const char *path;
 } kiln_store_filter;
 
-/* Calls `each` for the records that match `filter`, in the order in which they were made. A NULL `filter` matches
- * all. The callback must not use the store. If a record is damaged, the function skips the record and logs a warning
- * that names it. An export skips damaged records too. A sweep makes a damaged record again. */
+/* Calls `each` for the records that match `filter`, in the order in which they were made. A NULL `filter` matches all
+ * records. The callback must not use the store. If a record is damaged, kiln_store_list() skips the record and logs a
+ * warning that names it. kiln_store_export() skips damaged records too. A sweep measures the configuration of a damaged
+ * record again. */
 KILN_API kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *filter, kiln_record_fn each,
                                      void *user, kiln_error **error);
-/* Removes the records that match `filter`; NULL matches all. `removed` may be NULL; otherwise *removed gets the
- * number of removed records. */
+/* Removes the records that match `filter` from the store; a NULL `filter` matches all records. `removed` may be NULL;
+ * otherwise *removed gets the number of removed records. */
 KILN_API kiln_status kiln_store_prune(kiln_store *store, const kiln_store_filter *filter, uint64_t *removed,
                                       kiln_error **error);
-/* Writes the records that match `filter` to a file. A NULL `filter` matches all. `written` may be NULL; otherwise
- * *written gets the number of records. KILN_FORMAT_AUTO chooses the format by the name of the file: T4 for .json and
- * .json.gz, otherwise CSV.
+/* Writes the records that match `filter` to a file. A NULL `filter` matches all records. `written` may be NULL;
+ * otherwise *written gets the number of records. KILN_FORMAT_AUTO chooses the format by the name of the file: T4
+ * for .json and .json.gz, otherwise CSV.
  *
  * - CSV: all fields of all records, with a heading.
  * - T4 and KERNEL_TUNER: a recorded space, which holds samples of one spec at one set of sizes on one device. The
- *   filter must select only samples of one such space. The file also has all that kiln_store_import() needs to make
- *   the same records again. */
+ *   filter must select only samples of one such space. Besides the samples, the file has all information from which
+ *   kiln_store_import() can make the same records again. */
 KILN_API kiln_status kiln_store_export(kiln_store *store, const kiln_store_filter *filter, const char *path,
                                        kiln_format format, uint64_t *written, kiln_error **error);
 /* Reads records from a file and adds them to the store. The content of the file determines its format.
  *
  * If two records have the same key, the store keeps the later one. If anything in the file is wrong, no record is
  * added; the message tells the place. A recorded space of another program becomes records that kiln_best_find() uses.
- * Sweeps do not reuse such records (engine/store/EXCHANGE.md). *read gets the number of records in the file, and
- * *taken the number of added records. Both pointers may be NULL. KILN_ERROR_INTERRUPTED: `stop` of kiln_options ended
- * the import; no record was added. */
+ * Sweeps do not reuse such records (engine/store/EXCHANGE.md). *read gets the number of records in the file, and *taken
+ * the number of added records. `read` and `taken` may be NULL. KILN_ERROR_INTERRUPTED: `stop` of kiln_options ended the
+ * import; no record was added. */
 KILN_API kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *read, uint64_t *taken,
                                        kiln_error **error);
 
 /* ---- best-known configurations ----------------------------------------------------------------------------------- */
 
-/* The best-known configurations of many problems. A kiln_knowledge has the latest sample of each configuration on
- * each kind of device at each set of sizes. Many threads may use it at the same time. */
+/* The best-known configurations of many problems. A kiln_knowledge has the latest sample of each configuration on each
+ * kind of device at each set of sizes. Many threads may use one kiln_knowledge at the same time. */
 typedef struct kiln_knowledge kiln_knowledge;
 
-/* Loads a YAML file that kiln_knowledge_save() wrote. A program can ship such a file. If the file has errors, the
- * message lists all of them with line and column. No device is needed. */
+/* Loads a YAML file that kiln_knowledge_save() wrote. A program can be shipped with such a file. If the file has
+ * errors, the message lists all of them with line and column. kiln_knowledge_load() needs no device. */
 KILN_API kiln_status kiln_knowledge_load(kiln_engine *engine, const char *path, kiln_knowledge **knowledge,
                                          kiln_error **error);
-/* Loads the same text from memory. Messages show `name` as the name of the file. */
+/* Does the same as kiln_knowledge_load() for a text in memory. Messages about the text show `name` as the name of the
+ * file. */
 KILN_API kiln_status kiln_knowledge_parse(kiln_engine *engine, const char *text, size_t length, const char *name,
                                           kiln_knowledge **knowledge, kiln_error **error);
-/* Collects the samples of a store that match `filter`; NULL matches all. */
+/* Makes a kiln_knowledge from the samples of a store that match `filter`; a NULL `filter` matches all samples. */
 KILN_API kiln_status kiln_knowledge_collect(kiln_engine *engine, kiln_store *store, const kiln_store_filter *filter,
                                             kiln_knowledge **knowledge, kiln_error **error);
 KILN_API void kiln_knowledge_free(kiln_knowledge *knowledge); /* NULL is allowed */
@@ -495,12 +509,12 @@ KILN_API const char *kiln_best_text(kiln_best_from from);
 typedef struct kiln_best_options {
     size_t size;       /* sizeof(kiln_best_options) */
     kiln_store *store; /* the store to search; NULL means no store */
-    /* The knowledge to search; NULL means none. If the store and the knowledge both have a configuration, the later
-     * sample counts. */
+    /* The knowledge to search; NULL means that no knowledge is searched. If the store and the knowledge both have a
+     * configuration, kiln_best_find() uses the later sample of it. */
     const kiln_knowledge *knowledge;
     /* Only kiln_plan_open_best() uses the following members. */
-    /* Above 0: if these sizes are not known on this device, kiln_tune() runs first, for at most this number of
-     * seconds. It writes the samples to `store`, so that the next call finds them. */
+    /* If `tune_seconds` is above 0 and these sizes are not known on this device, kiln_tune() runs first, for at most
+     * this number of seconds. That sweep writes its samples to `store`, so that the next call finds them. */
     double tune_seconds;
     const kiln_run_options *run; /* this member and the following members: see kiln_tune_options */
     kiln_isolation isolation;
@@ -516,29 +530,30 @@ typedef struct kiln_best {
     size_t param_count;
     const kiln_setting *sizes; /* all sizes of the requested problem */
     size_t size_count;
-    /* The sample from which the configuration was taken. These members have no meaning with KILN_BEST_DEFAULT. */
+    /* These members describe the sample from which the configuration was taken. These members have no meaning with
+     * KILN_BEST_DEFAULT. */
     const kiln_setting *known_sizes;
     size_t known_size_count;
     const char *device, *cc; /* "NVIDIA H200", "9.0" */
-    /* The distance between the sizes of the sample and the sizes of the problem. If one size is twice the other and
-     * all other sizes are equal, the distance is 1. If `near_inputs` is not 0, `distance` is the distance between the
-     * features (engine/best/README.md). */
+    /* The distance between the sizes of the sample and the sizes of the problem. If one size is twice the other and all
+     * other sizes are equal, the distance is 1. If `near_inputs` is not 0, `distance` is instead the distance between
+     * the features (engine/best/README.md). */
     double distance;
-    double seconds;                    /* the time of the sample */
+    double seconds;                    /* the time of the sample, in seconds */
     int measured, estimated, verified; /* see kiln_result */
     int64_t made;                      /* microseconds since 1970 */
-    /* These times come from the members of the same names in the kiln_result of the sample. 0 means that the sample has
-     * no such time, or it comes from a file, which has no such times. */
+    /* These two times are members of the sample's kiln_result. 0 means that the sample has no such time, or that it
+     * comes from a file, which has no such times. */
     double inputs_seconds, copy_seconds;
-    /* The times of the functions that make inputs: "NAME=SECONDS ...". "" means that no function was called. NULL with
-     * KILN_BEST_DEFAULT. */
+    /* The times of the host functions that make inputs: "NAME=SECONDS ...". "" means that no function was called. The
+     * text is NULL with KILN_BEST_DEFAULT. */
     const char *input_functions;
-    /* The following members are for a spec with features. The sample above then belongs to the nearest known input for
-     * which this configuration has a sample. */
-    /* The number of known, near inputs whose samples chose the configuration. 0 means that the features did not choose
-     * it. */
+    /* The following members have a meaning only for a spec with features. For such a spec, the sample above belongs to
+     * the nearest known input for which this configuration has a sample. */
+    /* The number of known inputs near to this input whose samples chose the configuration. 0 means that the features
+     * did not choose it. */
     size_t near_inputs;
-    /* The mean slowdown of the configuration over these inputs: its time for an input divided by the best time for
+    /* The mean slowdown of the configuration over the near inputs: its time for an input divided by the best time for
      * that input. */
     double slowdown;
     const kiln_setting *features; /* features of the problem's input; set if `near_inputs` is not 0 */
@@ -547,16 +562,17 @@ typedef struct kiln_best {
     size_t known_feature_count;
     const char *size_set; /* the size set that `sizes` come from; the text lives as long as the spec */
     /* 1 means that the source, a header, an option or the compiler changed after the sample was made, so the present
-     * code may be slower, or wrong. 0 means that nothing changed, or the code was not compared. Only kiln_best_find()
-     * compares the code, and only if the sample comes from a store and has the sizes and the device of the problem. The
-     * comparison leaves out references and inputs. */
+     * code may be slower or wrong. 0 means that nothing changed, or that the code was not compared. Only
+     * kiln_best_find() compares the code, and only if the sample comes from a store and has the sizes and the device of
+     * the problem. This comparison leaves out the code of references and inputs. */
     int code_changed;
 } kiln_best;
 
 /* Finds the best-known configuration for the sizes of `choice` on the engine's device. If `choice` gives a variant or
- * params, the configuration must match them. The function compiles nothing. Free *best with kiln_best_free().
+ * params, the best-known configuration must match them. kiln_best_find() compiles no code. Free *best with
+ * kiln_best_free().
  *
- * The function takes the first of these configurations that exists:
+ * kiln_best_find() takes the first of these configurations that exists:
  *
  * - the best at the same sizes on this kind of device;
  * - if the spec has features, the best for the inputs with the nearest features, for which the host makes the inputs;
@@ -565,9 +581,9 @@ typedef struct kiln_best {
  * - the defaults;
  * - if the defaults break a constraint, the first configuration that breaks no constraint.
  *
- * It skips configurations that the spec no longer has. It also skips configurations that break a constraint at these
- * sizes on this device. It takes samples of an older source too, so the answer is a suggestion; `code_changed` tells.
- * KILN_ERROR_CONSTRAINT: no configuration is valid at these sizes. */
+ * kiln_best_find() skips configurations that the spec no longer has. It also skips configurations that break a
+ * constraint at these sizes on this device. It also takes samples of an older source, so the answer is a suggestion.
+ * `code_changed` tells whether the source changed. KILN_ERROR_CONSTRAINT: no configuration is valid at these sizes. */
 KILN_API kiln_status kiln_best_find(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                     const kiln_best_options *options, kiln_best **best, kiln_error **error);
 KILN_API void kiln_best_free(kiln_best *best); /* NULL is allowed */
@@ -582,42 +598,43 @@ KILN_API kiln_status kiln_plan_open_best(kiln_engine *engine, const kiln_spec *s
 
 /* ---- recorded spaces: searching without a device ---------------------------------------------------------------- */
 
-/* Return the name of a search strategy, and one line about it, by its number from 0. Return NULL past the last
- * strategy. Strategy 0 is the default. */
+/* Return the name of a search strategy, and one line about this strategy. `number` counts from 0; past the last
+ * strategy the functions return NULL. Strategy 0 is the default. */
 KILN_API const char *kiln_strategy_name(size_t number);
 KILN_API const char *kiln_strategy_about(size_t number);
 
-/* A space whose configurations were all measured once. kiln_recording_load() reads it from Kernel Tuner's cache file
- * or from T4 results, gzipped or not. */
+/* A search space whose configurations were all measured once. kiln_recording_load() reads it from Kernel Tuner's cache
+ * file or from T4 results, gzipped or not. */
 typedef struct kiln_recording kiln_recording;
 KILN_API kiln_status kiln_recording_load(kiln_engine *engine, const char *path, kiln_recording **recording,
                                          kiln_error **error);
 KILN_API void kiln_recording_free(kiln_recording *recording); /* NULL is allowed */
-/* Gives the searches of a recording an expected time of each configuration before the search begins. In a real sweep
- * the expected times are estimates. Here they are the times of the recording `prior`.
+/* Gives a search on a recording an expected time of each configuration before the search begins. In a real sweep the
+ * expected times are estimates. On a recording, the expected times are the times of the recording `prior`.
  *
- * The function matches configurations by the names and values of their params. All params must be found in `prior`. A
- * configuration that `prior` lacks has no expected time. A strategy may learn how far to trust the prior. Call this
- * function once, before the recording is searched. The recording keeps no pointer to `prior`. */
+ * The function matches configurations by the names and values of their params. `prior` must have all params of
+ * `recording`. A configuration that `prior` lacks has no expected time. A strategy may learn how far to trust the
+ * prior. Call this function once, before the recording is searched. The recording keeps no pointer to `prior`. */
 KILN_API kiln_status kiln_recording_set_prior(kiln_recording *recording, const kiln_recording *prior,
                                               kiln_error **error);
 
-/* Writes a recorded space to another file, in the format T4 or KERNEL_TUNER. The result is gzipped if its name ends
- * in .gz. KILN_FORMAT_AUTO keeps the format, unless the name of the result contains ".t4.": then the format is T4. No
- * information is lost: fields that the other format lacks are stored beside its own fields, and are restored when the
- * file is converted back. If the source is truncated, the function writes its complete part, with a proper end. */
+/* Writes a recorded space to another file, in the format T4 or KERNEL_TUNER. The result is gzipped if its name ends in
+ * .gz. KILN_FORMAT_AUTO keeps the format, unless the name of the result contains ".t4.": then the format is T4. The
+ * conversion loses no information: fields that the other format lacks are stored beside its own fields, and are
+ * restored when the file is converted back. If the source is truncated, kiln_recording_convert() writes the complete
+ * part of the source, with a proper end. */
 KILN_API kiln_status kiln_recording_convert(kiln_engine *engine, const char *from, const char *to, kiln_format format,
                                             kiln_error **error);
 
 typedef struct kiln_recording_info {
-    const char *path, *format;   /* "Kernel Tuner", "T4" */
-    const char *kernel, *device; /* their names; "" if the file does not have them */
+    const char *path, *format;   /* the path of the file; its format, "Kernel Tuner" or "T4" */
+    const char *kernel, *device; /* the names of the kernel and the device; "" if the file does not have them */
     int cut_off;                 /* 1 means that the file is truncated, and only its complete part was read */
     size_t params, configurations, failed;
-    /* The seconds of the fastest, the median and the slowest configuration that did not fail. 0 means that all
-     * configurations failed. */
+    /* The times of the fastest, the median and the slowest configuration that did not fail, in seconds. 0 means that
+     * all configurations failed. */
     double optimum, median, worst;
-    /* The mean seconds for trying a configuration: compiling, checking and measuring. */
+    /* The mean time for trying a configuration, in seconds: compiling, checking and measuring. */
     double mean_cost;
     /* The seconds that random search needs until its best time lies within the first 5 % of the way from the optimum
      * to the median. 0 means that strategies cannot be compared on this recording. */
@@ -625,29 +642,29 @@ typedef struct kiln_recording_info {
     /* The number of configurations that random search tries in `budget` seconds. */
     size_t draws;
 } kiln_recording_info;
-/* Returns a description that belongs to the recording. Returns NULL if `recording` is NULL. */
+/* Returns a description of the recording, which belongs to the recording. Returns NULL if `recording` is NULL. */
 KILN_API const kiln_recording_info *kiln_recording_describe(const kiln_recording *recording);
 
 typedef struct kiln_replay_options {
     size_t size;          /* sizeof(kiln_replay_options) */
-    const char *strategy; /* NULL means the default */
+    const char *strategy; /* the name of the search strategy; NULL means the default strategy */
     uint64_t seed;
     uint64_t max_configurations; /* 0 means no limit */
-    double max_seconds;          /* a limit on the clock of the replay; 0 means no limit */
+    double max_seconds;          /* a time limit on the simulated clock of the replay; 0 means no limit */
 } kiln_replay_options;
 
 typedef struct kiln_replay_step {
-    uint64_t number; /* counts from 1 */
-    /* The seconds that the search has taken so far, with the cost of this configuration. */
+    uint64_t number; /* the number of this step, from 1 */
+    /* The seconds that the search has taken on the simulated clock, including the cost of this configuration. */
     double clock;
     double seconds; /* the time of the configuration; 0 means that the configuration failed */
-    /* The reason of the failure, in the words of the file. NULL means that the configuration did not fail. */
+    /* The reason of the failure, as the recording's file has it. NULL means that the configuration did not fail. */
     const char *failure;
     int best; /* 1 means that no earlier configuration was as fast */
     const kiln_setting *params;
     size_t param_count;
 } kiln_replay_step;
-/* A callback that receives one step of the replay. The step lives until the callback returns. If the callback returns
+/* A callback that receives one step of a replay. The step lives until the callback returns. If the callback returns
  * nonzero, the replay ends without an error. */
 typedef int (*kiln_replay_fn)(void *user, const kiln_replay_step *step);
 
@@ -662,11 +679,12 @@ KILN_API kiln_status kiln_replay(const kiln_recording *recording, const kiln_rep
 typedef struct kiln_score {
     size_t size;  /* set by the caller: sizeof(kiln_score) */
     double score; /* 0 means as good as random search; 1 means that the strategy finds the optimum at once */
-    /* The scores at equally spaced times of the budget. `score` is their mean. */
+    /* The scores at equally spaced times from 0 to `budget` of kiln_recording_info. `score` is their mean. */
     double curve[KILN_SCORE_STEPS];
-    /* For each of these times: the time of the best configuration until then in seconds, as a mean over the seeds. */
+    /* For each of these times, the time of the best configuration until then, in seconds. It is a mean over the
+     * seeds. */
     double best[KILN_SCORE_STEPS];
-    /* The optimum divided by the best time of the first 100 configurations, as a median over the seeds. */
+    /* The optimum divided by the best time among the first 100 configurations, as a median over the seeds. */
     double share;
 } kiln_score;
 /* Computes the mean score over the seeds 1 to `seeds`, which must be at least 1. If `strategy` is NULL, the default
