@@ -109,8 +109,7 @@ static entry_state load_entry(kiln__cache *cache, found_entry *entry, char **blo
         return errno ? ENTRY_UNREAD : ENTRY_DAMAGED;
     size_t length = (size_t)entry->info.st_size;
     char *bytes = kiln__alloc(cache->mem,
-                              /* one more byte, because an empty file is a damaged entry and malloc(0) may return
-                               * NULL */
+                              /* one more byte, because an empty file also needs a block; it is a damaged entry */
                               length + 1);
     errno = 0;
     const bool read = bytes && kiln__cache_read(fd, bytes, length);

@@ -24,7 +24,7 @@ struct kiln_engine {
     kiln__arena arena; /* holds the strings of the options */
     kiln__log log;
     const volatile int *stop; /* a flag of the caller that stops the work, or NULL */
-    kiln_limit_fn limit;      /* a function that limits the device's memory, or NULL */
+    kiln_limit_fn limit;      /* called before and after kernels run, or NULL */
     void *limit_user;
     unsigned flags, jobs;
     double compile_timeout;
@@ -49,7 +49,7 @@ struct kiln_engine {
     kiln__host *hosts;
     size_t host_count, host_capacity;
 
-    /* owns_context: `owns_context` means that `context` is the primary context, which the engine retains before its
+    /* `owns_context` means that `context` is the primary context, which the engine retains before its
      * first use */
     bool device_open, owns_context;
     /* a kernel on the GPU does not end, so the engine must not wait for the GPU again */

@@ -54,7 +54,7 @@ int kiln__exclusive_open(const char *folder, const char *name)
         fd = open(path, O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
         if (fd >= 0)
             fchmod(fd, 0666);     /* ignores the umask */
-        else if (errno == EEXIST) /* another process has just created the file, so the loop opens it */
+        else if (errno == EEXIST) /* another process has just created the file, so open it */
             fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     }
     struct stat info;
