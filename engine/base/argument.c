@@ -1,12 +1,12 @@
-/* argument.c - the checks of arguments with which every public function begins. base.h has the macros. */
+/* argument.c - checks the arguments with which every public function begins. base.h has the macros for the checks. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
 
-/* The largest options struct that a newer header could have. A larger size is a mistake of the caller, and reading this
- * number of bytes could go beyond the caller's struct. */
+/* The largest size of an options struct that a newer header could have. If the caller gives a larger size, it is a
+ * mistake, and reading so many bytes could go beyond the caller's struct. */
 enum { MOST_BYTES = 4096 };
 
 kiln_status kiln__fail_null(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument)
@@ -118,8 +118,8 @@ kiln_status kiln__check_size(const kiln_allocator *mem, kiln_error **error, cons
     if (size == 0)
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: %s.size is 0; set %s.size = sizeof %s", function,
                           argument, argument, argument);
-    /* No member is larger than a uint64_t, and each member is aligned to its own size. So a size that is a multiple of
-     * 8 never ends within a member. */
+    /* No member of these structs is larger than a uint64_t, and each member is aligned to its own size. So a size that
+     * is a multiple of 8 never ends inside a member. */
     if (size % sizeof(uint64_t) != 0 || size < sizeof size)
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT,
                           "%s: %s.size is %zu, which ends within a member; set %s.size = "
@@ -135,7 +135,7 @@ kiln_status kiln__check_size(const kiln_allocator *mem, kiln_error **error, cons
 
 void kiln__give_struct(void *wanted, size_t size, const void *made, size_t known)
 {
-    size_t head = sizeof size; /* the caller's `size` stays */
+    size_t head = sizeof size; /* keeps the `size` that the caller set */
     memset((char *)wanted + head, 0, size - head);
     if (size > head)
         memcpy((char *)wanted + head, (const char *)made + head, (size < known ? size : known) - head);
@@ -180,10 +180,10 @@ static kiln_status check_run(const kiln_allocator *mem, kiln_error **error, cons
         return kiln__fail_flags(mem, error, function, text[0], run->flags & ~RUN_FLAGS);
     for (size_t i = 0; i < KILN__COUNT(numbers); i++) {
         snprintf(text[0], sizeof text[0], "%s.%s", argument, numbers[i].name);
-        if (!(numbers[i].value >= 0)) /* the comparison is also false for NaN */
+        if (!(numbers[i].value >= 0)) /* this comparison is also false for NaN */
             return kiln__fail_number(mem, error, function, text[0], numbers[i].value);
     }
-    if (isnan(run->sample_timeout)) /* a negative timeout means no limit */
+    if (isnan(run->sample_timeout)) /* only NaN is refused, because a negative timeout means no limit */
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: %s.sample_timeout is nan", function, argument);
     snprintf(text[0], sizeof text[0], "%s.inputs", argument);
     snprintf(text[1], sizeof text[1], "%s.input_count", argument);

@@ -1,4 +1,4 @@
-/* child.c - child processes: starting them, sending and receiving messages, time limits, ending them. */
+/* child.c - starts child processes, exchanges messages with them, enforces time limits, and ends them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -32,14 +32,14 @@ int kiln__child_start(kiln__child *child, const char *const *arguments)
     failed = posix_spawnattr_init(&attributes);
     if (failed)
         goto no_attributes;
-    /* The socket is the child's standard input. Its output goes to /dev/null, as libraries in it may print to the
-     * host's terminal. */
+    /* The socket becomes the standard input of the child. The child's output goes to /dev/null, because libraries in
+     * the child may print to the host's terminal. */
     failed = posix_spawn_file_actions_adddup2(&actions, pair[1], STDIN_FILENO);
     if (!failed && !child->shows)
         failed = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     if (!failed)
         failed = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    /* Give the process its own process group, so that Ctrl-C reaches only the host. No signal stays blocked or
+    /* The child gets its own process group, so that Ctrl-C reaches only the host. In the child no signal is blocked or
      * ignored. */
     sigset_t none, all;
     sigemptyset(&none);
@@ -61,7 +61,7 @@ no_actions:
         return failed;
     }
     child->socket = pair[0];
-    child->pidfd = pidfd_open(child->pid, 0); /* -1 on kernels before 5.3 */
+    child->pidfd = pidfd_open(child->pid, 0); /* returns -1 on kernels before 5.3 */
     return 0;
 }
 
@@ -73,7 +73,8 @@ int kiln__child_end(kiln__child *child)
         return child->place->end(child->place->self, child);
     close(child->socket);
     child->socket = -1;
-    /* In a host that ignores SIGCHLD, the pid may belong to another process by now; the pidfd never does. */
+    /* If the host ignores SIGCHLD, another process may have got the pid by now, but the pidfd still refers to the
+     * child. */
     if (child->pidfd < 0 || pidfd_send_signal(child->pidfd, SIGKILL, NULL, 0) != 0)
         if (child->pidfd < 0)
             kill(child->pid, SIGKILL);
@@ -103,7 +104,8 @@ bool kiln__child_is_gone(const kiln__child *child)
 {
     char byte;
     ssize_t got = recv(child->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return got >= 0 || errno != EAGAIN; /* end of file, an error, or unexpected bytes */
+    /* the child closed the socket, an error occurred, or unexpected bytes arrived */
+    return got >= 0 || errno != EAGAIN;
 }
 
 void kiln__child_describe(int how, char *text, size_t room)
@@ -136,7 +138,7 @@ static kiln__io await(const kiln__child *child, short events, uint64_t deadline)
             return KILN__IO_CLOSED;
         if (ready > 0 && fds[1].revents)
             return KILN__IO_STOPPED;
-        if (ready > 0 && fds[0].revents) /* ready, or an error that the call itself will report */
+        if (ready > 0 && fds[0].revents) /* the descriptor is ready, or the call itself will report an error */
             return KILN__IO_DONE;
     }
 }
@@ -155,7 +157,7 @@ kiln__io kiln__child_send_some(const kiln__child *child, const kiln__text *messa
     return KILN__IO_DONE;
 }
 
-/* Reads into `bytes` until *at is `length`. */
+/* Reads into `bytes` until *at has reached `length`. */
 static kiln__io receive_some(const kiln__child *child, char *bytes, size_t length, size_t *at)
 {
     while (*at < length) {

@@ -1,13 +1,13 @@
-/* confine.c - limits what a process may access, for the rest of its life. Two kinds of process confine themselves.
+/* confine.c - limits the rights of a process for the rest of its life. Two kinds of processes confine themselves.
  *
- * A compile worker does so before it gets a source. NVRTC tokenises in its own way, so a source may name a file that
- * includes.c does not find. Only the operating system can prevent the compiler from opening it. By then everything
- * that NVRTC needs is loaded, except the CUDA headers.
+ * A compile worker confines itself before it receives a source. NVRTC splits a source into tokens in its own way, so a
+ * source may name a file that includes.c does not find. Only the operating system can prevent the compiler from opening
+ * such a file. Before the worker confines itself, it has loaded everything that NVRTC needs, except the CUDA headers.
  *
- * A process that runs kernels on the simulated device does so before the first launch. The simulator checks every
- * access of a kernel. If a kernel finds a flaw in this check, it controls a process that can reach almost nothing,
- * because only the system calls of a short list are allowed. The library libseccomp could write the filter, but the
- * list is fixed and the filter is 100 lines, so a dependency would add more code than it saves. */
+ * A process that runs kernels on the simulated device confines itself before the first launch. The simulator checks
+ * every access of a kernel. If a kernel finds a flaw in these checks, it controls a process with almost no rights,
+ * because a short list names all allowed system calls. The library libseccomp could write the filter. But the list is
+ * fixed and the filter takes 100 lines, so a dependency would add more code than it saves. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@
 
 /* ---- Landlock (kernel 5.13 and later); declared here, because <linux/landlock.h> may be absent or older ---- */
 
-#ifndef __NR_landlock_create_ruleset /* these numbers are the same on every architecture */
+#ifndef __NR_landlock_create_ruleset /* the numbers of these calls are the same on every architecture */
 #define __NR_landlock_create_ruleset 444
 #define __NR_landlock_add_rule 445
 #define __NR_landlock_restrict_self 446
@@ -45,7 +45,8 @@ enum { FS_READ_FILE = 1 << 2, FS_READ_DIR = 1 << 3 };
 enum { FS_WRITE_FILE = 1 << 1, FS_REMOVE_FILE = 1 << 5, FS_MAKE_REG = 1 << 8, FS_TRUNCATE = 1 << 14 };
 enum { FS_REMOVE_DIR = 1 << 4, FS_MAKE_DIR = 1 << 7 };
 
-/* Later versions added fields at the end; the size says how many there are. */
+/* The rules that Landlock gets. Later versions of Landlock added fields at the end, and the size tells how many fields
+ * there are. */
 typedef struct ruleset {
     uint64_t fs, net, scoped;
 } ruleset;
@@ -59,7 +60,7 @@ static bool allow(int rules, const char *path, uint64_t more)
     int fd = open(path, O_PATH | O_CLOEXEC);
     struct stat info;
     bool good = true;
-    if (fd >= 0 && fstat(fd, &info) == 0) { /* a missing file needs no rule */
+    if (fd >= 0 && fstat(fd, &info) == 0) { /* a missing file needs no rule in the ruleset */
         path_rule rule = {.allowed = FS_READ_FILE, .folder = fd};
         if (S_ISDIR(info.st_mode))
             rule.allowed |= FS_READ_DIR | more;
@@ -72,7 +73,8 @@ static bool allow(int rules, const char *path, uint64_t more)
 
 static bool use_landlock(const kiln__confinement *want, char *how, size_t room)
 {
-    /* The rights that each version of Landlock can restrict. Kiln restricts all of them. */
+    /* The rights that each version of Landlock can restrict, one number per version. Kiln restricts all of these
+     * rights. */
     static const uint64_t files[] = {0, 0x1fff, 0x3fff, 0x7fff, 0x7fff, 0xffff};
     long version = syscall(__NR_landlock_create_ruleset, NULL, 0, CREATE_RULESET_VERSION);
     if (version < 1) {
@@ -98,7 +100,7 @@ static bool use_landlock(const kiln__confinement *want, char *how, size_t room)
     return good;
 }
 
-/* ---- without Landlock: a mount namespace that has only the readable folders ---- */
+/* ---- if there is no Landlock: a mount namespace that has only the readable folders ---- */
 
 static bool write_text(const char *path, const char *text)
 {
@@ -109,7 +111,7 @@ static bool write_text(const char *path, const char *text)
     return good;
 }
 
-/* Makes every folder of `path` (absolute) below the current one. */
+/* Makes every folder of the absolute path `path` below the current folder. */
 static bool make_folders(char *path)
 {
     for (char *at = path + 1; (at = strchr(at, '/')) != NULL; at++) {
@@ -128,13 +130,13 @@ static bool bind_folder(const char *folder, bool writable)
     struct stat info;
     struct statvfs flags;
     if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))
-        return true; /* `folder` is a library that is loaded already, so it needs no mount */
+        return true; /* `folder` is a library that is already loaded, so it needs no mount */
     if (snprintf(path, sizeof path, "%s", folder) >= (int)sizeof path || *path != '/')
         return false;
     if (!make_folders(path) || mount(folder, path + 1, NULL, MS_BIND, NULL) != 0 || statvfs(path + 1, &flags) != 0)
         return false;
-    /* The flags of the mount must be kept; ST_ and MS_ are the same bits for these. The mode of access times is kept
-     * automatically. */
+    /* A new mount must keep the flags of the old mount. The constants ST_ and MS_ have the same bits for these flags.
+     * The system keeps the mode of access times automatically. */
     if (writable)
         return true;
     unsigned long kept = flags.f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC);
@@ -156,7 +158,8 @@ static bool use_namespace(const kiln__confinement *want, char *how, size_t room)
     }
     if (good) {
         step = "mount";
-        /* The new root hides the folder on which it is mounted, so use "/proc", in which there are no headers. */
+        /* The new root hides the folder on which it is mounted. "/proc" contains no headers, so the new root may hide
+         * it. */
         good = mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
         good = good && mount("kiln", "/proc", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=1m,mode=755") == 0 &&
                chdir("/proc") == 0;
@@ -173,7 +176,7 @@ static bool use_namespace(const kiln__confinement *want, char *how, size_t room)
     return good;
 }
 
-/* ---- in both cases: no programs, no connections, no other processes ---- */
+/* ---- with Landlock and with a namespace: no programs, no connections, no other processes ---- */
 
 #if defined(__x86_64__)
 #define THIS_ARCH AUDIT_ARCH_X86_64
@@ -191,7 +194,7 @@ static void add_line(filter *f, struct sock_filter line)
 {
     if (f->count < KILN__COUNT(f->lines))
         f->lines[f->count] = line;
-    f->count++; /* install() refuses a filter that is too long */
+    f->count++; /* install() refuses a filter that is too long for its array */
 }
 
 static void put_return(filter *f, uint32_t answer)
@@ -199,14 +202,15 @@ static void put_return(filter *f, uint32_t answer)
     add_line(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, answer));
 }
 
-/* The beginning of both filters: other calling conventions, whose numbers mean other calls, are refused. */
+/* Writes the beginning of both filters, which refuses other calling conventions, because their numbers mean other
+ * calls. */
 static void put_head(filter *f)
 {
     add_line(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)));
     add_line(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, THIS_ARCH, 1, 0));
     put_return(f, SECCOMP_RET_ERRNO | EPERM);
     add_line(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)));
-#ifdef __x86_64__ /* the numbers of x32 */
+#ifdef __x86_64__ /* refuses the call numbers of x32 */
     add_line(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1));
     put_return(f, SECCOMP_RET_ERRNO | EPERM);
 #endif
@@ -218,8 +222,8 @@ static void answer_call(filter *f, long number, uint32_t answer)
     put_return(f, answer);
 }
 
-/* Allows a call if the lower half of an argument is one of these values. The kernel reads only this half of the
- * argument. */
+/* Allows a call if the lower half of an argument equals one of these values. The kernel reads only the lower half of
+ * this argument. */
 static void allow_values(filter *f, long number, unsigned argument, const uint32_t *values, unsigned count)
 {
     add_line(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, (uint8_t)(2 * count + 2)));
@@ -230,7 +234,7 @@ static void allow_values(filter *f, long number, unsigned argument, const uint32
     put_return(f, SECCOMP_RET_ERRNO | EPERM);
 }
 
-/* Allows a call if an argument has none of the bits `none` and all of the bits `all`. */
+/* Allows a call if an argument has none of the bits in `none` and all of the bits in `all`. */
 static void allow_bits(filter *f, long number, unsigned argument, uint32_t none, uint32_t all)
 {
     add_line(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 6));
@@ -243,9 +247,9 @@ static void allow_bits(filter *f, long number, unsigned argument, uint32_t none,
     put_return(f, SECCOMP_RET_ERRNO | EPERM);
 }
 
-/* Installs a filter for all threads of the process. Linux before 5.16 switches off speculative stores of a process
- * with a filter, which costs several percent. SPEC_ALLOW declines that, because it would protect secrets that this
- * process does not have. */
+/* Installs a filter in all threads of the process. For a process with a filter, Linux before 5.16 switches off
+ * speculative stores, which costs several percent of the speed. SPEC_ALLOW prevents this, because switching them off
+ * protects only secrets that this process does not have. */
 static bool install(const filter *f)
 {
     struct sock_fprog program = {.len = f->count, .filter = (struct sock_filter *)(uintptr_t)f->lines};
@@ -255,12 +259,13 @@ static bool install(const filter *f)
     }
     long result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
                           SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program);
-    if (result > 0) /* the number of a thread that has another filter */
+    if (result > 0) /* the result is the number of a thread that has another filter */
         errno = EBUSY;
     return result == 0;
 }
 
-/* Refuses the listed calls and allows all others. This is for a compiler, whose calls are not known in detail. */
+/* Writes a filter that refuses the listed calls and allows all others. This filter is for a compiler, because nobody
+ * knows exactly which calls it makes. */
 static void refuse_some(filter *f)
 {
     static const long refused[] = {
@@ -269,7 +274,7 @@ static void refuse_some(filter *f)
         SYS_bind,
         SYS_execve,
         SYS_execveat,
-#if !KILN__SANITIZED /* the leak checker needs it */
+#if !KILN__SANITIZED /* the leak checker of the sanitizers needs this call */
         SYS_ptrace,
 #endif
         SYS_process_vm_readv,
@@ -280,20 +285,21 @@ static void refuse_some(filter *f)
         SYS_umount2,
         SYS_pivot_root,
         SYS_chroot,
-        425 /* io_uring_setup: it could open files without this filter */
+        425 /* io_uring_setup, because io_uring can open files past this filter */
     };
     for (size_t i = 0; i < KILN__COUNT(refused); i++)
         answer_call(f, refused[i], SECCOMP_RET_ERRNO | EPERM);
     put_return(f, SECCOMP_RET_ALLOW);
 }
 
-/* Allows the listed calls and refuses all others. This is for kernels of the simulated device. Calls that name a file
- * by its path can only read, and Landlock decides which files they may open. If `writes` is true, Landlock allows
- * writing in one folder only, so calls that write are allowed too. */
+/* Writes a filter that allows the listed calls and refuses all others. This filter is for processes that run kernels of
+ * the simulated device. Calls that name a file by its path can only read, and Landlock decides which files these calls
+ * may open. If `writes` is true, Landlock allows writing in one folder only, so the filter also allows calls that
+ * write. */
 static void allow_some(filter *f, bool executes, bool writes)
 {
     static const long allowed[] = {
-        /* memory, threads and time, the most frequent calls first */
+        /* calls for memory, threads and time, in the order of their frequency */
         SYS_futex,
         SYS_munmap,
         SYS_madvise,
@@ -321,7 +327,7 @@ static void allow_some(filter *f, bool executes, bool writes)
 #ifdef SYS_rseq
         SYS_rseq,
 #endif
-        /* system calls that tell the process about itself */
+        /* system calls by which the process asks about itself */
         SYS_getpid,
         SYS_getppid,
         SYS_gettid,
@@ -329,13 +335,13 @@ static void allow_some(filter *f, bool executes, bool writes)
         SYS_geteuid,
         SYS_getgid,
         SYS_getegid,
-        /* signals that reach it */
+        /* calls for signals that reach the process */
         SYS_rt_sigaction,
         SYS_rt_sigprocmask,
         SYS_rt_sigreturn,
         SYS_sigaltstack,
-        SYS_memfd_create, /* memory by a descriptor: for large buffers of the simulated device */
-        /* descriptors that it has */
+        SYS_memfd_create, /* makes memory with a descriptor, for large buffers of the simulated device */
+        /* calls that use descriptors that the process already has */
         SYS_read,
         SYS_write,
         SYS_readv,
@@ -357,17 +363,17 @@ static void allow_some(filter *f, bool executes, bool writes)
         SYS_getdents64,
         SYS_eventfd2,
         SYS_pipe2,
-        /* names of files, and whether they exist */
+        /* calls that ask about names of files, and whether files exist */
         SYS_newfstatat,
         SYS_statx,
         SYS_readlinkat,
         SYS_faccessat,
         439 /* faccessat2 */,
         SYS_getcwd,
-        /* the end of a child */
+        /* waits for the end of a child */
         SYS_wait4,
         SYS_waitid,
-#ifdef __x86_64__ /* older names of these calls */
+#ifdef __x86_64__ /* older names of some of these calls */
         SYS_stat,
         SYS_lstat,
         SYS_access,
@@ -391,21 +397,23 @@ static void allow_some(filter *f, bool executes, bool writes)
     uint32_t forbidden = executes ? 0 : PROT_EXEC;
     allow_bits(f, SYS_mmap, 2, forbidden, 0);
     allow_bits(f, SYS_mprotect, 2, forbidden, 0);
-    /* Allow new threads, but no new processes. The filter cannot read the arguments of clone3, so the C library must
-     * use clone. */
+    /* The filter allows new threads, but no new processes. The filter cannot read the arguments of clone3. Because of
+     * ENOSYS the C library uses clone instead. */
     answer_call(f, 435 /* clone3 */, SECCOMP_RET_ERRNO | ENOSYS);
     allow_bits(f, SYS_clone, 0, CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS,
                CLONE_VM | CLONE_THREAD | CLONE_SIGHAND);
     allow_values(f, SYS_tgkill, 0, (const uint32_t[]){(uint32_t)getpid()}, 1); /* abort() and raise() */
-    /* F_SETOWN is not allowed, because it sends signals to other processes. */
+    /* F_SETOWN is missing, because it lets the system send signals to other processes. */
     static const uint32_t commands[] = {F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD, F_DUPFD_CLOEXEC};
     allow_values(f, SYS_fcntl, 1, commands, KILN__COUNT(commands));
-    /* The allowed requests ask whether a descriptor is a terminal, and how wide it is. TIOCSTI would type into it. */
+    /* The allowed requests ask whether a descriptor is a terminal, and how wide the terminal is. TIOCSTI is missing,
+     * because it would type into the terminal. */
     static const uint32_t terminal[] = {TCGETS, TIOCGWINSZ};
     allow_values(f, SYS_ioctl, 1, terminal, KILN__COUNT(terminal));
     static const uint32_t names[] = {PR_SET_NAME};
     allow_values(f, SYS_prctl, 0, names, KILN__COUNT(names));
-    allow_values(f, SYS_prlimit64, 2, (const uint32_t[]){0}, 1); /* only queries (no new limit), for the C library */
+    /* the C library may query limits, but not set a new limit */
+    allow_values(f, SYS_prlimit64, 2, (const uint32_t[]){0}, 1);
     for (size_t i = 0; writes && i < KILN__COUNT(writing); i++)
         answer_call(f, writing[i], SECCOMP_RET_ALLOW);
     allow_bits(f, SYS_openat, 2, WRITE_FLAGS, 0);
@@ -434,8 +442,8 @@ static bool refuse_calls(const kiln__confinement *want, bool files)
 #endif
 }
 
-/* Returns the number of threads of this process. Landlock and namespaces hold for the calling thread and for threads
- * that it starts later, but not for threads that a library has started before. */
+/* Returns the number of threads of the process. Landlock and namespaces apply to the calling thread and to threads that
+ * it starts later. They do not apply to threads that a library has started before. */
 static size_t thread_count(void)
 {
     size_t count = 0;
@@ -447,7 +455,8 @@ static size_t thread_count(void)
     return count;
 }
 
-/* Returns true if KILN_CONFINE=none switches confinement off. This is for tests, and for systems where it does harm. */
+/* Returns true if KILN_CONFINE=none switches confinement off. This is for tests, and for systems where confinement
+ * causes problems. */
 static bool is_off(char *how, size_t room)
 {
     const char *forced = getenv("KILN_CONFINE");
@@ -457,7 +466,7 @@ static bool is_off(char *how, size_t room)
     return off;
 }
 
-/* Makes the calls with which confining begins, because a container may forbid mechanisms that the kernel offers. */
+/* Tries the first system calls of confinement, because a container may forbid mechanisms that the kernel offers. */
 unsigned kiln__confine_look(char *how, size_t room)
 {
     if (is_off(how, room))
@@ -483,7 +492,8 @@ unsigned kiln__confine_look(char *how, size_t room)
 
 unsigned kiln__confine(const kiln__confinement *want, char *how, size_t room)
 {
-    const char *forced = getenv("KILN_CONFINE"); /* "namespace": for tests, or if Landlock does not work */
+    /* "namespace" is for tests, and for systems where Landlock does not work */
+    const char *forced = getenv("KILN_CONFINE");
     char first[128] = "", second[128] = "";
     if (is_off(how, room))
         return 0;
@@ -493,13 +503,14 @@ unsigned kiln__confine(const kiln__confinement *want, char *how, size_t room)
         snprintf(how, room, "NVRTC started %zu threads when it was loaded", threads - 1);
         return 0;
     }
-    tzset(); /* reads a file; the first message with a time would do so later */
+    tzset(); /* tzset() reads a file, which the first message with a time would otherwise do later */
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     bool try_landlock = alone && (!forced || strcmp(forced, "namespace") != 0);
     if (!alone)
         snprintf(first, sizeof first, "Landlock: the process has %zu threads already", threads);
     bool files = try_landlock && use_landlock(want, first, sizeof first);
-    if (!files && !want->kernels) /* a namespace changes what relative paths mean, so kernels run without */
+    /* a namespace changes the meaning of relative paths, so a process that runs kernels does not use one */
+    if (!files && !want->kernels)
         files = use_namespace(want, second, sizeof second);
     bool calls = refuse_calls(want, files);
     const char *why = calls ? "seccomp" : kiln__error_text(errno);

@@ -26,7 +26,7 @@ const char *kiln_status_text(kiln_status status)
     return "an unknown status";
 }
 
-/* The error for when no memory is left for an error: its message is a constant, and it is never freed. */
+/* The error for the case that no memory is left for an error. Its message is a constant, and it is never freed. */
 static const kiln_error out_of_memory = {.status = KILN_ERROR_MEMORY};
 
 static bool is_static(const kiln_error *error) { return error == &out_of_memory; }
@@ -46,14 +46,14 @@ void kiln_error_free(kiln_error *error)
 {
     if (!error || is_static(error))
         return;
-    kiln_allocator mem = error->mem_copy; /* a copy, because the error holds the allocator */
+    kiln_allocator mem = error->mem_copy; /* a copy, because the error contains the allocator that frees the error */
     kiln__free(error->mem ? &mem : NULL, error);
 }
 
 kiln_status(kiln__fail_memory)(kiln_error **error)
 {
     if (error && !*error)
-        *error = (kiln_error *)(uintptr_t)&out_of_memory; /* never written through: see is_static() */
+        *error = (kiln_error *)(uintptr_t)&out_of_memory; /* Kiln never writes through this pointer, see is_static() */
     return KILN_ERROR_MEMORY;
 }
 
@@ -124,7 +124,8 @@ static void add_caret(kiln__text *out, kiln__pos pos)
     if (length == 0)
         return;
     kiln__text_puts(out, "  ");
-    for (size_t i = 0; i < length; i++) { /* untrusted text: control characters would reach the terminal */
+    /* the text is untrusted, and its control characters would reach the terminal */
+    for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)line[i];
         kiln__text_add(out, c < 0x20 || c == 0x7f ? " " : line + i, 1);
     }

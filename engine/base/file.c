@@ -27,10 +27,10 @@ int kiln__write_all(int fd, const void *data, size_t length)
 
 /* ---- writing a file ----
  *
- * The new file has no name (O_TMPFILE) until it is complete, so that a killed process leaves nothing behind. On file
- * systems without O_TMPFILE its name is NAME.tmp-PID-N, in the same folder. */
+ * The new file has no name (O_TMPFILE) until it is complete. So a killed process leaves no file behind. On file systems
+ * without O_TMPFILE the new file has the name NAME.tmp-PID-N, in the same folder. */
 
-/* NAME is cut to NAME_KEPT bytes, because a name with its suffix may have at most 255. */
+/* The code cuts NAME to NAME_KEPT bytes, because a name with its suffix may have at most 255 bytes. */
 enum { NAME_KEPT = 200, NAME_TRIES = 100 };
 
 static kiln_status refuse_link(const kiln_allocator *mem, const char *path, kiln_error **error)
@@ -59,8 +59,8 @@ static kiln_status refuse_link(const kiln_allocator *mem, const char *path, kiln
     return status;
 }
 
-/* Checks that `path` may be replaced: it does not exist, or is a regular file that may be written. *mode: the mode of
- * the new file; without an old file the umask still applies to it. */
+/* Checks that the function may replace `path`: either it does not exist, or it is a regular file that the process may
+ * write. *mode receives the mode of the new file. If there is no old file, the umask still applies to this mode. */
 static kiln_status check_target(const kiln_allocator *mem, const char *path, bool *exists, mode_t *mode,
                                 kiln_error **error)
 {
@@ -76,7 +76,8 @@ static kiln_status check_target(const kiln_allocator *mem, const char *path, boo
     if (!S_ISREG(info.st_mode))
         return kiln__fail(mem, error, KILN_ERROR_IO, "%s: is %s, and only regular files are written", path,
                           kiln__file_kind(info.st_mode));
-    if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0) /* write-protected; rename() would not check that */
+    /* the file is write-protected, which rename() would not check */
+    if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0)
         return kiln__fail(mem, error, KILN_ERROR_IO, "%s: cannot be written: %s", path, kiln__error_text(errno));
     *mode = info.st_mode & 0777;
     return KILN_OK;
@@ -84,7 +85,7 @@ static kiln_status check_target(const kiln_allocator *mem, const char *path, boo
 
 static bool temporary_name(const kiln__output *out, kiln__text *name)
 {
-    static atomic_uint serial; /* makes temporary names differ between threads */
+    static atomic_uint serial; /* makes the temporary names of different threads differ */
     const char *slash = strrchr(out->path, '/'), *base = slash ? slash + 1 : out->path;
     name->length = 0;
     kiln__text_add(name, out->path, (size_t)(base - out->path));
@@ -104,7 +105,8 @@ static int open_named(kiln__output *out, mode_t mode)
 {
     for (int i = 0; i < NAME_TRIES && temporary_name(out, &out->temporary); i++) {
         int fd = open(out->temporary.data, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-        if (fd >= 0 || errno != EEXIST) /* the file exists: a killed process left it, or another machine uses it */
+        /* the name exists, because a killed process left the file, or another machine uses it */
+        if (fd >= 0 || errno != EEXIST)
             return fd;
     }
     return -1;
@@ -119,7 +121,7 @@ kiln_status kiln__output_begin(const kiln_allocator *mem, const char *path, kiln
     if (status != KILN_OK)
         return status;
     folder_name(path, folder, sizeof folder);
-    if (access("/proc/self/fd", X_OK) == 0) /* needed to give it a name later */
+    if (access("/proc/self/fd", X_OK) == 0) /* the path in /proc is needed later to give the file a name */
         out->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
     if (out->fd < 0) {
         out->fd = open_named(out, mode);
@@ -133,7 +135,7 @@ kiln_status kiln__output_begin(const kiln_allocator *mem, const char *path, kiln
                       : kiln__fail(mem, error, KILN_ERROR_IO, "%s: cannot create a file in the folder %s: %s", path,
                                    folder, kiln__error_text(why));
     }
-    if (out->replaces) /* ignores the umask; a failure is accepted, as some file systems have no modes */
+    if (out->replaces) /* fchmod() ignores the umask; a failure is accepted, because some file systems have no modes */
         (void)!fchmod(out->fd, mode);
     return KILN_OK;
 }
@@ -155,7 +157,8 @@ kiln_status kiln__output_add(kiln__output *out, const void *data, size_t length,
     return kiln__write_all(out->fd, data, length) == 0 ? KILN_OK : fail_writing(out, errno, error);
 }
 
-/* Gives the file a temporary name, because linkat() cannot replace an existing file. Returns 0 or an error number. */
+/* Gives the new file a temporary name, because linkat() cannot replace an existing file. Returns 0 or an error
+ * number. */
 static int give_name(kiln__output *out)
 {
     char self[40];
@@ -176,7 +179,7 @@ kiln_status kiln__output_finish(kiln__output *out, kiln_error **error)
     mode_t mode;
     if (fsync(out->fd) != 0)
         return fail_writing(out, errno, error);
-    /* the target may have changed */
+    /* check again, because the target may have changed */
     kiln_status status = check_target(out->mem, out->path, &out->replaces, &mode, error);
     if (status != KILN_OK) {
         kiln__output_drop(out);
@@ -235,7 +238,7 @@ kiln_status kiln__make_folders(const kiln_allocator *mem, const char *path, unsi
             *slash = '\0';
         if (*copy && mkdir(copy, (mode_t)mode) != 0) {
             int why = errno;
-            struct stat info; /* mkdir in a read-only parent may fail with another error than EEXIST */
+            struct stat info; /* mkdir in a read-only parent may fail with an error other than EEXIST */
             bool there = stat(copy, &info) == 0;
             if (!there || !S_ISDIR(info.st_mode)) {
                 status = there ? kiln__fail(mem, error, KILN_ERROR_IO, "%s: is %s, not a folder", copy,

@@ -1,4 +1,4 @@
-/* host.c - the machine on which this process runs, and the resources that the process may use. */
+/* host.c - describes the machine on which this process runs, and the resources that the process may use. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@ unsigned kiln__cpu_count(void)
     return online > 0 ? (unsigned)online : 1;
 }
 
-/* Reads "0-15,32" and the end of a line. Cores beyond the size of the set are left out. */
+/* Reads a list of cores such as "0-15,32" up to the end of the line. The function skips cores beyond the size of the
+ * set. */
 static bool read_cores(const char *text, cpu_set_t *set)
 {
     CPU_ZERO(set);
@@ -118,7 +119,8 @@ uint64_t kiln__host_memory(void)
     return v1 < bytes ? v1 : bytes;
 }
 
-/* Returns the number after `key`, which starts a line, in a file of /proc or /sys. Returns 0 if it is not found. */
+/* Reads a file of /proc or /sys, and returns the number after `key` at the start of a line. Returns 0 if no line begins
+ * with `key`. */
 static uint64_t read_figure(const char *path, const char *key)
 {
     FILE *file = fopen(path, "re");

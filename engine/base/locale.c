@@ -1,7 +1,7 @@
-/* locale.c - numbers, letters and dates in the C locale, independent of the locale of the host program. The functions
- * switch the calling thread to the C locale and back. They do not touch the locale of the process or of another
- * thread. glibc and musl have the C locale as a constant object: newlocale() allocates nothing for it and cannot
- * fail. */
+/* locale.c - handles numbers, letters and dates in the C locale, independently of the locale of the host program. The
+ * functions switch the calling thread to the C locale and back. The functions do not change the locale of the process
+ * or of another thread. In glibc and musl the C locale is a constant object: newlocale() allocates nothing for it and
+ * cannot fail. */
 #include <fnmatch.h>
 #include <locale.h>
 #include <stdio.h>

@@ -18,7 +18,7 @@ void *kiln__calloc(const kiln_allocator *mem, size_t count, size_t size)
 {
     if (size && count > SIZE_MAX / size)
         return NULL;
-    if (!mem) /* calloc does not write pages that are zero already */
+    if (!mem) /* calloc does not need to write pages that are already zero */
         return calloc(count ? count : 1, size ? size : 1);
     void *pointer = kiln__alloc(mem, count * size);
     if (pointer)
@@ -58,7 +58,8 @@ bool kiln__grow(const kiln_allocator *mem, void *array, size_t *capacity, size_t
     if (wanted > SIZE_MAX / size)
         return false;
     void *old;
-    memcpy(&old, array, sizeof old); /* `array` is a T**, read as bytes to stay within the aliasing rules */
+    /* `array` is a T**, which the function copies as bytes to respect the aliasing rules */
+    memcpy(&old, array, sizeof old);
     void *grown = kiln__realloc(mem, old, wanted * size);
     if (!grown)
         return false;
@@ -73,8 +74,9 @@ struct kiln__block {
     max_align_t data[];
 };
 
-/* Returns zeroed memory that is aligned for any type. It comes from the newest block, or from a new block, which is
- * twice as large as the last one, up to 1 MiB. On failure it sets arena->failed and returns NULL. */
+/* Returns zeroed memory that is aligned for any type. The memory comes from the newest block, or from a new block. A
+ * new block is twice as large as the last block, up to 1 MiB. If memory runs out, the function sets arena->failed and
+ * returns NULL. */
 void *kiln__arena_alloc(kiln__arena *arena, size_t size)
 {
     const size_t align = sizeof(max_align_t);

@@ -1,10 +1,10 @@
-/* nearest.c - which of some names is nearest to a misspelt one: "did you mean ...?" */
+/* nearest.c - finds the name that is nearest to a misspelt name: "did you mean ...?" */
 #include <string.h>
 
 #include "base.h"
 
-/* Optimal string alignment distance (insert, delete, replace, swap neighbours), ignoring case. Names above 63 bytes
- * are never near. */
+/* Returns the optimal string alignment distance of two names (insert, delete, replace, swap neighbours). The distance
+ * ignores case. A name of more than 63 bytes is never near. */
 static unsigned distance(const char *a, const char *b)
 {
     enum { MOST = 64 };
@@ -41,7 +41,7 @@ const char *kiln__nearest(const char *name, const char *const *names, size_t cou
     const char *nearest = NULL;
     unsigned least = (unsigned)(strlen(name) / 3 + 1) + 1;
     if (strlen(name) < 2)
-        least = 1; /* all one-letter names have distance 1, so accept only the other case of the same letter */
+        least = 1; /* all names of one letter have distance 1, so only the other case of the same letter is near */
     for (size_t i = 0; i < count; i++) {
         unsigned d = names[i] ? distance(name, names[i]) : least;
         if (d < least) {

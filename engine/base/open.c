@@ -1,7 +1,7 @@
-/* open.c - opens files for reading whose names come from a spec, a command line or a host.
+/* open.c - opens files for reading whose names come from a spec, a command line or a host program.
  *
- * Such a name may be anything: a FIFO, which waits for a writer forever, a terminal, a device on which open() has side
- * effects. Only regular files are read. */
+ * Such a name may lead to anything: a FIFO, which waits for a writer for ever, a terminal, or a device on which open()
+ * has side effects. So these functions read only regular files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ const char *kiln__file_kind(unsigned mode)
     }
 }
 
-/* Copies the component at *at into `name` and moves *at past it; NULL at the end. */
+/* Copies the component at *at into `name` and moves *at past it. Returns NULL at the end of the path. */
 static const char *next_component(const char **at, char name[256])
 {
     const char *from = *at + strspn(*at, "/");
@@ -40,8 +40,8 @@ static const char *next_component(const char **at, char name[256])
     return name;
 }
 
-/* Opens a resolved path. If a component has become a symbolic link since, it fails (ELOOP for the file, ENOTDIR for a
- * folder). It opens component by component, which needs neither /proc nor openat2. */
+/* Opens a resolved path. If a component has become a symbolic link in the meantime, the function fails (ELOOP for the
+ * file, ENOTDIR for a folder). The function opens component by component, which needs neither /proc nor openat2. */
 static int open_resolved(const char *path)
 {
     char name[256];
@@ -58,7 +58,7 @@ static int open_resolved(const char *path)
     }
     if (folder < 0)
         return -1;
-    close(folder); /* "/" itself, or a component that is too long */
+    close(folder); /* the path is "/", or a component is too long */
     errno = path[strspn(path, "/")] == '\0' ? EISDIR : ENAMETOOLONG;
     return -1;
 }
@@ -77,8 +77,8 @@ kiln_status kiln__file_check(const kiln_allocator *mem, const char *path, kiln_e
 kiln_status kiln__file_open(const kiln_allocator *mem, const char *path, bool resolved, int *file, kiln_error **error)
 {
     struct stat info;
-    /* Checked before opening, because open() has side effects on some devices (a watchdog, a tape), and again
-     * afterwards for the file that was opened. */
+    /* The check comes before open(), because open() has side effects on some devices (a watchdog, a tape). A second
+     * check later concerns the file that was opened. */
     kiln_status status = kiln__file_check(mem, path, error);
     if (status != KILN_OK)
         return status;
@@ -114,7 +114,7 @@ static kiln_status read_all(const kiln_allocator *mem, const char *path, int fd,
     if (expect > limit)
         return kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: has %zu bytes, more than the %zu that are allowed here",
                           path, expect, limit);
-    for (;;) { /* the file may grow or shrink meanwhile: only read() says how long it is */
+    for (;;) { /* the file may grow or shrink during the read, so only read() tells its length */
         if (!kiln__grow(mem, &bytes, &capacity, (used < expect ? expect : used) + 2, 1)) {
             status = kiln__fail_memory(error);
             break;

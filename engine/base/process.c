@@ -1,4 +1,4 @@
-/* process.c - another program, run to its end or to a time limit. */
+/* process.c - runs another program to its end or to a time limit. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -15,7 +15,7 @@
 
 extern char **environ;
 
-/* posix_spawn() and not fork(): the caller may have other threads, which may hold locks during a fork. */
+/* The function uses posix_spawn() and not fork(), because other threads of the caller may hold locks during a fork. */
 static int start(const kiln__process *program, pid_t *pid)
 {
     posix_spawn_file_actions_t actions;
@@ -29,8 +29,8 @@ static int start(const kiln__process *program, pid_t *pid)
         posix_spawn_file_actions_destroy(&actions);
         return failed;
     }
-    /* Give the process its own process group, so that all processes that it starts can be ended with it. No signal
-     * stays blocked or ignored. */
+    /* The program gets its own process group, so that the caller can end it with all processes that it starts. In the
+     * program no signal is blocked or ignored. */
     sigemptyset(&none);
     sigfillset(&all);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
@@ -53,8 +53,8 @@ static int start(const kiln__process *program, pid_t *pid)
     return failed;
 }
 
-/* Waits at most `ms` milliseconds for the end of the process, so that the caller notices a request to stop in time.
- * Without a pidfd (-1) it waits the whole time. */
+/* Waits for the end of the process, but at most `ms` milliseconds, so that the caller notices a request to stop in
+ * time. If there is no pidfd (-1), the function waits for the whole time. */
 static void wait_a_while(int pidfd, int ms)
 {
     struct pollfd gone = {.fd = pidfd, .events = POLLIN};
@@ -69,7 +69,7 @@ int kiln__process_run(const kiln__process *program, int *how, kiln__ended *ended
     int failed = start(program, &pid);
     if (failed)
         return failed;
-    int pidfd = pidfd_open(pid, 0); /* -1 on kernels before 5.3 */
+    int pidfd = pidfd_open(pid, 0); /* returns -1 on kernels before 5.3 */
     uint64_t deadline = program->seconds > 0 ? kiln__deadline_in(program->seconds) : 0;
     for (siginfo_t info = {0}; *ended == KILN__ENDED_ITSELF;) {
         info.si_pid = 0;
@@ -82,7 +82,8 @@ int kiln__process_run(const kiln__process *program, int *how, kiln__ended *ended
         else
             wait_a_while(pidfd, pidfd >= 0 ? 50 : 5);
     }
-    kill(-pid, SIGKILL); /* end its whole group; nobody has waited for it, so its number is still valid */
+    /* ends the whole process group; no one has waited for the process, so its number is still valid */
+    kill(-pid, SIGKILL);
     pid_t got;
     do
         got = waitpid(pid, how, 0);

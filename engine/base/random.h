@@ -1,4 +1,4 @@
-/* random.h - random numbers that are the same everywhere. */
+/* random.h - random numbers that are the same on every machine. */
 #ifndef KILN_RANDOM_H
 #define KILN_RANDOM_H
 
@@ -7,7 +7,8 @@
 typedef struct kiln__random {
     uint64_t state;
 } kiln__random;
-/* SplitMix64's last step (Steele, Lea and Flood, OOPSLA 2014). Inline, because generators call it for each number. */
+/* Performs the last step of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). The function is inline, because generators
+ * call it for each number. */
 static inline uint64_t kiln__random_mix(uint64_t x)
 {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;

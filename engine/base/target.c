@@ -1,4 +1,4 @@
-/* target.c - architectures to compile for, by their names. */
+/* target.c - converts the names of the architectures for which code is compiled. */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ bool kiln__target_parse(const char *text, kiln__target *target)
     char kind = *text;
     if (arch < 10 || arch > MOST || (kind && ((kind != 'a' && kind != 'f') || text[1])))
         return false;
-    /* the first architectures for which these kinds exist */
+    /* 90 and 100 are the first architectures for which these kinds of targets exist */
     if ((kind == 'a' && arch < 90) || (kind == 'f' && arch < 100))
         return false;
     *target = (kiln__target){arch, kind};
@@ -37,7 +37,7 @@ bool kiln__target_runs(kiln__target target, int cc)
 {
     if (target.kind == 'a')
         return target.arch == cc;
-    if (target.kind == 'f') /* a family: the later architectures of the same major generation */
+    if (target.kind == 'f') /* code for a family runs on later architectures of the same major generation */
         return target.arch / 10 == cc / 10 && target.arch <= cc;
     return target.arch <= cc;
 }

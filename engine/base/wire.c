@@ -1,11 +1,11 @@
-/* wire.c - fields of messages, and a blocking socket. */
+/* wire.c - writes and reads the fields of messages, and uses a blocking socket. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "wire.h"
 
-enum { MOST_ITEMS = 65536 }; /* limit for a list in a message */
+enum { MOST_ITEMS = 65536 }; /* largest number of elements of a list in a message */
 
 /* ---- writing ---- */
 

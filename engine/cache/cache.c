@@ -1,6 +1,6 @@
-/* cache.c - opening the folder, reading and writing entries. There is no lock: files are only created, renamed and
- * removed, never changed in place. After the opening only atomic members of a cache object change. Therefore many
- * threads may use the object. */
+/* cache.c - opens the cache folder, and reads and writes entries. There is no lock: processes only create, rename and
+ * remove files, and never change a file in place. After the cache is opened, only atomic members of the cache object
+ * change. Therefore many threads may use one cache object. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 
 #include "cache_internal.h"
 
-/* A hit renews the time of use on disk if it is older than this. So most hits write nothing, and the order of use is
- * exact enough for gc. */
+/* A hit renews the time of last use on disk if that time is older than TOUCH_SECONDS. So most hits write nothing, and
+ * the order of use is exact enough for gc. */
 enum { TOUCH_SECONDS = 3600 };
 
 void kiln__cache_warn(kiln__cache *cache, const char *format, ...)
@@ -27,7 +27,7 @@ void kiln__cache_warn(kiln__cache *cache, const char *format, ...)
     kiln__logf(&cache->log, KILN_LOG_WARNING, "%s", why);
 }
 
-/* Returns the reason why a folder cannot be trusted, or NULL. */
+/* Returns the reason why a folder cannot be trusted, or NULL if it can. */
 static const char *check_trust(int fd)
 {
     struct stat info;
@@ -40,11 +40,12 @@ static const char *check_trust(int fd)
     return NULL;
 }
 
-/* Opens FOLDER/v1, or creates it. Returns -1 with the reason in *why. */
+/* Opens FOLDER/v1, and creates it if it does not exist. If this fails, returns -1 and sets *why to the reason. */
 static int open_folder(kiln__cache *cache, const char **why)
 {
     kiln_error *ignored = NULL;
-    kiln__make_folders(cache->mem, cache->folder, 0700, &ignored); /* the open() below reports the reason */
+    /* the open() below reports the reason if this fails */
+    kiln__make_folders(cache->mem, cache->folder, 0700, &ignored);
     kiln_error_free(ignored);
     int outer = open(cache->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (outer < 0) {
@@ -166,7 +167,8 @@ bool kiln__cache_remove(const kiln__cache *cache, const char *name, const struct
            now.st_dev == info->st_dev && unlinkat(cache->fd, name, 0) == 0;
 }
 
-/* Reads the entry of a key. An error while reading is a miss that removes nothing; a damaged entry is removed. */
+/* Reads the entry that belongs to a key. An error while reading is a miss that removes nothing. If the entry is
+ * damaged, the function removes it. */
 static bool read_entry(kiln__cache *cache, const kiln__cache_key *key, kiln__unit *unit)
 {
     char id[KILN__CACHE_ID + 1];
@@ -181,7 +183,8 @@ static bool read_entry(kiln__cache *cache, const kiln__cache_key *key, kiln__uni
     kiln__unit found;
     errno = 0;
     bool read = block && kiln__cache_read(fd, block, length);
-    if (block && !read && errno) { /* an error of the disk or the file server (ESTALE) says nothing about the entry */
+    /* an error of the disk or the file server (ESTALE) does not mean that the entry is damaged */
+    if (block && !read && errno) {
         kiln__free(cache->mem, block);
         close(fd);
         return false;
@@ -190,7 +193,8 @@ static bool read_entry(kiln__cache *cache, const kiln__cache_key *key, kiln__uni
     bool hit = whole && stored.length == key->length && memcmp(stored.material, key->material, key->length) == 0;
     if (hit) {
         if (time(NULL) - info.st_mtim.tv_sec > TOUCH_SECONDS)
-            (void)futimens(fd, NULL); /* this fails on a read-only file system, but only gc uses the time */
+            /* futimens() fails on a read-only file system, which does not matter, because only gc uses the time */
+            (void)futimens(fd, NULL);
         found.block = block;
         found.mem = cache->mem;
         *unit = found;
@@ -212,8 +216,8 @@ bool kiln__cache_get(kiln__cache *cache, const kiln__cache_key *key, kiln__unit 
 
 /* ---- writing ---- */
 
-/* Creates a file in the cache's folder, under a name that no other process or thread uses. Returns -1 and sets errno
- * on failure. */
+/* Creates a file in the cache's folder, under a name that no other process or thread uses. If this fails, returns -1
+ * and sets errno. */
 static int create_temporary(kiln__cache *cache, const char *id, char *name, size_t room)
 {
     for (int attempt = 0; attempt < 16; attempt++) {
@@ -226,9 +230,9 @@ static int create_temporary(kiln__cache *cache, const char *id, char *name, size
     return -1;
 }
 
-/* Writes an entry to a temporary file, syncs that file unless the cache is fast, and renames it. So a reader sees the
- * whole entry or no entry. A failure removes the temporary file and is logged once. A permanent failure makes the cache
- * read-only. */
+/* Writes an entry to a temporary file, syncs the file unless the cache is `fast`, and renames it. So a reader sees the
+ * whole entry or no entry. After a failure the function removes the temporary file, and logs the first failure. After a
+ * permanent failure the cache only reads. */
 void kiln__cache_put(kiln__cache *cache, const kiln__cache_key *key, const kiln__unit *unit)
 {
     if (cache->fd < 0 || !atomic_load(&cache->writable))
@@ -256,8 +260,8 @@ void kiln__cache_put(kiln__cache *cache, const kiln__cache_key *key, const kiln_
     kiln__free(cache->mem, bytes);
     if (!why)
         return;
-    /* A file server whose answer came late got the request to rename twice. The second request found nothing to
-     * rename, but the first had written the entry. */
+    /* If the answer of a file server came late, the client sends the request to rename twice. The second request found
+     * no file to rename, but the first request had written the entry. */
     if (begun && why == ENOENT)
         return;
     if (why == EROFS || why == EACCES || why == EPERM || why == ENOENT) /* permanent */

@@ -1,4 +1,4 @@
-/* entry.c - an entry as bytes:
+/* entry.c - encodes an entry as bytes and decodes it:
  *
  *   header       magic, format version, byte order, the length of each part
  *   labels       source, arch, compiler, options: each NUL-terminated
@@ -9,18 +9,20 @@
  *   material     the whole key
  *   checksum     XXH3-128 of all bytes before it
  *
- * A missing part has length 0 and takes no bytes, not even a NUL. The parser treats the bytes as untrusted. */
+ * A missing part has length 0 and takes no bytes, not even a byte for the NUL. The parser treats the bytes as
+ * untrusted. */
 #include <string.h>
 
 #include "chars.h"
 #include "cache_internal.h"
 
-/* The first bytes of an entry. A conversion of line ends, or a text mode, would damage them and so be noticed. */
+/* The first bytes of every entry. They show whether a conversion of line ends, or a transfer in text mode, has damaged
+ * the file. */
 static const char magic[8] = {'K', 'I', 'L', 'N', '\r', '\n', 0x1a, '\0'};
 enum { VERSION = 1, ALIGN = 16 };
 static const uint32_t byte_order = 0x01020304;
 
-/* Labels are always present with their NUL, even if they are empty. */
+/* Returns whether a part is a label. Labels are always present with their NUL, even if they are empty. */
 static bool is_label(int part) { return part < KILN__PART_cubin; }
 
 static bool is_text(int part) { return part != KILN__PART_cubin && part != KILN__PART_material; }
@@ -30,7 +32,8 @@ static uint64_t measure_part(int part, uint64_t length)
     return length + (is_text(part) && (length || is_label(part)));
 }
 
-/* Computes offsets[part], and returns the offset of the checksum. The lengths must have been checked. */
+/* Computes the offset of each part in offsets[], and returns the offset of the checksum. The caller must have checked
+ * the lengths. */
 static uint64_t lay_out(const uint64_t *lengths, uint64_t *offsets)
 {
     uint64_t at = sizeof(kiln__cache_header);
@@ -75,7 +78,7 @@ static bool are_pairs(const char *text, uint64_t length)
     return length == 0 || (text[length - 1] == '\0' && texts % 2 == 0);
 }
 
-/* Checks the header, the checksum, the NUL of each text and the pairs of symbols, before any pointer is returned. */
+/* Checks the header, the checksum, the NUL of each text and the pairs of symbols, before it returns any pointer. */
 bool kiln__cache_entry_parse(const void *data, size_t length, kiln__cache_key *key, kiln__unit *unit)
 {
     kiln__cache_header header;
@@ -122,7 +125,7 @@ bool kiln__cache_entry_parse(const void *data, size_t length, kiln__cache_key *k
     return true;
 }
 
-/* Checks the lengths, lays the parts out, and writes header, parts and checksum into one block. */
+/* Checks the lengths, computes the positions of the parts, and writes header, parts and checksum into one block. */
 char *kiln__cache_entry_make(const kiln_allocator *mem, const kiln__cache_key *key, const kiln__unit *unit,
                              size_t *length)
 {

@@ -1,5 +1,5 @@
-/* manage.c - listing, verifying, showing and removing entries. Each operation reads the folder once. Other processes
- * may read, write and remove entries at the same time, so an entry that no longer exists is skipped. */
+/* manage.c - lists, verifies, shows and removes entries. Each operation reads the folder once. Other processes may
+ * read, write and remove entries at the same time, so each operation skips an entry that no longer exists. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 enum { STALE_TEMP_SECONDS = 3600 };
 
-/* An entry of the folder, as stat() describes it. */
+/* An entry of the cache folder, with the data of stat(). */
 typedef struct found_entry {
     char id[KILN__CACHE_ID + 1];
     uint64_t bytes;
@@ -20,21 +20,21 @@ typedef struct found_entry {
     struct stat info;
 } found_entry;
 
-/* The entries of the folder at one moment. */
+/* The entries of the cache folder at one moment. */
 typedef struct entry_list {
     const kiln_allocator *mem;
     found_entry *items;
     size_t count, capacity;
 } entry_list;
 
-/* Lists all entries of the folder. With `stale_temps_too` it removes temporary files that are older than
- * STALE_TEMP_SECONDS. Other files are ignored. */
+/* Lists all entries of the folder. With `stale_temps_too` the function also removes temporary files that are older than
+ * STALE_TEMP_SECONDS. The function ignores other files. */
 static kiln_status list_entries(kiln__cache *cache, bool stale_temps_too, entry_list *list, kiln_error **error)
 {
     list->mem = cache->mem;
     if (cache->fd < 0)
         return KILN_OK;
-    /* a second descriptor, with a read position of its own */
+    /* a second descriptor, because readdir() needs its own read position */
     int fd = openat(cache->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *folder = fd < 0 ? NULL : fdopendir(fd);
     if (!folder) {
@@ -94,11 +94,12 @@ static void sort_by_use(entry_list *list)
         qsort(list->items, list->count, sizeof *list->items, compare_use);
 }
 
-/* UNREAD: an error of the disk, of the file server or of this process, which says nothing about the entry. */
+/* ENTRY_UNREAD: an error of the disk, of the file server or of this process prevented the read, so the state of the
+ * entry is unknown. */
 typedef enum entry_state { ENTRY_WHOLE, ENTRY_DAMAGED, ENTRY_UNREAD, ENTRY_NO_MEMORY } entry_state;
 
-/* Reads and parses an entry. An entry that cannot be trusted counts as damaged. The caller frees *block, into which the
- * other results point. */
+/* Reads and parses an entry. An entry that cannot be trusted counts as damaged. The caller frees *block. The other
+ * results point into this block. */
 static entry_state load_entry(kiln__cache *cache, found_entry *entry, char **block, kiln__cache_key *key,
                               kiln__unit *unit)
 {
@@ -108,7 +109,8 @@ static entry_state load_entry(kiln__cache *cache, found_entry *entry, char **blo
         return errno ? ENTRY_UNREAD : ENTRY_DAMAGED;
     size_t length = (size_t)entry->info.st_size;
     char *bytes = kiln__alloc(cache->mem,
-                              length + 1); /* one more byte: an empty file is damaged, and needs memory too */
+                              /* one more byte, because an empty file also needs a block; it is a damaged entry */
+                              length + 1);
     errno = 0;
     const bool read = bytes && kiln__cache_read(fd, bytes, length);
     entry_state state = !bytes ? ENTRY_NO_MEMORY : !read && errno ? ENTRY_UNREAD : ENTRY_DAMAGED;
@@ -119,7 +121,7 @@ static entry_state load_entry(kiln__cache *cache, found_entry *entry, char **blo
     return state;
 }
 
-/* Reads the labels of an entry from its first bytes. They point into `page`. */
+/* Reads the labels of an entry from the first bytes of its file. The labels point into `page`. */
 static bool load_labels(kiln__cache *cache, found_entry *entry, char *page, size_t room, kiln_cache_entry *shown)
 {
     int fd = kiln__cache_open_entry(cache, entry->id, &entry->info);
@@ -154,8 +156,9 @@ static kiln_cache_entry describe_entry(const found_entry *entry)
                               .used = entry->used};
 }
 
-/* Lists the entries, the newest first. Without `verify` it reads only the labels. With `verify` it reads each entry
- * completely and removes a damaged one. An entry that cannot be read at this moment stays. */
+/* Lists the entries, beginning with the newest. Without `verify` the function reads only the labels of each entry. With
+ * `verify` the function reads each entry completely, and removes a damaged entry. If an entry cannot be read at this
+ * moment, the function does not remove it. */
 kiln_status kiln__cache_list(kiln__cache *cache, bool verify, kiln_cache_fn each, void *user, kiln_error **error)
 {
     enum { LABELS = sizeof(kiln__cache_header) + 4 * (KILN__CACHE_LABEL_MAX + 1) + 16 };
@@ -183,7 +186,7 @@ kiln_status kiln__cache_list(kiln__cache *cache, bool verify, kiln_cache_fn each
                 break;
             }
             if (state == ENTRY_UNREAD && fstatat(cache->fd, shown.id, &now, AT_SYMLINK_NOFOLLOW) != 0)
-                continue; /* another process has removed it */
+                continue; /* another process has already removed the entry */
             if (state == ENTRY_WHOLE) {
                 kiln__cache_id(&key, id);
                 shown.intact = strcmp(id, shown.id) == 0;
@@ -208,7 +211,7 @@ done:
     return status;
 }
 
-/* Shows one entry: its labels, its source and its PTX. */
+/* Shows the labels, the source and the PTX of one entry. */
 static kiln_status show_one(kiln__cache *cache, found_entry *entry, kiln_cache_show_fn show, void *user,
                             kiln_error **error)
 {
@@ -224,8 +227,8 @@ static kiln_status show_one(kiln__cache *cache, found_entry *entry, kiln_cache_s
                           "%s: the entry is damaged or was removed; `kiln cache verify` removes damaged entries",
                           entry->id);
     }
-    /* If the position of the source is unknown, the whole material is shown. A NUL in it would end the text, so it
-     * becomes a newline. */
+    /* If the position of the source is unknown, the function shows the whole key material. A NUL inside the material
+     * would end the text, so it becomes a newline. */
     const char *from = (const char *)key.material + key.text_at;
     size_t length = key.text_length ? key.text_length : key.length;
     char *text = kiln__alloc(cache->mem, length + 1);
@@ -248,7 +251,7 @@ static kiln_status show_one(kiln__cache *cache, found_entry *entry, kiln_cache_s
     return KILN_OK;
 }
 
-/* Finds the one entry whose id begins with `id`, and shows it. */
+/* Finds the only entry whose id begins with `id`, and shows it. */
 kiln_status kiln__cache_show(kiln__cache *cache, const char *id, kiln_cache_show_fn show, void *user,
                              kiln_error **error)
 {
@@ -277,8 +280,8 @@ done:
     return status;
 }
 
-/* Removes the least recently used entries until at most max_bytes are left (LRU), and temporary files that are older
- * than STALE_TEMP_SECONDS. */
+/* Removes the least recently used entries (LRU) until at most max_bytes are left. Also removes temporary files that are
+ * older than STALE_TEMP_SECONDS. */
 kiln_status kiln__cache_gc(kiln__cache *cache, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                            kiln_error **error)
 {
@@ -295,7 +298,7 @@ kiln_status kiln__cache_gc(kiln__cache *cache, uint64_t max_bytes, uint64_t *rem
                 count++;
                 total -= entry->bytes;
             } else if (faccessat(cache->fd, entry->id, F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
-                total -= entry->bytes; /* another process removed the entry */
+                total -= entry->bytes; /* another process has already removed the entry */
             }
         }
         if (removed)

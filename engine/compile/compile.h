@@ -185,7 +185,7 @@ typedef struct kiln__compile_place { /* another machine that compiles for this p
 
 /* Options of a pool. The pool copies all texts and `log`. `places` must exist until the pool is closed. */
 typedef struct kiln__compiler_options {
-    /* path of kiln-worker. path of kiln-worker. If it is NULL or cannot be executed, compiles run in this process, one
+    /* path of kiln-worker. If it is NULL or cannot be executed, compiles run in this process, one
      * at a time */
     const char *worker;
     /* path of the NVRTC library that workers load, or NULL for kiln__nvrtc_path() of the pool's NVRTC */
@@ -217,8 +217,8 @@ void kiln__compiler_hold(kiln__compiler *compiler);
 void kiln__compiler_release(kiln__compiler *compiler);
 bool kiln__compiler_is_quiet(kiln__compiler *compiler);
 
-/* A requested compile, which is a job of a pool. Different threads may have jobs in one pool, but only one thread at a time may
- * use a job. */
+/* A requested compile, which is a job of a pool. Different threads may have jobs in one pool, but only one thread at a
+ * time may use a job. */
 typedef struct kiln__compile_job kiln__compile_job;
 /* Queues a compile. The pool copies the request. Workers take jobs in the order in which they were requested. If an
  * equal request waits or runs, the pool does not compile the new job: the new job gets a copy of the result of that

@@ -6,8 +6,8 @@
  * - started: the library waits for HELLO. A good HELLO -> ready. Any failure ends the process -> absent.
  * - ready: the process waits for a request -> compiling. If the idle process is gone, or lacks the folder of
  *   precompiled headers that a request needs -> absent, and the next process starts at once.
- * - compiling: the library waits for RESULT. A RESULT -> ready, also if it reports an error of the source. A time-out, a stop, a
- *   closed connection or a malformed message ends the process -> absent. */
+ * - compiling: the library waits for RESULT. A RESULT -> ready, also if it reports an error of the source. A time-out,
+ *   a stop, a closed connection or a malformed message ends the process -> absent. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

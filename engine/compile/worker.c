@@ -49,7 +49,7 @@ static void choose_file(pch *with, const kiln__nvrtc *nvrtc, const char *path, b
         with->path[0] = '\0';
 }
 
-/* Compiles one request. Compiles a request. If NVRTC makes a new file of precompiled headers, the file gets a temporary
+/* Compiles one request. If NVRTC makes a new file of precompiled headers, the file gets a temporary
  * name, and the function renames it when it is complete. */
 static void compile_request(kiln__nvrtc *nvrtc, kiln__compile_request *request, const pch *with, kiln__unit *unit,
                             uint64_t *ns, kiln_status *status, kiln_error **error)

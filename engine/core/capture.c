@@ -13,8 +13,8 @@ static const char *read_environment(const char *name)
     return text && *text ? text : NULL;
 }
 
-/* Reads a number of bytes such as "512M": digits, then K, M, G (2^10, 2^20, 2^30) or nothing. Returns false for any
- * other text, for 0, and for a number that does not fit. */
+/* Reads a number of bytes such as "512M": digits, and then an optional K, M or G (2^10, 2^20, 2^30). Returns false for
+ * any other text, for 0, and for a number that does not fit into 64 bits. */
 static bool read_bytes(const char *text, uint64_t *bytes)
 {
     static const char units[] = "KMG";
@@ -82,8 +82,8 @@ kiln_status kiln_capture(kiln_engine *engine, const kiln_capture_options *given,
     return KILN_OK;
 }
 
-/* Reads WHAT or WHAT:COUNT. WHAT may be a C++ name that contains colons, so only a single colon with nothing but digits
- * after it separates the count. */
+/* Reads $KILN_CAPTURE in the form WHAT or WHAT:COUNT. WHAT may be a C++ name that contains "::". So a colon begins the
+ * count only if it is single and only digits follow. */
 kiln_status kiln__capture_environment(kiln_engine *engine, kiln_error **error)
 {
     uint64_t bytes;

@@ -1,4 +1,4 @@
-/* compiler.c - NVRTC, the compiler and the cache of an engine, each opened when it is first needed. */
+/* compiler.c - opens NVRTC, the compiler and the cache of an engine, each at its first use. */
 #include <pthread.h>
 
 #include "core_internal.h"
@@ -18,7 +18,7 @@ kiln_status kiln__engine_nvrtc(kiln_engine *engine, kiln_error **error)
     return status;
 }
 
-/* Lists the machines of the other ranks, in the engine's arena. */
+/* Lists the machines of the other ranks. The list is in the engine's arena. */
 static const kiln__compile_place *list_places(kiln_engine *engine, size_t *count)
 {
     kiln__compile_place *places = kiln__arena_alloc(&engine->arena,
@@ -60,7 +60,8 @@ static kiln_status open_compiler(kiln_engine *engine, kiln_error **error)
     kiln__compiler_options options = {.worker = engine->worker,
                                       .pch = cache && kiln__cache_is_writable(cache)
                                                  ? kiln__arena_printf(&arena, "%s/" KILN__PCH_FOLDER, engine->cache_dir)
-                                                 : NULL, /* the engine creates nothing in a folder that was refused */
+                                                 /* the engine creates nothing in a cache folder that it refused */
+                                                 : NULL,
                                       .nvrtc = kiln__nvrtc_path(engine->nvrtc),
                                       .jobs = engine->jobs,
                                       .timeout = engine->compile_timeout,
@@ -90,9 +91,9 @@ kiln__cache *kiln__engine_cache(kiln_engine *engine)
     return cache;
 }
 
-/* Opens the cache of references if it is not open, and returns it, or NULL if references are not kept. If the cache for
- * code cannot be written, references are not kept either. The log already has the reason. The caller holds the engine's
- * lock. */
+/* Opens the cache of references if it is not open, and returns it. Returns NULL if references are not kept. If Kiln
+ * cannot write the cache for code, it keeps no references either. In this case the log already has the reason. The
+ * caller holds the engine's lock. */
 static kiln__cache *open_references(kiln_engine *engine)
 {
     if (engine->references_open || !engine->references_dir)

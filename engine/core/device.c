@@ -1,4 +1,5 @@
-/* device.c - the engine's device: choosing and opening it, its names in expressions, its context, its memory. */
+/* device.c - chooses and opens the engine's device, and manages its names in expressions, its context and its
+ * memory. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,8 @@ static bool is_simulated(const char *name)
 
 static const char *profile_of(const char *name) { return name && strncmp(name, "sim:", 4) == 0 ? name + 4 : NULL; }
 
-/* Returns 90 for "sm_90", "sm_90a" and "sm_90f", and 0 for anything else. */
+/* Returns the number in the name of an architecture: 90 for "sm_90", "sm_90a" and "sm_90f". Returns 0 for any other
+ * text. */
 static int arch_of(const char *name)
 {
     if (strncmp(name, "sm_", 3) != 0)
@@ -23,8 +25,8 @@ static int arch_of(const char *name)
     return right ? (int)strtol(name + 3, NULL, 10) : 0;
 }
 
-/* Returns the profile with figures for estimates whose compute capability is nearest to `arch`, or NULL if no profile
- * has such figures. */
+/* Returns the name of the profile with estimates whose compute capability is nearest to `arch`, or NULL if no profile
+ * has estimates. */
 static const char *nearest_estimate(const kiln_engine *engine, int arch)
 {
     const kiln__simulator *simulator = kiln__driver_simulator();
@@ -33,7 +35,8 @@ static const char *nearest_estimate(const kiln_engine *engine, int arch)
     kiln__profile_find_all(engine);
     for (size_t i = 0; (at = simulator->profile_at(i)); i++) {
         int distance = simulator->model_at(i) ? abs(simulator->model_at(i) - arch) : -1;
-        bool usual = strcmp(at, KILN__DEFAULT_PROFILE) == 0; /* the default profile wins a tie */
+        /* if two profiles are equally near, the default profile wins */
+        bool usual = strcmp(at, KILN__DEFAULT_PROFILE) == 0;
         if (distance < 0 || (nearest && distance >= least + usual))
             continue;
         nearest = at;
@@ -42,7 +45,7 @@ static const char *nearest_estimate(const kiln_engine *engine, int arch)
     return nearest;
 }
 
-/* Returns N for "cuda:N", 0 for "cuda", and -1 for anything else. */
+/* Returns N for the device name "cuda:N", 0 for "cuda", and -1 for any other name. */
 static int ordinal_of(const char *name)
 {
     if (strcmp(name, "cuda") == 0)
@@ -55,8 +58,8 @@ static int ordinal_of(const char *name)
     return errno == 0 && *end == '\0' && ordinal <= 4096 ? (int)ordinal : -1;
 }
 
-/* Warns that the profile of another architecture is used, because no profile has the wanted architecture. The features
- * and the times of the two architectures differ. */
+/* Warns that the simulated device has the profile of another architecture, because no profile has the wanted
+ * architecture. The features and the times of the two architectures are different. */
 static void warn_of_arch(const kiln_engine *engine, const char *wanted, const char *found)
 {
     const kiln__simulator *simulator = kiln__driver_simulator();
@@ -69,8 +72,8 @@ static void warn_of_arch(const kiln_engine *engine, const char *wanted, const ch
                 wanted, found, simulator->model_at(i));
 }
 
-/* Checks the engine's device name, and replaces the name of a profile or of an architecture by sim:PROFILE. A profile
- * may be named with or without `sim:`, as `kiln sim run --device` allows too. */
+/* Checks the engine's device name, and replaces the name of a profile or of an architecture by sim:PROFILE. The name of
+ * a profile may have the prefix `sim:` or not, as in `kiln sim run --device`. */
 kiln_status kiln__device_name_check(kiln_engine *engine, kiln_error **error)
 {
     const char *name = engine->device_name;
@@ -103,7 +106,8 @@ kiln_status kiln__device_name_check(kiln_engine *engine, kiln_error **error)
         return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
                           "device '%s': write cuda:0, sim or sim:PROFILE%s%s%s", name,
                           near ? "; did you mean sim:" : "", near ? near : "", near ? "?" : "");
-    if (!near && !nearest_estimate(engine, 0)) /* no profile is installed: the program was copied without Kiln's data */
+    /* no profile is installed, because the program was copied without Kiln's data */
+    if (!near && !nearest_estimate(engine, 0))
         return kiln__fail(
             engine->mem, error, KILN_ERROR_ARGUMENT,
             "device '%s': neither the current folder nor a folder of the search path has a device profile; Kiln's own "
@@ -130,10 +134,10 @@ static kiln_status open_simulated(kiln_engine *engine, const char *profile, kiln
     return KILN_OK;
 }
 
-/* Opens the simulated device for a caller who named no device, because there is no GPU. `why` is the driver's
- * message. Prefers KILN__DEFAULT_PROFILE, with which times can be estimated. If that profile is not installed, takes
- * the generic device. If this process already uses the simulated device with another profile, keeps that profile,
- * because the caller accepts any device. */
+/* Opens the simulated device for a caller who named no device, because there is no GPU. `why` is the driver's message
+ * about the missing GPU. The function prefers KILN__DEFAULT_PROFILE, because this profile gives estimates of times. If
+ * KILN__DEFAULT_PROFILE is not installed, the function takes the generic device. If this process already uses the
+ * simulated device with another profile, the function keeps that profile, because the caller accepts any device. */
 static kiln_status open_default_simulated(kiln_engine *engine, const char *why, kiln_error **error)
 {
     const char *found = NULL;
@@ -152,8 +156,8 @@ static kiln_status open_default_simulated(kiln_engine *engine, const char *why, 
     return KILN_OK;
 }
 
-/* Fills engine->driver for the device's name. Without a name it opens a GPU, or the simulated device if there is
- * no working GPU. */
+/* Fills engine->driver by the device's name. If the engine has no device name, the function opens a GPU. If there is no
+ * working GPU, it opens the simulated device. */
 static kiln_status open_driver(kiln_engine *engine, kiln_error **error)
 {
     if (is_simulated(engine->device_name) ||
@@ -185,7 +189,7 @@ static kiln_status device_of_context(kiln_engine *engine, kiln_error **error)
     return KILN_OK;
 }
 
-/* Sets engine->device to the device that the caller named, or to the first device if the caller named no device. */
+/* Sets engine->device to the device that the caller named, or to the first device. */
 static kiln_status find_device(kiln_engine *engine, kiln_error **error)
 {
     const kiln__driver *driver = &engine->driver;
@@ -206,9 +210,9 @@ static kiln_status find_device(kiln_engine *engine, kiln_error **error)
     return KILN_OK;
 }
 
-/* Retains the device's primary context, if the engine has no context yet. On a GPU this takes a tenth of a second and
- * some hundred MB of the GPU's memory, so the engine does it only before it runs something on the GPU. A sweep that
- * measures in another process needs no context. */
+/* Retains the device's primary context if the engine has no context yet. Retaining the context of a GPU takes a tenth
+ * of a second and some hundred MB of the GPU's memory. So the engine does it only before it runs something on the GPU.
+ * A sweep that measures in another process needs no context. */
 static kiln_status retain_primary_locked(kiln_engine *engine, kiln_error **error)
 {
     if (engine->context)
@@ -236,7 +240,7 @@ kiln__nvml *kiln__engine_nvml(kiln_engine *engine)
     return engine->nvml;
 }
 
-/* Sets engine->device_settings: the values of the names "device.NAME" that expressions may use. */
+/* Sets engine->device_settings, which has the values of the names "device.NAME" in expressions. */
 static void name_settings(kiln_engine *engine)
 {
     const kiln_device_info *info = &engine->info;
@@ -262,7 +266,7 @@ static void name_settings(kiln_engine *engine)
             {"device.simulated", (uint64_t)(info->simulated != 0)},
     };
 #define KILN_X(name, value, key, text) +1
-    const size_t truths = 1 KILN_FEATURE_MAP(KILN_X); /* the boolean names are the last names of the list */
+    const size_t truths = 1 KILN_FEATURE_MAP(KILN_X); /* the names with boolean values are the last names of the list */
 #undef KILN_X
 #define KILN_X(name) +1
     _Static_assert(KILN__COUNT(values) == 0 KILN__DEVICE_NAMES(KILN_X), "every name of a device has a value");
@@ -277,13 +281,14 @@ static void name_settings(kiln_engine *engine)
     engine->device_setting_count = KILN__COUNT(values);
 }
 
-/* Returns the device's architecture if NVRTC knows it, otherwise the newest architecture of NVRTC that is not above it.
+/* Returns the architecture to compile for: the device's architecture, or the newest lower architecture that NVRTC
+ * knows.
  */
 static int choose_arch(kiln_engine *engine)
 {
     int cc = engine->info.cc_major * 10 + engine->info.cc_minor, best = cc;
     if (kiln__engine_nvrtc_locked(engine, NULL) != KILN_OK)
-        return cc; /* the compile will report why */
+        return cc; /* NVRTC is missing, and the compile will report the reason */
     if (kiln__nvrtc_has_arch(engine->nvrtc, cc))
         return cc;
     int archs[64];
@@ -315,8 +320,8 @@ kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error)
         engine->owns_context = false;
     }
     if (status == KILN_OK &&
-        engine->driver.simulator) /* this costs nothing on the simulated device, and afterwards no other engine can
-                                   * change the profile */
+        /* opening the simulated device costs nothing, and prevents other engines from changing its profile */
+        engine->driver.simulator)
         status = retain_primary_locked(engine, error);
     if (status != KILN_OK) {
         kiln__driver_close(&engine->driver);
@@ -325,9 +330,9 @@ kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error)
     name_settings(engine);
     engine->arch = choose_arch(engine);
     int cc = engine->info.cc_major * 10 + engine->info.cc_minor;
-    /* Machine code runs only on devices with the same major number. If NVRTC knows only an older major number, the
-     * code is PTX. The simulated device does not run machine code, but an estimate of times needs its register
-     * count. */
+    /* Machine code runs only on devices with the same major number as the architecture. If NVRTC knows only an older
+     * major number, the code is PTX. The simulated device does not execute machine code, but its estimates of times
+     * need the number of registers in the machine code. */
     engine->want_cubin = engine->arch / 10 == cc / 10 &&
                          (!engine->driver.simulator || kiln__driver_simulator()->has_model());
     engine->device_open = true;
@@ -394,7 +399,7 @@ kiln_status kiln__engine_renew(kiln_engine *engine, kiln_error **error)
     pthread_mutex_lock(&engine->lock);
     if (engine->context)
         engine->driver.cuDevicePrimaryCtxRelease_(engine->device);
-    engine->context = NULL; /* if the next call fails, closing the engine must not release the context again */
+    engine->context = NULL; /* if the next call fails, closing the engine must not release the old context again */
     CUresult result = engine->driver.cuDevicePrimaryCtxRetain_(&fresh, engine->device);
     if (result == CUDA_SUCCESS)
         engine->context = fresh;
@@ -402,7 +407,7 @@ kiln_status kiln__engine_renew(kiln_engine *engine, kiln_error **error)
     kiln_status status = KILN_OK;
     if (result == CUDA_SUCCESS)
         status = kiln__engine_enter(engine, &previous, error);
-    /* if another engine uses the context too, the driver kept the context together with its fault */
+    /* if another engine uses the same context, the driver kept the context together with its fault */
     if (result == CUDA_SUCCESS && status == KILN_OK) {
         result = engine->driver.cuCtxSynchronize_();
         kiln__engine_leave(engine, previous);
@@ -421,8 +426,8 @@ static int show_device(const kiln__driver *driver, CUdevice device, kiln_device_
     return each(user, &info);
 }
 
-/* Shows every GPU, then every simulated device, until the callback ends the list. A machine without a driver has no
- * GPUs, which is no error. The drivers opened here are separate from the engine's. */
+/* Calls `each` for every GPU, then for every simulated device, until `each` ends the list. A machine without a driver
+ * has no GPUs, which is not an error. The function opens drivers of its own, not the engine's driver. */
 kiln_status kiln_devices(kiln_engine *engine, kiln_device_fn each, void *user, kiln_error **error)
 {
     KILN__NEEDS(NULL, error, engine);
@@ -505,7 +510,8 @@ kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *d
 static kiln_status too_much(kiln_engine *engine, uint64_t bytes, uint64_t most, const char *what, const char *where,
                             kiln_status status, const char *remedy, kiln_error **error)
 {
-    if (most < 1000000 && bytes < 1000000000) /* the message below shows gigabytes, in which these figures would be 0 */
+    /* the message below shows gigabytes, and would show these small numbers as 0 */
+    if (most < 1000000 && bytes < 1000000000)
         return kiln__fail(engine->mem, error, status,
                           "%s: %llu bytes of buffers on the %s, where at most %llu may be "
                           "used; %s",
@@ -523,7 +529,8 @@ kiln_status kiln__engine_check_memory(kiln_engine *engine, uint64_t bytes, bool 
         return too_much(engine, bytes, engine->memory_limit, what, where, KILN_ERROR_REFUSED,
                         "choose smaller sizes or raise the memory limit", error);
     if (host) {
-        uint64_t most = kiln__host_memory() / 8 * 7; /* an eighth of the memory stays free for other uses */
+        /* kernels get seven eighths of the memory, so that an eighth stays free for other uses */
+        uint64_t most = kiln__host_memory() / 8 * 7;
         return bytes <= most
                    ? KILN_OK
                    : too_much(engine, bytes, most, what, where, KILN_ERROR_REFUSED, "choose smaller sizes", error);

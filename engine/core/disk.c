@@ -5,7 +5,7 @@
 
 const char *kiln_cache_dir(kiln_engine *engine) { return engine ? engine->cache_dir : NULL; }
 
-/* Opens both caches. *references is NULL if references are not kept. */
+/* Opens both caches. *references becomes NULL if references are not kept. */
 static kiln_status open_caches(kiln_engine *engine, kiln__cache **code, kiln__cache **references, kiln_error **error)
 {
     if (!engine->cache_dir)
@@ -15,7 +15,8 @@ static kiln_status open_caches(kiln_engine *engine, kiln__cache **code, kiln__ca
     return *code ? KILN_OK : kiln__fail_memory(error);
 }
 
-/* The caller's function. `ended` becomes true when the function wants no more entries. */
+/* The caller's function, as the state of a listing. `ended` becomes true when the caller's function wants no more
+ * entries. */
 typedef struct listing {
     kiln_cache_fn each;
     void *user;
@@ -29,7 +30,7 @@ static int pass_entry(void *user, const kiln_cache_entry *entry)
     return l->ended;
 }
 
-/* Lists code, then references. */
+/* Lists the entries of the cache for code, then the entries of the cache of references. */
 static kiln_status list(kiln_engine *engine, bool verify, kiln_cache_fn each, void *user, kiln_error **error)
 {
     kiln__cache *code = NULL, *references = NULL;
@@ -69,7 +70,7 @@ static int count_entry(void *user, const kiln_cache_entry *entry)
     return 0;
 }
 
-/* Shows the entry whose id begins with `id`. Exactly one entry of both caches together must have such an id. */
+/* Shows the entry whose id begins with `id`. Exactly one entry of the two caches must have such an id. */
 kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show_fn show, void *user,
                             kiln_error **error)
 {
@@ -89,8 +90,8 @@ kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show
     return kiln__cache_show(of_references.matches ? references : code, id, show, user, error);
 }
 
-/* Divides max_bytes among three kinds: compiled code gets its bytes first, then references, then precompiled headers.
- * *removed and *kept_bytes do not count precompiled headers. */
+/* Divides max_bytes: compiled code gets its bytes first, then references, then precompiled headers. *removed and
+ * *kept_bytes count code and references, but not precompiled headers. */
 kiln_status kiln_cache_gc(kiln_engine *engine, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                           kiln_error **error)
 {

@@ -15,15 +15,15 @@ typedef struct doctor {
     kiln_engine *engine;
     kiln_finding_fn report;
     void *user;
-    bool failed; /* memory ran out for the text of a finding */
-    bool ended;  /* the caller's function ended the list */
+    bool failed; /* memory ran out while the text of a finding was made */
+    bool ended;  /* the caller's function asked for the end of the list */
     bool gpu;    /* a GPU works */
     int driver_version;
 } doctor;
 
-typedef enum grade { FINE, POORER, BROKEN } grade; /* POORER: kiln works without this part, but less well */
+typedef enum grade { FINE, POORER, BROKEN } grade; /* POORER means that Kiln works without this part, but less well */
 
-/* The format gives the text of the finding; `remedy` is a complete sentence. */
+/* Adds a finding. `format` gives the text of the finding, and `remedy` is a complete sentence. */
 static void add_finding(doctor *check, const char *topic, grade how, const char *remedy, const char *format, ...)
     KILN__PRINTF(5, 6);
 static void add_finding(doctor *check, const char *topic, grade how, const char *remedy, const char *format, ...)
@@ -46,8 +46,8 @@ static void add_finding(doctor *check, const char *topic, grade how, const char 
     kiln__text_free(&found);
 }
 
-/* Reports an error. Messages about the driver and NVRTC have two sentences, the fault and the remedy. If there is a
- * second sentence, it replaces `remedy`. */
+/* Reports an error. A message about the driver or NVRTC has two sentences, the fault and the remedy. If the message of
+ * `error` has a second sentence, it replaces `remedy`. */
 static void say_error(doctor *check, const char *topic, grade how, const kiln_error *error, const char *remedy)
 {
     const char *message = kiln_error_message(error), *end = strstr(message, ". ");
@@ -74,8 +74,8 @@ static void look_at_nvml(doctor *check, const kiln__driver *driver, CUdevice dev
     kiln__nvml_close(nvml);
 }
 
-/* Reports the driver and each GPU with its NVML. Sets `gpu` if there is a driver. A missing driver is not reported as
- * BROKEN, because the simulated device can be used. */
+/* Reports the driver, and each GPU with the state of its NVML. Sets `gpu` if there is a driver. The function does not
+ * report a missing driver as BROKEN, because Kiln can use the simulated device. */
 static void look_at_driver(doctor *check)
 {
     kiln__driver driver;
@@ -105,8 +105,8 @@ static void look_at_driver(doctor *check)
     kiln__driver_close(&driver);
 }
 
-/* Reports every profile of the simulated device, and the LLVM library that compiles hot code. Without LLVM simulated
- * kernels are interpreted, which is slower but correct. */
+/* Reports every profile of the simulated device, and the LLVM library that compiles hot code of kernels. Without LLVM
+ * the simulated device interprets kernels, which is slower but correct. */
 static void look_at_simulator(doctor *check)
 {
     kiln__driver driver;
@@ -166,7 +166,7 @@ static void compare_versions(doctor *check, int nvrtc)
 }
 
 /* Reports whether a small kernel compiles. NVRTC loads libnvrtc-builtins at the first compile, so only a compile shows
- * whether that library is there. */
+ * whether that library exists. */
 static void look_at_builtins(doctor *check, kiln__nvrtc *nvrtc)
 {
     static const char source[] = "extern \"C\" __global__ void probe(float *x) { x[threadIdx.x] = sqrtf(x[0]); }\n";
@@ -218,7 +218,8 @@ static void look_at_compiler(doctor *check)
     kiln__nvrtc_close(nvrtc);
 }
 
-/* Reports how workers are confined. It asks a worker, because a container may forbid mechanisms that the kernel offers.
+/* Reports how workers are confined. The function asks a worker, because a container may forbid mechanisms that the
+ * kernel offers.
  */
 static void look_at_confinement(doctor *check)
 {

@@ -15,8 +15,8 @@ static const char *read_environment(const char *name)
     return text && *text ? text : NULL;
 }
 
-/* Finds the device name, the folders and the worker from the options and the environment, and registers the built-in
- * host functions. All these texts live in the arena. Returns false if memory runs out. */
+/* Finds the device name, the folders and the worker program from the options and the environment. Registers the
+ * built-in host functions. The arena holds all texts. Returns false if memory runs out. */
 static bool set_up(kiln_engine *engine, const kiln_options *options)
 {
     kiln__arena *arena = &engine->arena;
@@ -45,9 +45,9 @@ static bool set_up(kiln_engine *engine, const kiln_options *options)
     return !arena->failed;
 }
 
-/* Checks and copies the options. The device is opened on first use, except for a caller's context, whose device must be
- * known at once. kiln_engine_close() needs both mutexes, so before they exist the function frees the engine itself
- * after a failure. */
+/* Checks and copies the options. The function opens the device only for a context of the caller, whose device must be
+ * known at once. kiln_engine_close() needs both mutexes, so if creating them fails, the function frees the engine
+ * itself. */
 kiln_status kiln_engine_open(const kiln_options *given, kiln_engine **engine, kiln_error **error)
 {
     kiln_options options;
@@ -125,7 +125,7 @@ void kiln_engine_close(kiln_engine *engine)
         if (engine->owns_context && engine->context && !stuck)
             engine->driver.cuDevicePrimaryCtxRelease_(engine->device);
         kiln__nvml_close(engine->nvml);
-        if (!stuck) /* the library stays loaded until the process ends */
+        if (!stuck) /* after a kernel that does not end, the driver's library stays loaded until the process ends */
             kiln__driver_close(&engine->driver);
     }
     if (engine->exclusive >= 0)
@@ -135,7 +135,7 @@ void kiln_engine_close(kiln_engine *engine)
     kiln__free(engine->mem, engine->capture_what);
     kiln__free(engine->mem, engine->capture_folder);
     kiln__arena_free(&engine->arena);
-    kiln_allocator mem = engine->mem_copy; /* a copy, because the engine holds the allocator */
+    kiln_allocator mem = engine->mem_copy; /* a copy, because the engine contains the allocator that frees the engine */
     kiln__free(engine->mem ? &mem : NULL, engine);
 }
 
@@ -165,7 +165,7 @@ kiln_status kiln_register_host(kiln_engine *engine, const char *name, unsigned u
             status = kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
                                 "kiln_register_host: a host function '%s' is registered already", name);
     if (status == KILN_OK && engine->host_count == engine->host_capacity) {
-        /* The old array stays in the arena: other threads may be reading its entries. */
+        /* The old array stays in the arena, because other threads may be reading its entries. */
         kiln__host *grown = kiln__arena_alloc(&engine->arena, engine->host_capacity * 2 * sizeof *grown);
         if (grown) {
             memcpy(grown, engine->hosts, engine->host_count * sizeof *grown);

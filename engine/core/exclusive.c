@@ -1,12 +1,12 @@
-/* exclusive.c - lets only one process at a time measure on a GPU, by an advisory lock on a file. Each GPU has a file,
- * whose name contains the uuid of the GPU.
+/* exclusive.c - lets only one process at a time measure on a GPU, by an advisory lock on a file. Each GPU has one lock
+ * file, whose name contains the uuid of the GPU.
  *
- * A process that measures locks byte 0 of the file (DEVICE). A process that waits for byte 0 holds a lock on byte 1
- * (NEXT). So two sweeps take turns: a process that has unlocked byte 0 must lock byte 1 before it can lock byte 0
+ * A process locks byte 0 of the file (DEVICE) while it measures. A process that waits for byte 0 locks byte 1 (NEXT) in
+ * the meantime. So two sweeps take turns. A process that has unlocked byte 0 must lock byte 1 before it can lock byte 0
  * again, and the waiting process holds byte 1.
  *
- * Every user may lock the file, so a process may hold the lock for ever. Waiting has a time limit, after which Kiln
- * logs a warning and measures without the lock. */
+ * Every user may lock the file, so another user's process may hold the lock for ever. So waiting has a time limit.
+ * After it, Kiln logs a warning and measures without the lock. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -20,11 +20,11 @@
 #include "engine.h"
 
 enum { DEVICE = 0, NEXT = 1 };
-#define MOST_SECONDS 120.0 /* longest wait, unless $KILN_LOCK_SECONDS says otherwise */
+#define MOST_SECONDS 120.0 /* longest wait in seconds, unless $KILN_LOCK_SECONDS is set */
 #define FIRST_NAP_NS 500000
 #define LAST_NAP_NS 20000000
 
-/* Locks or unlocks one byte, and never waits. The lock belongs to an open file description, not to a process, so two
+/* Locks or unlocks one byte without waiting. The lock belongs to an open file description, not to a process, so two
  * engines of one process exclude each other too. */
 static bool set_lock(int fd, short type, off_t byte)
 {
@@ -39,9 +39,9 @@ static bool set_lock(int fd, short type, off_t byte)
 /* Returns true if set_lock() failed because another open file description has the lock. */
 static bool is_held(void) { return errno == EAGAIN || errno == EACCES; }
 
-/* Opens the lock file. All users of the machine share the file, so its mode allows everybody to write. In a
- * world-writable folder, the kernel may refuse to open another user's file with O_CREAT (fs.protected_regular), so an
- * existing file is opened without O_CREAT. Links are not followed. */
+/* Opens the lock file. All users of the machine share the file, so its mode lets everybody write. In a world-writable
+ * folder, the kernel may refuse to open another user's file with O_CREAT (fs.protected_regular). So the function opens
+ * an existing file without O_CREAT. The function does not follow links. */
 int kiln__exclusive_open(const char *folder, const char *name)
 {
     char path[512];
@@ -54,7 +54,7 @@ int kiln__exclusive_open(const char *folder, const char *name)
         fd = open(path, O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
         if (fd >= 0)
             fchmod(fd, 0666);     /* ignores the umask */
-        else if (errno == EEXIST) /* another process has just created the file */
+        else if (errno == EEXIST) /* another process has just created the file, so open it */
             fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     }
     struct stat info;
@@ -66,8 +66,8 @@ int kiln__exclusive_open(const char *folder, const char *name)
     return fd;
 }
 
-/* Returns the id of the process that took the lock last, as the file has it, or 0 if the id is unknown. The id is used
- * only in a message, because any user can write to the file. */
+/* Reads from the lock file the id of the process that took the lock last, and returns it, or 0 if it is unknown. Kiln
+ * uses the id only in a message, because any user can write to the file. */
 long kiln__exclusive_holder(int fd)
 {
     char text[16] = "";
@@ -78,8 +78,9 @@ long kiln__exclusive_holder(int fd)
 
 bool kiln__exclusive_try(int fd) { return set_lock(fd, F_WRLCK, NEXT) && set_lock(fd, F_WRLCK, DEVICE); }
 
-/* Polls, because a process that sleeps in fcntl() obeys neither a time limit nor a request to stop. The naps double up
- * to 20 ms. If locking fails because of an error and not because of a holder, the lock counts as taken. */
+/* The function polls the lock, because a process that sleeps in fcntl() obeys neither a time limit nor a request to
+ * stop. The pauses between two polls double up to 20 ms. If locking fails for a reason other than a holder, the
+ * function reports that it took the lock. */
 kiln__turn kiln__exclusive_take(int fd, double seconds, bool (*ends)(void *user), void *user)
 {
     const uint64_t start = kiln__now_ns();
@@ -96,7 +97,7 @@ kiln__turn kiln__exclusive_take(int fd, double seconds, bool (*ends)(void *user)
         return turn;
     int length = snprintf(text, sizeof text, "%-11ld\n", (long)getpid());
     if (pwrite(fd, text, (size_t)length, 0) != length)
-        return turn; /* the file lacks the id, so a waiting process cannot name the holder */
+        return turn; /* the id could not be written, so a waiting process cannot name this process */
     return turn;
 }
 
@@ -104,8 +105,8 @@ void kiln__exclusive_give(int fd) { set_lock(fd, F_UNLCK, DEVICE); }
 
 /* ---- the engine's lock ---- */
 
-/* Returns the descriptor of the device's lock file, which the first call opens. Returns -1 if measuring is not
- * exclusive here. The caller holds the engine's lock. */
+/* Returns the descriptor of the device's lock file. The first call opens the file. Returns -1 if measurements on this
+ * device need no lock. The caller holds the engine's lock. */
 static int lock_of(kiln_engine *engine)
 {
     char uuid[KILN__UUID_TEXT] = "";
@@ -113,7 +114,7 @@ static int lock_of(kiln_engine *engine)
     if (engine->exclusive_sought)
         return engine->exclusive;
     engine->exclusive_sought = true;
-    if (!engine->info.simulated) /* times of a simulated device are not measurements */
+    if (!engine->info.simulated) /* the times of a simulated device are not measurements */
         kiln__driver_uuid(&engine->driver, engine->device, uuid);
     if (!*uuid)
         return -1;
@@ -127,7 +128,7 @@ static int lock_of(kiln_engine *engine)
     return engine->exclusive;
 }
 
-/* Returns the number of seconds that a measurement waits for another process. */
+/* Returns how many seconds a measurement waits for another process. */
 static double most_seconds(const kiln_engine *engine)
 {
     const char *text = getenv("KILN_LOCK_SECONDS");
@@ -159,8 +160,9 @@ static bool wants_end(void *user)
     return (how->stop && __atomic_load_n(how->stop, __ATOMIC_RELAXED)) || (how->ends && how->ends(how->ends_user));
 }
 
-/* Takes the lock of the device, waits for it, or gives up. After a wait has reached its limit, the engine does not wait
- * again until it has once found the lock free. Otherwise each sample of a sweep would wait for the full time. */
+/* Takes the lock of the device. If another process holds the lock, waits for it or gives up. After a wait has reached
+ * the time limit, the engine does not wait again until it has once found the lock free. Otherwise each sample of a
+ * sweep would wait until the time limit. */
 bool kiln__engine_exclude(kiln_engine *engine, const kiln__waiting *how)
 {
     char why[320];
@@ -168,8 +170,8 @@ bool kiln__engine_exclude(kiln_engine *engine, const kiln__waiting *how)
     int fd = lock_of(engine);
     bool first = fd >= 0 && engine->exclusive_depth++ == 0;
     pthread_mutex_unlock(&engine->lock);
-    if (!first) /* another thread of this engine has the lock or is taking it; the mutex `measuring` orders the
-                 * threads */
+    /* another thread of this engine has or takes the lock, and the mutex `measuring` serialises the threads */
+    if (!first)
         return true;
     const bool waits = !kiln__exclusive_try(fd);
     const long holder = waits ? kiln__exclusive_holder(fd) : 0;

@@ -1,5 +1,5 @@
 /* identity.c - computes the identity of a host function: a hash of the machine code of its object file, of libkiln and
- * of libm, and of the processor's features by which libm chooses its functions. */
+ * of libm. The hash includes the processor's features by which libm chooses its functions. */
 #include <link.h>
 #include <math.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include "core_internal.h"
 
-/* The objects whose code is hashed, each given by an address inside it. */
+/* The objects whose code is hashed. An address inside each object identifies it. */
 typedef struct hashed_code {
     uintptr_t addresses[3];
     kiln__hash128 hashes[3];
@@ -24,9 +24,9 @@ static bool holds(const struct dl_phdr_info *object, uintptr_t address)
     return false;
 }
 
-/* Hashes the parts of an object that nothing changes after loading: its code, its constants, and the linker's build id
- * if the object has one. They are in memory already, so no file is opened, and a file that was replaced since does not
- * matter. */
+/* Hashes the parts of an object that do not change after loading: its code, its constants, and the linker's build id if
+ * the object has one. These parts are already in memory, so the function opens no file, and it does not matter whether
+ * the file was replaced. */
 static kiln__hash128 hash_object(const struct dl_phdr_info *object)
 {
     kiln__hash128 parts[2] = {{0}};
@@ -59,8 +59,8 @@ static int hash_wanted(struct dl_phdr_info *object, size_t size, void *user)
     return 0;
 }
 
-/* Returns the features of the processor on which the results of libm depend, because libm has functions with and
- * without fused multiply-add. */
+/* Returns the processor features on which the results of libm depend: libm has functions with and without fused
+ * multiply-add. */
 static unsigned long processor_features(void)
 {
 #if defined __x86_64__ || defined __i386__

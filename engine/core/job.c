@@ -1,4 +1,4 @@
-/* job.c - an engine as one process of a job: finds the MPI plug-in, and describes a rank's device and workers to
+/* job.c - opens an engine as one process of a job: finds the MPI plug-in, and describes a rank's device and workers to
  * the leader. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@ static const char *find_plugin(kiln__arena *arena, const char *option)
     const struct {
         const char *base, *below;
     } places[] = {
-        {executable, "../lib/kiln/libkiln-mpi.so"}, /* in the build tree, and in an installation */
+        /* the place of the plug-in in the build tree, and in an installation */
+        {executable, "../lib/kiln/libkiln-mpi.so"},
         {library, "kiln/libkiln-mpi.so"},
         {library, "../lib/kiln/libkiln-mpi.so"},
         {KILN_LIBDIR, "kiln/libkiln-mpi.so"},
@@ -69,7 +70,8 @@ kiln_status kiln_ranks_serve(kiln_ranks *ranks, kiln_engine *engine, kiln_error 
                           "a rank needs the program kiln-worker, which was not found; set KILN_WORKER to its path");
     KILN__TRY(kiln__engine_device(engine, error));
     kiln__rank_info info;
-    memset(&info, 0, sizeof info); /* all bytes of the structure are sent, also the bytes between members */
+    /* the process sends all bytes of the structure, also the bytes between its members */
+    memset(&info, 0, sizeof info);
     info.device = engine->info;
     info.jobs = engine->jobs;
     snprintf(info.name, sizeof info.name, "%s", engine->device_given ? engine->device_given : engine->info.id);

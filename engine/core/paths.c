@@ -11,8 +11,8 @@
 
 #include "core_internal.h"
 
-/* Folders of an installation, set by CMake. Every place is also searched relative to the running program, so that an
- * installation can be moved and the build tree works. */
+/* Folders of an installation, which CMake sets. The code also searches every place relative to the running program, so
+ * that an installation can be moved and the build tree works. */
 #ifndef KILN_DATADIR
 #error "KILN_DATADIR must be the folder for read-only data (/usr/local/share)"
 #endif
@@ -38,7 +38,7 @@ const char *kiln__executable_folder(kiln__arena *arena) { return folder_of(arena
 
 const char *kiln__library_folder(kiln__arena *arena)
 {
-    static const char here; /* an address within this library */
+    static const char here; /* an address within this library, for dladdr() */
     Dl_info info;
     if (!dladdr(&here, &info) || !info.dli_fname || !*info.dli_fname)
         return NULL;
@@ -87,7 +87,7 @@ static bool add_folders(kiln_engine *engine, folder_list *list, const char *text
     return true;
 }
 
-/* Adds an installed folder if it exists and is not in the list yet (links resolved). */
+/* Adds an installed folder if it exists and the list does not have it yet. The comparison resolves links. */
 static bool add_installed(kiln_engine *engine, folder_list *list, const char *base, const char *below)
 {
     if (!base)
@@ -133,7 +133,7 @@ const char *kiln__worker_find(kiln__arena *arena, const char *option)
 {
     if (!option)
         option = read_environment("KILN_WORKER");
-    if (option) /* returned even if the file is missing: starting the worker reports that */
+    if (option) /* returns the path even if the file is missing, because starting the worker reports that */
         return kiln__arena_strdup(arena, option);
     const char *executable = kiln__executable_folder(arena), *library = kiln__library_folder(arena);
     const struct {
@@ -141,7 +141,7 @@ const char *kiln__worker_find(kiln__arena *arena, const char *option)
     } places[] = {
         {executable, "kiln-worker"},
         {executable, "../libexec/kiln/kiln-worker"},
-        {executable, "../tools/kiln-worker"}, /* for the tests in the build tree */
+        {executable, "../tools/kiln-worker"}, /* the place of the worker for tests in the build tree */
         {library, "../libexec/kiln/kiln-worker"},
         {library, "../../libexec/kiln/kiln-worker"}, /* lib/ARCHITECTURE/libkiln.so */
         {library, "../tools/kiln-worker"},
@@ -159,12 +159,12 @@ const char *kiln__worker_find(kiln__arena *arena, const char *option)
 
 /* ---- the cache and the store ---- */
 
-/* Returns $VARIABLE/below, as the XDG specification says, or the fallback in the home folder if the variable is not
- * set. Returns NULL if there is no home folder. */
+/* Returns $VARIABLE/below, as the XDG specification says. If the variable is not set, returns the fallback in the home
+ * folder. Returns NULL if there is no home folder. */
 static const char *home_folder(kiln__arena *arena, const char *variable, const char *fallback, const char *below)
 {
     const char *base = read_environment(variable);
-    if (base && *base == '/') /* the XDG specification: relative paths are invalid and ignored */
+    if (base && *base == '/') /* by the XDG specification a relative path is invalid and ignored */
         return kiln__arena_printf(arena, "%s/%s", base, below);
     const char *home = read_environment("HOME");
     if (home)
@@ -193,12 +193,12 @@ const char *kiln__store_path_find(kiln__arena *arena, const char *option)
 
 /* ---- the files that a spec names ---- */
 
-/* The folders in which a spec's files may be, with their links resolved once, before any search. For sources, the
- * folders kernel_src in and beside each of these folders are searched too. */
+/* The folders in which a spec's files may be. Their links are resolved once, before any search. For sources, the search
+ * includes the folders kernel_src in and beside each of these folders. */
 typedef struct root {
-    const char *shown; /* the path as the user gave it, for messages */
-    const char *real;  /* NULL if the folder does not exist */
-    bool leads_out;    /* true for a kernel_src that is a link to another place: no file in it is allowed */
+    const char *shown; /* the path as the user wrote it, for messages */
+    const char *real;  /* the resolved path, or NULL if the folder does not exist */
+    bool leads_out;    /* the folder is a kernel_src that links to another place, so none of its files is allowed */
 } root;
 
 typedef struct roots {
@@ -209,10 +209,11 @@ typedef struct roots {
     size_t count;
 } roots;
 
-enum { PLACES = 3 }; /* for each folder: the folder itself, its kernel_src, and the kernel_src beside it */
+/* number of places for each folder: the folder itself, its kernel_src, and the kernel_src beside it */
+enum { PLACES = 3 };
 
-/* Returns the path with its links resolved, in the arena. Returns NULL without setting arena->failed if nothing exists
- * there. */
+/* Resolves the links in a path, and returns the result in the arena. Returns NULL without setting arena->failed if the
+ * path does not exist. */
 static const char *resolve(kiln__arena *arena, const char *path)
 {
     char *full = path ? realpath(path, NULL) : NULL;
@@ -223,8 +224,8 @@ static const char *resolve(kiln__arena *arena, const char *path)
     return copy;
 }
 
-/* The author of a spec may put a link beside it. So a link named kernel_src counts only if it leads to a place that the
- * spec may read in any case. */
+/* The author of a spec may put a link beside it. So a link named kernel_src counts only if its target lies in a folder
+ * that the spec may read anyway. */
 static void add_kernel_src(roots *where, const char *shown, const char *base, const char *real, kiln__arena *arena)
 {
     root *made = &where->items[where->count++];
@@ -240,8 +241,8 @@ static kiln_status find_roots(roots *where, kiln__arena *arena, kiln_error **err
     where->items = kiln__arena_alloc(arena, (folders * PLACES + more) * sizeof *where->items);
     for (size_t i = 0; where->items && i < folders; i++) {
         const char *shown = i == 0 ? where->spec_folder : where->engine->search_path[i - 1];
-        const char *real = i == 0 && *shown == '/' ? shown : resolve(arena, shown); /* the folder of the spec is
-                                                                                     * resolved already */
+        /* the folder of the spec is already resolved */
+        const char *real = i == 0 && *shown == '/' ? shown : resolve(arena, shown);
         where->items[where->count++] = (root){.shown = shown, .real = real};
         if (!where->sources)
             continue;
@@ -256,7 +257,7 @@ static kiln_status find_roots(roots *where, kiln__arena *arena, kiln_error **err
     return arena->failed || !where->items ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* Tells whether the resolved `path` lies in an allowed folder. */
+/* Returns whether the resolved `path` lies in an allowed folder. */
 static bool is_allowed(const roots *where, const char *path)
 {
     if (where->engine->flags & KILN_READ_ANYWHERE)
@@ -267,7 +268,7 @@ static bool is_allowed(const roots *where, const char *path)
     return false;
 }
 
-/* Returns the name of the file without its folders, if an allowed folder has a file of this name. Otherwise returns
+/* If an allowed folder has a file with the same last component as `name`, returns this component. Otherwise returns
  * NULL. */
 static const char *find_without_folder(const roots *where, const char *name)
 {
@@ -310,8 +311,8 @@ static kiln_status fail_path(const roots *where, const char *name, bool refused,
     return status;
 }
 
-/* Finds a file in the allowed folders. *path has its links resolved, and kiln__file_open() then follows no link. So the
- * file that is opened is the file that was checked, even if the folders change meanwhile. */
+/* Finds a file in the allowed folders. *path has its links resolved, and kiln__file_open() then refuses a path with a
+ * link. So Kiln opens exactly the file that it checked, even if the folders change in between. */
 static kiln_status find(roots *where, const char *name, kiln__arena *arena, const char **path, kiln_error **error)
 {
     if (!*name)
@@ -375,7 +376,7 @@ kiln_status kiln__engine_include_paths(kiln_engine *engine, const char *spec_fol
     roots where = {.engine = engine, .spec_folder = spec_folder ? spec_folder : ".", .sources = true};
     size_t most = 1 + count + engine->search_count + engine->include_count, used = 0;
     const char **folders = kiln__arena_alloc(arena, most * sizeof *folders);
-    for (size_t i = 0; folders && i < count; i++) { /* folders[0] is the folder of the source */
+    for (size_t i = 0; folders && i < count; i++) { /* folders[0] is the folder of the source itself */
         roots fresh = where;
         kiln_status status = find_include(&fresh, include[i], arena, &folders[1 + i], error);
         if (status != KILN_OK)

@@ -1,5 +1,5 @@
-/* profiles.c - device profiles for the simulated device: files NAME.profile, in the current folder, in the folders of
- * the search path and in their subfolders `devices`. */
+/* profiles.c - finds device profiles for the simulated device: files NAME.profile in the current folder, in the folders
+ * of the search path, and in the subfolders `devices` of the search path's folders. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,8 @@
 
 #include "core_internal.h"
 
-enum { PROFILE_LIMIT = 1 << 20, NAME_MOST = 27 }; /* bytes; kiln_device_info.id holds "sim:NAME" */
+/* PROFILE_LIMIT is in bytes; a NAME must fit into kiln_device_info.id as "sim:NAME" */
+enum { PROFILE_LIMIT = 1 << 20, NAME_MOST = 27 };
 static const char ending[] = ".profile";
 
 static bool is_known(const char *name)
@@ -24,7 +25,7 @@ static bool is_path(const char *text)
     return strchr(text, '/') || (length > tail && strcmp(text + length - tail, ending) == 0);
 }
 
-/* Returns the name of a file without its folder and the suffix .profile. */
+/* Returns the name of a file without its folder and without the suffix .profile. */
 static const char *name_of(kiln__arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
@@ -61,8 +62,8 @@ static kiln_status add_file(const kiln_engine *engine, const char *path, const c
     return status;
 }
 
-/* Returns folder number `index` of the folders that may hold profiles, or NULL at the end. They are the current folder,
- * and each folder of the search path followed by its subfolder `devices`. */
+/* Returns folder number `index` of the folders that may hold profiles, or NULL at the end. These folders are the
+ * current folder, and each folder of the search path followed by its subfolder `devices`. */
 static const char *folder_at(const kiln_engine *engine, size_t index, kiln__arena *arena)
 {
     if (index == 0)
@@ -95,7 +96,7 @@ kiln_status kiln__profile_find(const kiln_engine *engine, const char *wanted, ki
 
 static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-/* Lists the paths of the folder's profiles, sorted by name. */
+/* Lists the paths of the profiles in a folder, sorted by name. */
 static size_t list_folder(const kiln_engine *engine, kiln__arena *arena, const char *folder, const char ***paths)
 {
     size_t count = 0, capacity = 0;

@@ -1,4 +1,4 @@
-/* samples.c - opening the user's store. */
+/* samples.c - opens the user's store of samples. */
 #include "core_internal.h"
 #include "store.h"
 

@@ -1,4 +1,4 @@
-/* sandbox.c - the process that runs kernels of a simulated device gives up its rights (KILN_SANDBOX). */
+/* sandbox.c - takes access rights from the process that runs kernels of a simulated device (KILN_SANDBOX). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void add(path_list *list, const char *path)
         list->paths[list->count++] = path;
 }
 
-/* Adds the folders of a text in the format of LD_LIBRARY_PATH. */
+/* Adds the folders in a text that has the format of LD_LIBRARY_PATH. */
 static void add_folders(path_list *list, const char *text)
 {
     while (text && *text) {
@@ -32,7 +32,7 @@ static void add_folders(path_list *list, const char *text)
     }
 }
 
-/* Adds a folder of sources, and the folders `kernel_src` in it and beside it. */
+/* Adds a folder of sources, the folder `kernel_src` inside it, and the folder `kernel_src` beside it. */
 static void add_sources(path_list *list, const char *folder)
 {
     add(list, folder);
@@ -47,11 +47,11 @@ static void add_folder_of(path_list *list, const char *path)
     free(full);
 }
 
-/* Files in which the system tells every process about its processors and memory. */
+/* The system tells every process about its processors and memory in these files. */
 static const char *const system_files[] = {"/sys/devices/system/cpu", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat",
                                            "/sys/fs/cgroup",          "/etc/localtime"};
-/* LLVM and its libraries are loaded from here when a kernel is found to be hot. Loading LLVM before that would take
- * longer than most runs. */
+/* The process loads LLVM and its libraries from these places when it finds that a kernel is hot. Loading LLVM earlier
+ * would take longer than most runs. */
 static const char *const libraries[] = {"/etc/ld.so.cache", "/lib",       "/lib64",
                                         "/usr/lib",         "/usr/lib64", "/usr/local/lib"};
 
@@ -63,8 +63,8 @@ static bool is_compiled(const kiln_spec *spec)
     return false;
 }
 
-/* Lists the files and folders that the process may read from now on: the files that a spec may name, the input files of
- * the options, the files that the simulated device reads, and the compiler's files. */
+/* Lists the files and folders that the process may read after it gave up its rights: the files that a spec may name,
+ * the input files of the options, the files that the simulated device reads, and the compiler's files. */
 static void list_readable(kiln_engine *engine, const kiln_spec *spec, const kiln__sandbox *want, bool executes,
                           path_list *list)
 {
@@ -87,19 +87,18 @@ static void list_readable(kiln_engine *engine, const kiln_spec *spec, const kiln
         add_folders(list, getenv("LD_LIBRARY_PATH"));
         const char *program = kiln__executable_folder(&list->arena);
         add(list, kiln__library_folder(&list->arena));
-        if (program) /* the program may belong to an environment with its own libraries, such as conda's */
+        if (program) /* the program may belong to an environment that has its own libraries, such as conda */
             add(list, kiln__arena_printf(&list->arena, "%s/../lib", program));
     }
-    /* A study compiles again, and so do references that are variants, in this process. */
+    /* In this process, a study compiles again, and so does a reference that is a variant. */
     if (engine->nvrtc || (is_compiled(spec) && kiln__engine_nvrtc(engine, NULL) == KILN_OK)) {
         add_folder_of(list, kiln__nvrtc_path(engine->nvrtc));
         add(list, kiln__nvrtc_include(engine->nvrtc));
     }
 }
 
-/* Returns true if the spec has a command as a reference, and the user allowed commands. Such a command may do anything
- * that the user may. So a sandbox would not protect the user from this spec, and the command could not run in a
- * sandbox. */
+/* Returns true if the spec has a command as a reference and the user allowed commands. Such a command has all rights of
+ * the user. So a sandbox would not protect the user from this spec, and the command could not run inside a sandbox. */
 static bool runs_commands(const kiln_engine *engine, const kiln_spec *spec)
 {
     for (size_t i = 0; i < spec->verify_count; i++)
@@ -159,17 +158,17 @@ kiln_status kiln__engine_sandbox(kiln_engine *engine, const kiln_spec *spec, con
         engine->sandboxed = true;
         return KILN_OK;
     }
-    if (engine->finish_left) /* the jobs must be finished before the compiler is closed, because the compiler runs
-                              * them */
+    if (engine->finish_left) /* the compiler runs these jobs, so they must be finished before the compiler is closed */
         engine->finish_left(engine);
-    /* End the compiler's threads and workers. A thread that is older than the sandbox would keep the right to open
-     * files, and workers could not be ended from inside the sandbox. */
+    /* Ends the compiler's threads and workers. A thread that is older than the sandbox would keep the right to open
+     * files. The process could not end workers from inside the sandbox. */
     if (engine->compiler)
         kiln__compiler_close(engine->compiler);
     engine->compiler = NULL;
     engine->worker = NULL;
     engine->flags |= KILN_NO_WORKERS;
-    kiln__cache *references = kiln__engine_references(engine); /* opened before files are forbidden */
+    /* opens the cache of references before the process loses the right to open files */
+    kiln__cache *references = kiln__engine_references(engine);
     if (references)
         kiln__cache_stop_writing(references);
     else
@@ -197,7 +196,7 @@ kiln_status kiln__engine_sandbox(kiln_engine *engine, const kiln_spec *spec, con
         engine->confined = got == (KILN__CONFINED_FILES | KILN__CONFINED_CALLS);
         if (!engine->confined && required)
             status = refuse(engine, how, error);
-        else if (want->got) /* the caller reports the missing mechanisms */
+        else if (want->got) /* the caller reports which mechanisms are missing */
             *want->got = got;
         else
             kiln__sandbox_tell(&engine->log, got, how);

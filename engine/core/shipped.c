@@ -1,4 +1,5 @@
-/* shipped.c - best-known configurations that are shipped beside a spec, and which of them are near to given sizes. */
+/* shipped.c - reads the best-known configurations that are shipped beside a spec, and sorts them by their distance to
+ * given sizes. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,8 +12,8 @@
 
 /* ---- distances ---- */
 
-/* Returns the binary logarithm of a size, because ratios of sizes count: 64 is as far from 128 as 4096 is from 8192.
- * The integer 0 counts as 0.5, so it is as far from 1 as 1 is from 2. */
+/* Returns the binary logarithm of a size. Distances compare ratios of sizes: 64 is as far from 128 as 4096 is from
+ * 8192. The size 0 counts as 0.5, so 0 is as far from 1 as 1 is from 2. */
 static double log_of(kiln_value value)
 {
     if (value.kind == KILN_FLOAT)
@@ -20,7 +21,7 @@ static double log_of(kiln_value value)
     return log2(fmax((double)value.as.i, 0.5));
 }
 
-enum { OTHER_TEXT = 16 }; /* distance of two sizes that are different texts */
+enum { OTHER_TEXT = 16 }; /* distance between two sizes that are different texts */
 
 bool kiln__size_distance(kiln__settings a, kiln__settings b, double *distance, bool *same)
 {
@@ -87,8 +88,8 @@ kiln_status kiln__shipped_read(kiln_engine *engine, const kiln_spec *spec, kiln_
 
 static int compare_numbers(double a, double b) { return (a > b) - (a < b); }
 
-/* Returns how near an entry is: 0 for these sizes on this device, 1 for these sizes on another device of its compute
- * capability, 2 for other sizes on this device, and more for every other device. */
+/* Returns a rank for an entry: 0 for these sizes on this device, 1 for these sizes on another device of the same
+ * compute capability, 2 for other sizes on this device, and more for every other device. */
 static int rank_of(const kiln__shipped *entry)
 {
     enum { SAME_CAPABILITY = 1 }; /* value of `apart` */
@@ -97,10 +98,10 @@ static int rank_of(const kiln__shipped *entry)
     return 2 + entry->apart;
 }
 
-/* Sorts by rank, then the nearest sizes first, then the fastest. Devices of one compute capability compile the same
+/* Sorts by rank, then by the distance of the sizes, then by time. Devices of one compute capability compile the same
  * code, and the best configuration depends more on the sizes than on the number of multiprocessors. So the same sizes
- * on a device of the same compute capability come before other sizes on this device. The order is total, so that it
- * does not depend on the order in the file. */
+ * on a device of the same compute capability come before other sizes on this device. The order is total, so it does not
+ * depend on the order in the file. */
 static int by_nearness(const void *left, const void *right)
 {
     const kiln__shipped *a = left, *b = right;
@@ -112,8 +113,9 @@ static int by_nearness(const void *left, const void *right)
     return order ? order : strcmp(a->variant, b->variant);
 }
 
-/* Copies from the file every entry of this spec whose sizes have the same names, and sorts by nearness. `problem`
- * numbers the pairs of device and sizes in the order of the file, so that entries of one pair stay together. */
+/* Copies every entry of this spec from the file whose sizes have the same names as `sizes`, and sorts the entries by
+ * rank and distance. `problem` numbers the pairs of device and sizes in the order of the file, so that the entries of
+ * one pair stay together. */
 kiln_status kiln__shipped_find(kiln_engine *engine, const kiln_spec *spec, kiln__settings sizes, kiln__arena *arena,
                                kiln__shipped **list, size_t *count, kiln_error **error)
 {

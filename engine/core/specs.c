@@ -1,4 +1,4 @@
-/* specs.c - loading specs by path, by name and from memory. */
+/* specs.c - loads specs by path, by name or from memory. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 
 #include "core_internal.h"
 
-enum { SPEC_LIMIT = 16 << 20 }; /* bytes of a spec file */
+enum { SPEC_LIMIT = 16 << 20 }; /* largest number of bytes of a spec file */
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -25,8 +25,8 @@ static bool is_file(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/* Returns folder number `index` of the folders in which a spec is searched by name, or NULL at the end. They are the
- * current folder, ./specs and the search path. */
+/* Returns folder number `index` of the folders in which a spec is searched by name, or NULL at the end. These folders
+ * are the current folder, ./specs and the folders of the search path. */
 static const char *folder_at(const kiln_engine *engine, size_t index)
 {
     static const char *const near[] = {".", "specs"};
@@ -40,8 +40,8 @@ static const char *folder_at(const kiln_engine *engine, size_t index)
 
 typedef struct entry {
     const char *name, *path;
-    bool here;
-} entry; /* `here`: the file is in the current folder, where a YAML file that is no spec is ignored silently */
+    bool here; /* the file is in the current folder, where Kiln ignores a YAML file that is not a spec */
+} entry;
 typedef struct listing {
     entry *entries;
     size_t count, capacity;
@@ -57,13 +57,13 @@ static bool is_listed(const listing *list, const char *name, size_t length)
     return false;
 }
 
-/* Adds the folder's specs whose names are not in an earlier folder. Returns false if memory runs out. */
+/* Adds the specs of a folder whose names no earlier folder has. Returns false if memory runs out. */
 static bool list_folder(const kiln_allocator *mem, kiln__arena *arena, listing *list, const char *folder, bool here)
 {
     DIR *directory = opendir(folder);
     bool fine = true;
     if (!directory)
-        return true; /* folders of the search path may be missing */
+        return true; /* a folder of the search path may be missing */
     for (const struct dirent *item; fine && (item = readdir(directory));) {
         size_t length = strlen(item->d_name);
         if (item->d_name[0] == '.' || !ends_with(item->d_name, ".yaml") || is_listed(list, item->d_name, length - 5))
@@ -109,8 +109,8 @@ kiln_status kiln_spec_parse(kiln_engine *engine, const char *text, size_t length
     kiln_status status = kiln__spec_parse(engine->mem, text ? text : "", length, name, &hosts, &made, error);
     if (status != KILN_OK)
         return status;
-    char *full = realpath(made->folder, NULL); /* the path is resolved once, so that the folder of the spec's files
-                                                * cannot change later */
+    /* resolves the path once, so that the folder of the spec's files cannot change later */
+    char *full = realpath(made->folder, NULL);
     const char *copy = full ? kiln__arena_strdup(&made->arena, full) : made->folder;
     free(full);
     if (!copy) {
@@ -162,9 +162,10 @@ static kiln_status fail_name(kiln_engine *engine, const char *name, kiln_error *
     return status;
 }
 
-/* Warns of a variant whose default configuration breaks a constraint. Such a default is usually a mistake: `kiln run`
- * refuses the variant, and no other variant can use it as a reference. Constraints over sizes, the device or inputs are
- * not checked, because a variant may be meant for some sizes, devices or inputs only. */
+/* Warns of a variant whose default configuration breaks a constraint. Such a default is usually a mistake in the spec:
+ * `kiln run` refuses the variant, and no other variant can use it as a reference. The function does not check
+ * constraints over sizes, the device or inputs, because a variant may be meant for some sizes, devices or inputs
+ * only. */
 static void warn_of_defaults(kiln_engine *engine, const kiln_spec *spec)
 {
     kiln__arena arena = {.mem = engine->mem};
@@ -210,7 +211,7 @@ kiln_status kiln_spec_load(kiln_engine *engine, const char *path_or_name, kiln_s
     KILN__NEEDS(NULL, error, engine);
     KILN__NEEDS(engine->mem, error, path_or_name);
     KILN__NEEDS(engine->mem, error, spec);
-    if (!*path_or_name) /* the name may come directly from the command line, where it may be empty */
+    if (!*path_or_name) /* the name may come from the command line, where it may be empty */
         return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "the name of the spec is empty");
     if (is_path(path_or_name))
         return load_told(engine, path_or_name, spec, error);
@@ -236,8 +237,8 @@ kiln_status kiln_spec_load(kiln_engine *engine, const char *path_or_name, kiln_s
                                  : fail_name(engine, path_or_name, error);
 }
 
-/* Skips YAML files of the current folder that are not specs without a message, because such files are usual. Logs a
- * warning for a broken spec in any other folder. */
+/* Skips YAML files in the current folder that are not specs without a message, because such files are common there.
+ * Logs a warning for a broken spec in any other folder. */
 kiln_status kiln_spec_list(kiln_engine *engine, kiln_list_fn each, void *user, kiln_error **error)
 {
     KILN__NEEDS(NULL, error, engine);

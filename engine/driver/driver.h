@@ -1,5 +1,6 @@
 /* driver.h - the CUDA Driver API as one struct of function pointers, which come from libcuda or from the simulated
- * device. This code knows nothing about kernels or specs. Nothing links to CUDA; the functions are found at run time.
+ * device. This code knows nothing about kernels or specs. Kiln does not link to CUDA: it finds the functions at run
+ * time.
  */
 #ifndef KILN_DRIVER_H
 #define KILN_DRIVER_H
@@ -10,7 +11,7 @@
 #include "tensor_map.h"
 
 /* X(name, signature, required). `name` is the name in the API without a version suffix. load.c looks up the name with
- * suffix to which cuda.h maps it. A function that is not required is NULL if the driver lacks it. */
+ * the suffix to which cuda.h maps it. If the driver lacks a function that is not required, its member is NULL. */
 #define KILN__DRIVER_MAP(X)                                                                                            \
     X(cuInit, (unsigned flags), 1)                                                                                     \
     X(cuDriverGetVersion, (int *version), 1)                                                                           \
@@ -111,55 +112,59 @@ typedef struct kiln__driver {
 #define KILN_X(name, signature, required) CUresult(CUDAAPI *name##_) signature;
     KILN__DRIVER_MAP(KILN_X)
 #undef KILN_X
-    const kiln__simulator *simulator; /* further functions of the simulated device; NULL on a GPU */
+    const kiln__simulator *simulator; /* the functions that only the simulated device has, or NULL on a GPU */
     int version;                      /* cuDriverGetVersion */
-    void *library;                    /* the handle of dlopen(); NULL for the simulated device */
-    char path[256];                   /* "libcuda.so.1" as loaded, or "built-in" */
+    void *library;                    /* the handle of dlopen(), or NULL for the simulated device */
+    char path[256];                   /* "libcuda.so.1" as the loader found it, or "built-in" */
 } kiln__driver;
 /* cuda.h renames functions by macros (cuMemAlloc is cuMemAlloc_v2), so the names of the members end in `_`. */
 
-/* Fills `driver` from libcuda.so.1, or the file that $KILN_LIBCUDA names, and calls cuInit. Every failure (no library,
- * an old driver, no device, no permission, a lost device) is a KILN_ERROR_NO_DEVICE. Its message has one sentence about
- * the cause and one about the remedy. The caller ends with kiln__driver_close(). */
+/* Fills `driver` from libcuda.so.1, or from the file that $KILN_LIBCUDA names, and calls cuInit. After every failure
+ * (no library, an old driver, no device, no permission, a lost device) the function returns KILN_ERROR_NO_DEVICE. The
+ * message of the error has one sentence about the cause and one sentence about the remedy. The caller ends the use of
+ * the driver with kiln__driver_close(). */
 kiln_status kiln__driver_open_cuda(const kiln_allocator *mem, kiln__driver *driver, kiln_error **error);
-/* Fills `driver` from the simulated device. Fails only if the simulated device does not start. */
+/* Fills `driver` from the simulated device. The function fails only if the simulated device does not start. */
 kiln_status kiln__driver_open_sim(const kiln_allocator *mem, kiln__driver *driver, kiln_error **error);
-/* Returns the simulated device of this process, also if no driver is open. The result is never NULL. */
+/* Returns the functions of this process's simulated device, even if no driver is open. The result is never NULL. */
 const kiln__simulator *kiln__driver_simulator(void);
 void kiln__driver_close(kiln__driver *driver);
 
-/* Makes an error from a failed call and returns its status, which `result` determines: mostly KILN_ERROR_DEVICE. `what`
- * describes the call, such as "cuMemAlloc of 1024 bytes for buffer A". The message has this text, the name and the
- * description of `result`, and from the simulated device its last fault. */
+/* Makes an error from a failed call and returns the status of this error. `result` determines the status, which is
+ * mostly KILN_ERROR_DEVICE. `what` describes the call, such as "cuMemAlloc of 1024 bytes for buffer A". The message has
+ * this text, and the name and the description of `result`. On the simulated device it also has the last fault. */
 kiln_status kiln__driver_fail(const kiln__driver *driver, const kiln_allocator *mem, CUresult result,
                               kiln_error **error, const char *what, ...) KILN__PRINTF(5, 6);
 #if defined __clang_analyzer__ || defined KILN_ANALYZER /* see kiln__fail() */
 #define kiln__driver_fail(...) (kiln__driver_fail(__VA_ARGS__), KILN_ERROR_DEVICE)
 #endif
-/* Returns true if the context is lost after this result, as after an illegal address, an assert or a launch timeout. */
+/* Returns true if a call with this result has lost the context, for example after an illegal address, an assert or a
+ * launch timeout. */
 bool kiln__driver_is_sticky(CUresult result);
-/* Writes the uuid of a device in the form of nvidia-smi, "GPU-8-4-4-4-12". Returns false, and writes "", if the driver
- * does not give a uuid, or if the device is simulated. */
+/* Writes the uuid of a device in the form that nvidia-smi prints, "GPU-8-4-4-4-12". Returns false, and writes "", if
+ * the driver does not give a uuid, or if the device is simulated. */
 #define KILN__UUID_TEXT 48
 bool kiln__driver_uuid(const kiln__driver *driver, CUdevice device, char text[KILN__UUID_TEXT]);
-/* Writes the place of the device on the PCI bus in the form of /sys: "0000:41:00.0". A simulated device has an invented
- * place. Returns false if a query fails. A part that the driver does not know is 0. */
+/* Writes the address of the device on the PCI bus in the form of /sys: "0000:41:00.0". The address of a simulated
+ * device is invented. Returns false if a query fails. If the driver does not know a part of the address, the part is
+ * 0. */
 #define KILN__PCI_TEXT 40
 bool kiln__driver_place(const kiln__driver *driver, CUdevice device, char text[KILN__PCI_TEXT]);
-/* Sets info->unit_flops and peak_flops by name, cc, sm_count and clock_hz of `info`. */
+/* Sets info->unit_flops and peak_flops from name, cc, sm_count and clock_hz of `info`. */
 void kiln__peaks_set(kiln_device_info *info);
-/* Returns the peak of a unit (KILN_UNIT_...), or 0 if the device has no such unit. `unit` may be any number. */
+/* Returns the peak rate of a unit (KILN_UNIT_...), or 0 if the device has no such unit. `unit` may be any number. */
 static inline double kiln__peak_flops(const kiln_device_info *info, unsigned unit)
 {
     return unit < KILN__COUNT(info->unit_flops) ? info->unit_flops[unit] : 0;
 }
 
-/* Returns true if the map follows the rules that cuda.h states for cuTensorMapEncode*. Otherwise *fault is set. */
+/* Returns true if the map obeys the rules that cuda.h states for cuTensorMapEncode*. If the map breaks a rule, sets
+ * *fault. */
 bool kiln__driver_tensor_map_check(const kiln__tensor_map *map, kiln__tensor_fault *fault);
-/* Returns false if the driver is the simulated device and cannot execute copies with this map. */
+/* Returns false if the driver is the simulated device and this device cannot execute copies with the map. */
 bool kiln__driver_tensor_map_runs(const kiln__driver *driver, const kiln__tensor_map *map, kiln__tensor_fault *fault);
 
-/* Reads the figures of a device. A figure that the driver does not offer is 0. If the result is not CUDA_SUCCESS, a
- * query failed, and *info is incomplete. */
+/* Reads the properties of a device. If the driver does not offer a property, its value is 0. If the result is not
+ * CUDA_SUCCESS, a query failed, and *info is incomplete. */
 CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, kiln_device_info *info);
 #endif

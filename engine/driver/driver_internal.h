@@ -4,8 +4,8 @@
 
 #include "driver.h"
 
-/* Writes to `out` the cause of cuInit's `result`, and a remedy. `node` is the device node that the driver must be
- * able to open ("/dev/nvidiactl"). cuInit reports a missing node and a node without permission both as "no device",
- * so this function checks the node. */
+/* Writes the cause of `result`, which cuInit returned, and a remedy to `out`. `node` is the device node that the driver
+ * must be able to open ("/dev/nvidiactl"). cuInit reports a missing node and a node without permission both as "no
+ * device", so this function checks the node itself. */
 void kiln__driver_explain(CUresult result, const char *library, const char *node, kiln__text *out);
 #endif

@@ -11,8 +11,8 @@
 #include "driver_internal.h"
 #include "sim.h"
 
-/* Checks at compile time that the signatures of the table and of cuda.h agree. If a function changed between toolkits,
- * calling it by its old signature would be wrong. cuda.h maps cuMemAlloc to cuMemAlloc_v2 and so on, and the check
+/* Checks at compile time that the signatures of the table and of cuda.h agree. If a toolkit changed a function, calling
+ * the function by its old signature would be wrong. cuda.h maps cuMemAlloc to cuMemAlloc_v2 and so on, and the check
  * compares the types of these mapped names. */
 #define KILN_X(name, signature, required)                                                                              \
     _Static_assert(__builtin_types_compatible_p(__typeof__(&name), CUresult(CUDAAPI *) signature),                     \
@@ -26,7 +26,7 @@ KILN__DRIVER_MAP(KILN_X)
 
 typedef struct entry {
     const char *name, *exported;
-    size_t offset; /* offset of the pointer in kiln__driver */
+    size_t offset; /* offset of the function pointer in kiln__driver */
     bool required;
 } entry;
 
@@ -36,16 +36,17 @@ static const entry entries[] = {
 #undef KILN_X
 };
 
-/* Fills the table. Returns the name of the first required function that is missing, or NULL. The names are those to
- * which cuda.h maps, which a linker would take too. cuGetProcAddress would return the newest version of a name, even if
- * the header has the older signature: an example is cuCtxSynchronize of CUDA 13. */
+/* Fills the table of the driver. Returns the name of the first required function that is missing, or NULL. The function
+ * uses the names to which cuda.h maps, as a linker would do. cuGetProcAddress would return the newest version of a
+ * name, even if the header declares the older signature. An example is cuCtxSynchronize of CUDA 13. */
 static const char *fill(kiln__driver *driver)
 {
     for (size_t i = 0; i < KILN__COUNT(entries); i++) {
         void *symbol = dlsym(driver->library, entries[i].exported);
-        if (!symbol) /* an older driver lacks the suffix; cuEventElapsedTime_v2 of 12.8 changed no type */
+        /* an older driver lacks the name with the suffix; cuEventElapsedTime_v2 of 12.8 has the same types */
+        if (!symbol)
             symbol = dlsym(driver->library, entries[i].name);
-        /* memcpy, because ISO C does not allow this cast */
+        /* memcpy, because ISO C does not allow a cast from a data pointer to a function pointer */
         memcpy((char *)driver + entries[i].offset, &symbol, sizeof symbol);
         if (!symbol && entries[i].required)
             return entries[i].name;
@@ -55,7 +56,7 @@ static const char *fill(kiln__driver *driver)
 
 typedef struct reason {
     CUresult result;
-    const char *text; /* "%s": the library's path */
+    const char *text; /* a text where "%s" stands for the path of the library */
 } reason;
 static const reason reasons[] = {
     {CUDA_ERROR_STUB_LIBRARY, "%s is the toolkit's stub library, not the driver. Take its folder out of "
@@ -91,7 +92,7 @@ bool kiln__driver_tensor_map_runs(const kiln__driver *driver, const kiln__tensor
     return !driver->simulator || kiln__tensor_map_simulated(map, fault);
 }
 
-/* Returns 0 if the device node can be opened, and otherwise errno. */
+/* Returns 0 if the process can open the device node, and the errno of the failure if not. */
 static int node_error(const char *node)
 {
     int fd = open(node, O_RDWR | O_CLOEXEC | O_NONBLOCK);
@@ -105,7 +106,7 @@ void kiln__driver_explain(CUresult result, const char *library, const char *node
 {
     for (size_t i = 0; i < KILN__COUNT(reasons); i++)
         if (reasons[i].result == result) {
-            const char *rest = strstr(reasons[i].text, "%s"); /* every text has exactly one %s */
+            const char *rest = strstr(reasons[i].text, "%s"); /* every text contains "%s" exactly once */
             kiln__text_add(out, reasons[i].text, (size_t)(rest - reasons[i].text));
             kiln__text_puts(out, library);
             kiln__text_puts(out, rest + 2);
@@ -161,7 +162,7 @@ static kiln_status start(const kiln_allocator *mem, kiln__driver *driver, kiln_e
     if (result == CUDA_SUCCESS)
         result = driver->cuDeviceGetCount_(&count);
     if (result == CUDA_SUCCESS)
-        result = versioned; /* the version is part of a sample's key */
+        result = versioned; /* the version of the driver is a part of a sample's key */
     if (result == CUDA_SUCCESS && count == 0)
         result = CUDA_ERROR_NO_DEVICE;
     if (result == CUDA_SUCCESS)
@@ -181,7 +182,7 @@ kiln_status kiln__driver_open_cuda(const kiln_allocator *mem, kiln__driver *driv
     if (!name || !*name)
         name = "libcuda.so.1";
     kiln__driver made = {0};
-    /* NODELETE: libcuda has its own threads and exit handlers, so it must never be unmapped. */
+    /* RTLD_NODELETE, because libcuda has its own threads and exit handlers and must never be unmapped. */
     made.library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!made.library) {
         const char *why = dlerror();
@@ -209,7 +210,8 @@ kiln_status kiln__driver_open_sim(const kiln_allocator *mem, kiln__driver *drive
 {
     kiln__driver made = {.simulator = &kiln__sim_simulator, .path = "built-in"};
 #ifdef KILN_SIM_PROGRAMS
-    kiln__sim_add_programs(); /* for tests and for profiles of programs: the engine calls none of its functions */
+    /* tests and profiles of programs need these functions; the engine itself calls none of them */
+    kiln__sim_add_programs();
 #endif
     for (size_t i = 0; i < KILN__COUNT(entries); i++) {
         void *symbol = kiln__sim_symbol(entries[i].name);

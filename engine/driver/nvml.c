@@ -1,5 +1,5 @@
-/* nvml.c - calls NVML, which it loads by dlopen(). The header is part of the toolkit and not of the driver. So the
- * functions are declared here; their ABI is stable and documented (NVML API reference manual). */
+/* nvml.c - calls NVML, which it loads by dlopen(). The header of NVML is part of the toolkit and not of the driver. So
+ * this file declares the functions itself. Their ABI is stable and documented (NVML API reference manual). */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 typedef struct nvml_device *nvml_device;
 
-/* X(name, signature, required). All functions return 0 for success. */
+/* X(name, signature, required) for the functions of NVML that this file uses. All of them return 0 for success. */
 #define FUNCTIONS(X)                                                                                                   \
     X(nvmlInit_v2, (void), 1)                                                                                          \
     X(nvmlShutdown, (void), 1)                                                                                         \
@@ -38,7 +38,8 @@ struct kiln__nvml {
 static void load(void *library, const char *name, void *pointer)
 {
     void *symbol = dlsym(library, name);
-    memcpy(pointer, &symbol, sizeof symbol); /* ISO C casts no data pointer to a function */
+    /* memcpy, because ISO C does not allow a cast from a data pointer to a function pointer */
+    memcpy(pointer, &symbol, sizeof symbol);
 }
 
 /* Fills the table. Returns the name of the first required function that is missing, or NULL. */
@@ -114,18 +115,18 @@ static double clock_now(const kiln__nvml *n, int which)
     return told ? megahertz * 1e6 : 0;
 }
 
-/* Translates the bits of nvmlDeviceGetCurrentClocksThrottleReasons(). Bit 0 (idle) is not throttling. Returns false if
- * the function is missing or fails. */
+/* Translates the bits of nvmlDeviceGetCurrentClocksThrottleReasons(). The function ignores bit 0 (idle), because an
+ * idle GPU is not throttled. Returns false if the function of NVML is missing or fails. */
 static bool throttle_now(const kiln__nvml *n, unsigned *throttle)
 {
     static const struct {
         unsigned long long bits;
         unsigned is;
     } reasons[] = {
-        {0x4 | 0x80, KILN_THROTTLE_POWER},           /* software power cap; power brake by an external signal */
-        {0x20 | 0x40, KILN_THROTTLE_THERMAL},        /* software and hardware thermal slowdown */
-        {0x8, KILN_THROTTLE_HARDWARE},               /* hardware slowdown: temperature, power brake or power draw */
-        {0x2 | 0x10 | 0x100, KILN_THROTTLE_SETTING}, /* application clocks, sync boost, display clocks */
+        {0x4 | 0x80, KILN_THROTTLE_POWER},           /* software power cap, or power brake by an external signal */
+        {0x20 | 0x40, KILN_THROTTLE_THERMAL},        /* software or hardware thermal slowdown */
+        {0x8, KILN_THROTTLE_HARDWARE},               /* hardware slowdown by temperature, power brake or power draw */
+        {0x2 | 0x10 | 0x100, KILN_THROTTLE_SETTING}, /* application clocks, sync boost or display clocks */
     };
     unsigned long long now = 0;
     *throttle = 0;

@@ -1,15 +1,16 @@
-/* peaks.c - the peak rates of the units that do arithmetic. */
+/* peaks.c - the peak rates of the arithmetic units of a GPU. */
 #include <string.h>
 
 #include "driver_internal.h"
 
-/* The number of dense fused multiply-adds of one SM in a clock. Lanes: CUDA C++ Programming Guide 13.0, table of
- * arithmetic throughput by compute capability. Tensor cores: NVIDIA's architecture whitepapers of Volta, Turing,
- * Ampere (GA100, GA102), Ada, Hopper and Blackwell; the figure is their dense TFLOP/s divided by 2, by the SMs and by
- * the boost clock. Sums are fp32 (for int8: int32), unless the column says fp16. specs/devices/ has the same figures
- * with their sources; a test compares them. */
+/* The number of dense fused multiply-adds that one SM executes in a clock. Lanes: The numbers are from the CUDA C++
+ * Programming Guide 13.0, table of arithmetic throughput by compute capability. Tensor cores: Other numbers are from
+ * NVIDIA's architecture whitepapers of Volta, Turing, Ampere (GA100, GA102), Ada, Hopper and Blackwell. They are the
+ * dense TFLOP/s in the whitepaper divided by 2, by the number of SMs and by the boost clock. The units add in fp32
+ * (int8: in int32), unless the column says fp16. specs/devices/ has the same numbers with their sources, and a test
+ * compares them. */
 typedef struct rates {
-    int cc; /* the row applies to this compute capability and later ones, up to the next row */
+    int cc; /* the row applies from this compute capability up to the capability of the next row */
     int fma[KILN_UNIT_TENSOR_FP8_FP16];
 } rates;
 #define RATES(cc, fp32, fp64, fp16, tensor_fp64, tf32, tensor_fp16, fp8, int8, fp16_fp16, fp8_fp16)                    \
@@ -32,8 +33,8 @@ static const rates table[] = {
     RATES(120, 128, 2, 128, 2, 256, 512, 1024, 1024, 512, 1024),
 };
 
-/* Returns true for GeForce products, which have half the rate if floating-point sums are fp32. The whitepapers show
- * this in the tables of the RTX 2080 Ti, 3090, 4090 and 5090, beside the professional products. */
+/* Returns true for GeForce products, which have half the rate if the unit adds in fp32. The whitepapers show this in
+ * the tables of the RTX 2080 Ti, 3090, 4090 and 5090, beside the professional products. */
 static bool is_halved(const kiln_device_info *info, int cc, unsigned unit)
 {
     bool sums = unit == KILN_UNIT_TENSOR_FP16 || unit == KILN_UNIT_TENSOR_TF32 || unit == KILN_UNIT_TENSOR_FP8;

@@ -1,4 +1,4 @@
-/* query.c - reads the figures of a device, and makes errors from the results of the driver. */
+/* query.c - reads the properties of a device, and makes errors from the results of the driver. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,8 +7,8 @@
 bool kiln__driver_is_sticky(CUresult result)
 {
     switch ((int)result) {
-    case 226: /* CUDA_ERROR_CONTAINED, from CUDA 12.8 on */
-    case 721: /* CUDA_ERROR_TENSOR_MEMORY_LEAK, from CUDA 13.0 on */
+    case 226: /* CUDA_ERROR_CONTAINED, which exists since CUDA 12.8 */
+    case 721: /* CUDA_ERROR_TENSOR_MEMORY_LEAK, which exists since CUDA 13.0 */
     case CUDA_ERROR_ECC_UNCORRECTABLE:
     case CUDA_ERROR_NVLINK_UNCORRECTABLE:
     case CUDA_ERROR_ILLEGAL_ADDRESS:
@@ -66,7 +66,7 @@ kiln_status(kiln__driver_fail)(const kiln__driver *driver, const kiln_allocator 
     return status;
 }
 
-/* Stores the first error in *wrong, except the errors by which a driver tells that it does not know an attribute.
+/* Stores the first error in *wrong. Does not store an error by which a driver tells that it does not know an attribute.
  * Returns true if `result` is CUDA_SUCCESS. */
 static bool keep_error(CUresult result, CUresult *wrong)
 {
@@ -111,8 +111,8 @@ bool kiln__driver_place(const kiln__driver *driver, CUdevice device, char text[K
     return wrong == CUDA_SUCCESS;
 }
 
-/* Returns the features of a GPU by its compute capability and attributes. For the simulated device it returns the
- * features that it can execute. */
+/* Returns the features of a GPU, which follow from its compute capability and attributes. For the simulated device it
+ * returns the features that it can execute. */
 static unsigned features_of(const kiln__driver *driver, CUdevice device, const kiln_device_info *info)
 {
     const int cc = 10 * info->cc_major + info->cc_minor;
@@ -135,7 +135,7 @@ static unsigned features_of(const kiln__driver *driver, CUdevice device, const k
     return found;
 }
 
-/* Takes the peaks of the units from the device profile. A negative rate means that the profile lacks it. */
+/* Takes the peak rates of the units from the device profile. A negative rate means that the profile lacks the rate. */
 static void simulated_peaks(const kiln__simulator *simulator, CUdevice device, kiln_device_info *info)
 {
     for (unsigned unit = KILN_UNIT_FP32; unit < KILN__COUNT(info->unit_flops); unit++) {
@@ -181,7 +181,8 @@ CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, k
     kiln__peaks_set(info);
     if (driver->simulator)
         simulated_peaks(driver->simulator, device, info);
-    info->peak_bandwidth = 2.0 * info->memory_clock_hz * info->memory_bus_bits / 8.0; /* two transfers per clock */
+    /* 2.0, because memory makes two transfers per clock */
+    info->peak_bandwidth = 2.0 * info->memory_clock_hz * info->memory_bus_bits / 8.0;
     info->features = features_of(driver, device, info);
     info->driver_version = driver->simulator ? 0 : driver->version;
     return wrong;

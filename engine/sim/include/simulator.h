@@ -1,5 +1,5 @@
-/* simulator.h - functions of a simulated device beyond the driver API. The driver's table has them in an optional
- * member, which is NULL on a GPU (driver.h). sim/include/sim.h says what each function does. */
+/* simulator.h - functions of a simulated device beyond the driver API. The driver's table contains these functions in
+ * an optional member, which is NULL on a GPU (driver.h). sim/include/sim.h documents each function. */
 #ifndef KILN_SIMULATOR_H
 #define KILN_SIMULATOR_H
 
@@ -18,22 +18,22 @@ typedef struct kiln__sim_insn {
     const char *file; /* source file, or "" if it is unknown */
     uint32_t line, ptx_line;
     kiln_class what;
-    unsigned flops; /* floating-point operations of one lane */
-    bool l1;        /* a load or store that the L1 cache may serve */
+    unsigned flops; /* number of floating-point operations per lane */
+    bool l1;        /* the instruction is a load or store that the L1 cache may serve */
     kiln_counters counters;
 } kiln__sim_insn;
-/* A kernel: all its launches while counting was on. */
+/* The counters of one kernel, over all its launches while counting was on. */
 typedef struct kiln__sim_kernel {
     const char *symbol;
     uint64_t launches, blocks, warps;
-    uint32_t grid[3], block[3]; /* grid, block and dynamic_shared belong to the first launch */
+    uint32_t grid[3], block[3]; /* `grid`, `block` and `dynamic_shared` describe the first launch */
     uint64_t static_shared, dynamic_shared, local_bytes;
     uint32_t register_estimate, max_threads;
-    int32_t tensor_columns; /* columns of tensor memory that it allocates; -1 if the number is unknown */
+    int32_t tensor_columns; /* columns of tensor memory that the kernel allocates, or -1 if the number is unknown */
     size_t insn_count;
     const kiln__sim_insn *insns;
 } kiln__sim_kernel;
-/* The registers that the compiler spills to local memory, per thread. store_bytes and load_bytes are the bytes of all
+/* The registers per thread that the compiler spills to local memory. store_bytes and load_bytes are the bytes of all
  * spill instructions in the machine code, where each instruction counts once. local_bytes is the local memory of the
  * kernel. All members are zero if the kernel spills nothing, or if the spills are unknown. */
 typedef struct kiln__sim_spills {
@@ -42,15 +42,15 @@ typedef struct kiln__sim_spills {
 } kiln__sim_spills;
 /* A memory access that an instruction of one warp is about to make, for callers that observe accesses. */
 typedef struct kiln__sim_access {
-    const char *kernel, *file, *space; /* space is "global", "shared", "local", "constant" or "other" */
+    const char *kernel, *file, *space; /* `space` is "global", "shared", "local", "constant" or "other" */
     uint32_t line, ptx_line, block[3], warp, lanes, bytes;
     bool reads, writes;
-    const uint32_t (*threads)[32]; /* x, y and z of each lane's thread: threads[axis][lane] */
-    const uint64_t *address;       /* one address per lane */
+    const uint32_t (*threads)[32]; /* x, y and z of the thread in each lane: threads[axis][lane] */
+    const uint64_t *address;       /* one address for each lane */
 } kiln__sim_access;
 typedef void (*kiln__sim_access_fn)(void *user, const kiln__sim_access *access);
 
-/* The functions: X(result, name, arguments). sim.h declares each of them as kiln__sim_NAME. */
+/* The functions: X(result, name, arguments). sim.h declares each function as kiln__sim_NAME. */
 #define KILN__SIMULATOR_MAP(X)                                                                                         \
     X(const char *, last_fault, (void))                                                                                \
     /* device profiles */                                                                                              \

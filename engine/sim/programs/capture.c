@@ -1,14 +1,14 @@
-/* capture.c - stream capture: work that is put into a stream becomes nodes of a graph.
+/* capture.c - stream capture: work that a program puts into a stream becomes nodes of a graph.
  *
- * A stream takes part in a capture if the capture was started on it, or if it waits for an event that was recorded in
- * a captured stream. Its *tips* are the nodes on which its next node depends.
+ * A stream takes part in a capture if the capture was started on the stream, or if the stream waits for an event that
+ * was recorded in a captured stream. The *tips* of a stream are the nodes on which its next node depends.
  *
- * A capture is active from cuStreamBeginCapture on. It becomes invalid if a call is made that the capture forbids, or
- * if a call fails. It ends with cuStreamEndCapture, which reports an invalid capture, or when its stream or context
- * ends.
+ * A capture is active from cuStreamBeginCapture on. A capture becomes invalid if a program makes a call that the
+ * capture forbids, or if a call fails. A capture ends with cuStreamEndCapture, which reports an invalid capture. It
+ * also ends when its stream or context ends.
  *
  * The graph, its nodes and the capture belong to the context of the stream on which it was started. Streams of other
- * contexts may take part too; their nodes run in the contexts of these streams (sim_op.in). */
+ * contexts may take part too. Their nodes run in the contexts of these streams (sim_op.in). */
 #include <pthread.h>
 #include <string.h>
 
@@ -16,12 +16,12 @@
 
 /* A capture that has been started and has not ended. */
 typedef struct sim_capture {
-    sim_object object; /* its handle is the capture's id */
+    sim_object object; /* the handle of this object is the id of the capture */
     sim_graph *graph;
-    sim_stream *origin; /* the stream on which the capture was started; NULL if it was destroyed */
+    sim_stream *origin; /* the stream on which the capture was started, or NULL if this stream was destroyed */
     CUstreamCaptureMode mode;
-    pthread_t thread;  /* the thread that started it */
-    bool invalid, own; /* own: the capture has made the graph */
+    pthread_t thread;  /* the thread that started the capture */
+    bool invalid, own; /* `own` means that the capture has made the graph */
 } sim_capture;
 
 static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -39,7 +39,7 @@ CUresult sim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 /* ---- calls that are not allowed ---- */
 
 /* Iterates over the streams of all contexts that take part in the capture. `last` is the previous stream, which must
- * still exist. NULL returns the first stream. */
+ * still exist. If `last` is NULL, the function returns the first stream. */
 static sim_stream *find_next_member(const sim_capture *capture, const sim_stream *last)
 {
     sim_context *context = last ? last->object.context : sim_context_after(NULL);
@@ -69,7 +69,7 @@ static void leave_capture(sim_stream *stream)
     stream->object.context->captures--;
 }
 
-/* Called when the context of the capture ends. All streams leave the capture. */
+/* This function runs when the context of the capture ends. All streams leave the capture. */
 static void capture_drop(sim_object *object)
 {
     sim_stream *stream;
@@ -84,13 +84,13 @@ static sim_capture *find_next_capture(sim_object *object)
     return (sim_capture *)object;
 }
 
-/* Checks a call that may wait for the device. Captured work never runs, so such a call could wait for ever. Captures of
- * the calling thread and GLOBAL captures of any thread forbid the call. The call is allowed if the capture or the
- * calling thread is RELAXED. A forbidden call makes the capture invalid. */
+/* Checks whether a capture forbids a call that may wait for the device. Captured work never runs, so such a call could
+ * wait for ever. Captures of the calling thread and GLOBAL captures of any thread forbid such a call. The call is
+ * allowed if the capture or the calling thread is RELAXED. A forbidden call makes the capture invalid. */
 CUresult sim_forbid(sim_context *context)
 {
     CUresult result = CUDA_SUCCESS;
-    (void)context; /* the call may wait for work of any context */
+    (void)context; /* the call may wait for work of any context, so the argument does not matter */
     if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
         return CUDA_SUCCESS;
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
@@ -120,7 +120,7 @@ CUresult sim_forbid_any(sim_context *context)
     return result;
 }
 
-/* Returns an error if a blocking stream is captured: work in the legacy stream waits for all blocking streams, and
+/* Returns an error if a blocking stream is captured. Work in the legacy stream waits for all blocking streams, and
  * captured work never runs. */
 static CUresult forbid_legacy(sim_context *context, bool invalidate)
 {
@@ -135,7 +135,7 @@ static CUresult forbid_legacy(sim_context *context, bool invalidate)
     return result;
 }
 
-/* Sets `capturing` to the captured stream for work that is put into the stream, or to NULL if it is not captured.
+/* Sets *capturing to the captured stream for work that goes into the stream, or to NULL if the stream is not captured.
  * Returns an error if a capture forbids the call. */
 CUresult sim_capture_enter(sim_context *context, CUstream handle, sim_stream **capturing)
 {
@@ -151,7 +151,7 @@ CUresult sim_capture_enter(sim_context *context, CUstream handle, sim_stream **c
     return stream->capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
 }
 
-/* Checks a call that queries the stream or waits for it: a capture forbids it. */
+/* Checks a call that queries a stream or waits for it. A capture of the stream forbids such a call. */
 CUresult sim_capture_wait(sim_context *context, CUstream handle)
 {
     sim_stream *capturing = NULL;
@@ -170,8 +170,8 @@ static CUresult invalidate_capture(sim_capture *capture, CUresult why)
     return why;
 }
 
-/* Adds a dependency of the stream's next node. If the stream already depends on the node, a new dependency replaces the
- * old one only if the new one is full. */
+/* Adds a dependency of the stream's next node. If the stream already depends on the node, the new dependency replaces
+ * the old dependency only if the new one is full. */
 static bool add_tip(sim_stream *stream, sim_node *node, CUgraphEdgeData data)
 {
     for (size_t i = 0; i < stream->tip_count; i++)
@@ -186,8 +186,8 @@ static bool add_tip(sim_stream *stream, sim_node *node, CUgraphEdgeData data)
 }
 
 /* Copies the stream's tips as the edges of an operation. A dependent launch has a programmatic dependency on each
- * kernel among the tips, even on a kernel for which the stream waits by an event. Other operations keep the
- * dependencies of the events, including programmatic ones. */
+ * kernel among the tips, even on a kernel for which the stream waits by an event. Other operations keep the types of
+ * dependencies of the events, also programmatic dependencies. */
 static void copy_tips(const sim_stream *stream, const sim_op *op, sim_edge *edges)
 {
     for (size_t i = 0; i < stream->tip_count; i++) {
@@ -199,7 +199,7 @@ static void copy_tips(const sim_stream *stream, const sim_op *op, sim_edge *edge
     }
 }
 
-/* Makes an event mark the stream's tips. */
+/* Makes an event mark the tips of a stream. */
 static bool mark_tips(const sim_stream *stream, sim_event *event)
 {
     if (!kiln__grow(sim_memory(), &event->tips, &event->tip_capacity, stream->tip_count, sizeof *event->tips))
@@ -212,7 +212,7 @@ static bool mark_tips(const sim_stream *stream, sim_event *event)
     return true;
 }
 
-/* Makes the events of a launch mark times of its node, which is the stream's only tip. */
+/* Makes the events of a launch mark times of the launch's node, which is the only tip of the stream. */
 static bool mark_launch(const sim_context *context, const sim_stream *stream, const CUevent *marks)
 {
     static const CUgraphEdgeData edges[SIM_TRIGGERS] = {
@@ -262,7 +262,7 @@ CUresult sim_capture_op(sim_context *context, sim_stream *stream, sim_op *op)
         result = sim_node_add(home, stream->capture->graph, edges, stream->tip_count, op, &node);
     kiln__free(sim_memory(), edges);
     if (result != CUDA_SUCCESS) {
-        stream->capture->invalid = true; /* the graph lacks a node */
+        stream->capture->invalid = true; /* the graph lacks a node, so the capture is invalid */
         return result;
     }
     stream->tips[0] = (sim_edge){.node = node};
@@ -271,7 +271,8 @@ CUresult sim_capture_op(sim_context *context, sim_stream *stream, sim_op *op)
                                                : invalidate_capture(stream->capture, CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-/* Checks an operation, and adds it to the graph of a captured stream, which takes ownership of its memory. */
+/* Checks an operation, and adds it to the graph of a captured stream. The graph takes ownership of the operation's
+ * memory. */
 CUresult sim_capture_submit(sim_context *context, sim_stream *stream, sim_op *op)
 {
     CUresult result = sim_op_check(context, op);
@@ -280,22 +281,22 @@ CUresult sim_capture_submit(sim_context *context, sim_stream *stream, sim_op *op
 
 /* ---- events between streams ---- */
 
-/* Records an event in a captured stream: the event gets the stream's tips. */
+/* Records an event in a captured stream: the event receives copies of the stream's tips. */
 CUresult sim_capture_record(sim_context *context, sim_stream *stream, sim_event *event)
 {
     (void)context;
     return mark_tips(stream, event) ? CUDA_SUCCESS : invalidate_capture(stream->capture, CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-/* Returns the capture in which the event was recorded, in any context. Returns NULL if that capture has ended. */
+/* Returns the capture, of any context, in which the event was recorded. Returns NULL if that capture has ended. */
 static sim_capture *find_capture(sim_context *context, const sim_event *event)
 {
     const void *id = (const void *)(uintptr_t)event->capture;
     return sim_object_find(sim_owner(context, id, SIM_CAPTURE), id, SIM_CAPTURE);
 }
 
-/* Makes a stream wait for an event, if the event or the stream is captured: the stream joins the event's capture.
- * Returns CUDA_SUCCESS if neither is captured. */
+/* If the event or the stream is captured, makes the stream wait for the event: the stream joins the event's capture.
+ * Returns CUDA_SUCCESS if neither the event nor the stream is captured. */
 CUresult sim_capture_wait_event(sim_context *context, CUstream handle, const sim_event *event)
 {
     sim_capture *from = find_capture(context, event);
@@ -308,9 +309,10 @@ CUresult sim_capture_wait_event(sim_context *context, CUstream handle, const sim
     if (into && into->invalid)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (!from) {
-        if (into && (event->recorded || event->capture)) /* the event marks work outside the graph */
+        if (into && (event->recorded || event->capture)) /* the event marks work outside the graph of the capture */
             return invalidate_capture(into, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
-        return event->capture ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; /* the event's capture has ended */
+        /* the capture in which the event was recorded has ended */
+        return event->capture ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     }
     if (!stream)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -329,7 +331,7 @@ CUresult sim_capture_wait_event(sim_context *context, CUstream handle, const sim
     return CUDA_SUCCESS;
 }
 
-/* Checks cuEventQuery and cuEventSynchronize: a captured event cannot be queried. */
+/* Checks the calls cuEventQuery and cuEventSynchronize, because a captured event cannot be queried. */
 CUresult sim_capture_look_event(sim_context *context, const sim_event *event)
 {
     if (!event->capture)
@@ -341,7 +343,7 @@ CUresult sim_capture_look_event(sim_context *context, const sim_event *event)
 /* ---- beginning and ending ---- */
 
 /* Starts a capture on a stream. `graph` is the graph to which the capture adds nodes, or NULL for a new graph. `edges`
- * are the stream's first tips. */
+ * are the first tips of the stream. */
 static CUresult begin_capture(sim_context *context, CUstream handle, sim_graph *graph, const sim_edge *edges,
                               size_t count, CUstreamCaptureMode mode)
 {
@@ -406,9 +408,9 @@ CUresult sim_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph handle, const 
     return sim_end(result);
 }
 
-/* Returns true if the origin waits for all work in the capture or, if `only` is not NULL, for the work of the stream
- * `only`. A depth-first search from the origin's tips, backwards along edges, marks all nodes on which these tips
- * depend. Every tip of another stream must be marked. */
+/* Returns true if the origin of a capture waits for all work in the capture. If `only` is not NULL, only the work of
+ * the stream `only` counts. A depth-first search begins at the origin's tips and goes backwards along edges. It marks
+ * all nodes on which these tips depend. The function then tests that every tip of another stream is marked. */
 static bool is_joined(const sim_capture *capture, const sim_stream *only, CUresult *error)
 {
     size_t top = 0;
@@ -461,7 +463,7 @@ CUresult sim_cuStreamEndCapture(CUstream handle, CUgraph *out)
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     const sim_stream *stream = sim_stream_at(context, handle, false);
     sim_capture *capture = stream ? stream->capture : NULL;
-    if (!out && (!capture || capture->own)) /* if the caller gave the graph, the caller already has its handle */
+    if (!out && (!capture || capture->own)) /* a caller that gave the graph already has its handle */
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (out)
         *out = NULL;
@@ -470,7 +472,7 @@ CUresult sim_cuStreamEndCapture(CUstream handle, CUgraph *out)
     if (capture->origin != stream)
         return sim_end(invalidate_capture(capture, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED));
     if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(capture->thread, pthread_self()))
-        result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD; /* the capture ends nevertheless */
+        result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD; /* the capture ends although the thread is wrong */
     else if (capture->invalid)
         result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     else
@@ -485,15 +487,15 @@ CUresult sim_cuStreamEndCapture(CUstream handle, CUgraph *out)
     return sim_end(result);
 }
 
-/* Called when a stream is destroyed. The stream leaves its capture; if the capture was started on this stream, the
- * capture ends. */
+/* This function runs when a stream is destroyed. The stream leaves its capture. If the capture was started on this
+ * stream, the capture ends. */
 void sim_capture_leave(sim_context *context, sim_stream *stream)
 {
     sim_capture *capture = stream->capture;
     if (!capture)
         return;
     CUresult ignored;
-    if (capture->origin != stream) { /* the capture stays valid if its origin waits for this work */
+    if (capture->origin != stream) { /* the capture stays valid if its origin waits for the work of this stream */
         capture->invalid = capture->invalid || !is_joined(capture, stream, &ignored);
         leave_capture(stream);
         return;
@@ -507,8 +509,8 @@ void sim_capture_leave(sim_context *context, sim_stream *stream)
 
 /* ---- queries ---- */
 
-/* Sets *status to the capture status of the stream. If it is the legacy stream and a capture forbids its use, returns
- * an error. */
+/* Sets *status to the capture status of a stream. If the stream is the legacy stream and a capture forbids its use,
+ * returns an error. */
 CUresult sim_capture_status(sim_context *context, CUstream handle, CUstreamCaptureStatus *status)
 {
     const sim_stream *stream = sim_is_legacy(handle) ? NULL : sim_stream_at(context, handle, false);
@@ -531,7 +533,7 @@ CUresult sim_cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus *stat
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     CUresult result = sim_capture_status(context, handle, status);
     if (result != CUDA_SUCCESS ||
-        *status != CU_STREAM_CAPTURE_STATUS_ACTIVE) /* the other results exist only for an active capture */
+        *status != CU_STREAM_CAPTURE_STATUS_ACTIVE) /* only an active capture has the other results */
         return sim_end(result);
     sim_stream *stream = sim_stream_at(context, handle, false);
     const sim_capture *capture = stream->capture;
@@ -567,7 +569,7 @@ CUresult sim_cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *s
     return sim_cuStreamGetCaptureInfo(stream, status, id, graph, nodes, NULL, count);
 }
 
-/* Adds nodes to the tips of a captured stream, or replaces the tips. */
+/* Adds nodes to the tips of a captured stream, or replaces its tips. */
 CUresult sim_cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode *nodes, const CUgraphEdgeData *data,
                                                size_t count, unsigned flags)
 {

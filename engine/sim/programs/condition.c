@@ -1,6 +1,6 @@
 /* condition.c - conditional nodes of graphs: if, while, switch. A condition is a word in device memory, and its handle
  * is the address of the word. In a kernel, cudaGraphSetConditional() writes the word (device/vm/runtime.c). A condition
- * lives as long as its context, because executable graphs and kernels may use it after its graph was destroyed. */
+ * exists as long as its context, because executable graphs and kernels may use it after its graph was destroyed. */
 #include <string.h>
 
 #include "cu_graph.h"
@@ -9,7 +9,7 @@ typedef struct sim_condition {
     sim_object object;
     uint64_t address;
     uint32_t initial;
-    bool assigns; /* true if each launch sets the initial value */
+    bool assigns; /* each launch sets the condition to its initial value */
 } sim_condition;
 
 static sim_condition *find_condition(const sim_context *context, uint64_t handle)
@@ -49,7 +49,7 @@ CUresult sim_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CU
 /* ---- nodes ----
  *
  * The operation has two copies of the list of its bodies' handles. The operation uses the first copy. The program gets
- * the second copy, so that it cannot change the first copy. */
+ * the second copy, so that the program cannot change the first copy. */
 
 unsigned sim_condition_count(const sim_op *op)
 {
@@ -96,7 +96,7 @@ CUresult sim_condition_make(sim_context *context, sim_op *op)
     what->phGraph_out = bodies + what->size;
     for (unsigned k = 0; k < what->size; k++) {
         const sim_graph *made = sim_graph_new(context);
-        if (!made) { /* the caller frees the bodies that were already made */
+        if (!made) { /* the caller frees the bodies that were already made before the failure */
             sim_op_free(context, op);
             return CUDA_ERROR_OUT_OF_MEMORY;
         }

@@ -1,4 +1,4 @@
-/* cu_programs_api.h - the functions of the driver API that programs/ has, in the form of cu_api.h. */
+/* cu_programs_api.h - lists the functions of the driver API that sim/programs implements, in the form of cu_api.h. */
 #ifndef KILN_SIM_CU_PROGRAMS_API_H
 #define KILN_SIM_CU_PROGRAMS_API_H
 
@@ -230,6 +230,7 @@
     X("cuStreamBatchMemOp", "cuStreamBatchMemOp", 8000, sim_cuStreamBatchMemOp)                                        \
     X("cuStreamBatchMemOp_ptsz", "cuStreamBatchMemOp", 8000, sim_cuStreamBatchMemOp)
 
-/* Names that cuda.h maps to other names: X(name, since, function). Only cuGetProcAddress knows them. */
+/* Names that cuda.h maps to other names: X(name, since, function). Only cuGetProcAddress finds functions by these
+ * names. */
 #define SIM_PROGRAMS_ALIAS_MAP(X) X(cuGraphInstantiate, 12000, sim_cuGraphInstantiateWithFlags)
 #endif

@@ -1,11 +1,12 @@
-/* graph.c - graphs: nodes, dependencies, copies, references to user objects. graph_node.c has the kinds of nodes,
- * graph_exec.c runs graphs. A graph belongs to the context that was current when it was created. */
+/* graph.c - graphs: nodes, dependencies, copies, references to user objects. graph_node.c implements the kinds of
+ * nodes, and graph_exec.c runs graphs. A graph belongs to the context that was current when it was created. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cu_graph.h"
 
-/* The limit of the nesting of child graphs. It is needed because the functions that traverse them are recursive. */
+/* The largest nesting depth of child graphs. The limit is needed because the functions that traverse child graphs are
+ * recursive. */
 enum { GRAPH_DEPTH = 32 };
 
 /* ---- edges ---- */
@@ -35,7 +36,7 @@ static void edge_drop(sim_edges *edges, const sim_node *node)
     edges->count--;
 }
 
-/* Adds an edge to the lists of both nodes. If memory runs out, changes neither list and returns false. */
+/* Adds an edge to the lists of both nodes. If memory runs out, the function changes neither list and returns false. */
 static bool add_edge(sim_node *from, sim_node *to, CUgraphEdgeData data)
 {
     if (!edge_push(&from->after, to, data))
@@ -52,9 +53,9 @@ static void remove_edge(sim_node *from, sim_node *to)
     edge_drop(&to->before, from);
 }
 
-/* Returns true if the data of an edge are valid for its first node: a dependency that is not full must begin at a port
- * of a kernel. The simulator runs this kernel to its end before it runs the second node. Only the checks treat the
- * dependency as weaker (graph_check.c). */
+/* Returns true if the data of an edge fit its first node. An edge that is not full must begin at a port of a kernel.
+ * The simulator runs this kernel to its end before it runs the second node. Only the checks treat such an edge as
+ * weaker (graph_check.c). */
 static bool right_data(const CUgraphEdgeData *data, const sim_node *from)
 {
     static const unsigned char zeros[sizeof data->reserved];
@@ -68,8 +69,8 @@ static bool right_data(const CUgraphEdgeData *data, const sim_node *from)
                      data->from_port <= CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER;
 }
 
-/* Returns true if a program may add an edge that ends at the node: a programmatic dependency must end at a kernel. Only
- * a capture makes programmatic dependencies that end at other nodes. */
+/* Returns true if a program may add an edge that ends at this node. A programmatic edge must end at a kernel. Only a
+ * capture makes programmatic edges that end at other nodes. */
 static bool right_end(const CUgraphEdgeData *data, const sim_op *to)
 {
     return data->type != CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC || to->what.type == CU_GRAPH_NODE_TYPE_KERNEL;
@@ -98,7 +99,7 @@ CUresult sim_edges_read(sim_context *context, const sim_graph *graph, const CUgr
         node->number = 0;
     for (size_t i = 0; i < count; i++) {
         sim_node *node = sim_node_of(context, nodes[i]);
-        /* each node must be in this graph and occur only once */
+        /* each node must belong to this graph and occur only once in the list */
         if (!node || node->graph != graph || node->number++ > 0 || (data && !right_data(&data[i], node))) {
             kiln__free(sim_memory(), list);
             return CUDA_ERROR_INVALID_VALUE;
@@ -129,11 +130,11 @@ static void node_drop(sim_object *object)
     sim_node *node = (sim_node *)object;
     kiln__free(sim_memory(), node->before.list);
     kiln__free(sim_memory(), node->after.list);
-    kiln__free(sim_memory(), node->op.owned); /* a child graph is a separate object */
+    kiln__free(sim_memory(), node->op.owned); /* a child graph is a separate object and is freed separately */
 }
 
-/* Adds a node with its incoming edges. Undoes everything if memory runs out. Refuses child graphs that would nest too
- * deeply. Cycles cannot arise, because the node is new. */
+/* Adds a node with its incoming edges. If memory runs out, the function undoes everything. The function refuses child
+ * graphs that would nest too deeply. Cycles cannot arise, because the node is new. */
 CUresult sim_node_add(sim_context *context, sim_graph *graph, const sim_edge *before, size_t count, sim_op *op,
                       sim_node **out)
 {
@@ -210,10 +211,10 @@ sim_graph *sim_graph_new(sim_context *context)
 
 void sim_graph_close(sim_context *context, sim_graph *graph)
 {
-    /* closes the newest node first, because its edges are at the end of the lists of other nodes */
+    /* close the newest node first, because its edges are at the end of the lists of other nodes */
     while (graph->last) {
         sim_node *node = graph->last;
-        node->before.count = node->after.count = 0; /* all other nodes are freed too */
+        node->before.count = node->after.count = 0; /* no list needs an update, because all other nodes are freed too */
         sim_node_close(context, node);
     }
     for (size_t i = 0; i < graph->hold_count; i++)
@@ -227,7 +228,8 @@ sim_graph *sim_graph_of(const sim_context *context, CUgraph handle)
     return graph && !graph->internal ? graph : NULL;
 }
 
-/* Adds references, so that the copy keeps the same user objects alive. Returns an error if memory runs out. */
+/* Adds references to the user objects of a graph, so that its copy keeps these objects alive. Returns false if memory
+ * runs out. */
 static bool copy_references(sim_context *context, const sim_graph *from, sim_graph *to)
 {
     for (size_t i = 0; i < from->hold_count; i++) {
@@ -278,14 +280,14 @@ CUresult sim_graph_clone(sim_context *context, const sim_graph *from, sim_graph 
     return CUDA_SUCCESS;
 }
 
-/* Kahn's algorithm: `number` of a node counts its open dependencies. A node without open dependencies is appended to
- * the order, and each of its successors then has one open dependency less. */
+/* Kahn's algorithm: During the sort, `number` of a node counts its open dependencies. The function appends a node
+ * without open dependencies to the order. Each successor of the node then has one open dependency less. */
 CUresult sim_graph_order(sim_context *context, sim_graph *graph, sim_node **order, sim_node **stuck)
 {
     size_t head = 0, tail = 0;
     (void)context;
     for (sim_node *node = graph->first; node; node = node->next) {
-        node->number = node->before.count; /* the number of open dependencies */
+        node->number = node->before.count; /* number of open dependencies of the node */
         if (node->number == 0)
             order[tail++] = node;
     }
@@ -305,8 +307,8 @@ CUresult sim_graph_order(sim_context *context, sim_graph *graph, sim_node **orde
 
 static bool is_captured_inside(const sim_context *context, const sim_node *node);
 
-/* Returns true if a stream is being captured into the graph, or into a graph inside it. Such a graph must stay, because
- * the capture and its streams point to its nodes. */
+/* Returns true if a stream is being captured into the graph, or into a child graph or body inside it. Such a graph must
+ * not be freed, because the capture and its streams point to the graph's nodes. */
 static bool is_captured(const sim_context *context, const sim_graph *graph)
 {
     bool captured = graph->capturing;
@@ -324,7 +326,7 @@ static bool is_captured_inside(const sim_context *context, const sim_node *node)
     return captured;
 }
 
-/* Begins a call about a graph. Returns CUDA_SUCCESS with the state lock held. */
+/* Begins a call about a graph. If it returns CUDA_SUCCESS, the caller holds the state lock. */
 static CUresult begin_graph(CUgraph handle, sim_context **context, sim_graph **graph)
 {
     SIM_TRY(sim_begin(context));
@@ -413,8 +415,8 @@ CUresult sim_cuGraphDestroyNode(CUgraphNode handle)
 
 /* ---- queries ---- */
 
-/* The output of a query for handles. A program calls twice: without an array for the count, then with an array. Unused
- * entries of the array are set to NULL. */
+/* The output of a query that returns a list of handles. A program makes two calls: one without an array to get the
+ * count, then one with an array. The function sets unused entries of the array to NULL. */
 typedef struct listing {
     CUgraphNode *first, *second;
     CUgraphEdgeData *data;
@@ -539,7 +541,7 @@ CUresult sim_cuGraphNodeGetType(CUgraphNode handle, CUgraphNodeType *type)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* The older form, without edge data. */
+/* Implements the older form of the function, which has no edge data. */
 CUresult sim_cuGraphGetEdges_v1(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count)
 {
     return sim_cuGraphGetEdges(graph, from, to, NULL, count);
@@ -590,7 +592,7 @@ static CUresult change_edges(CUgraph handle, const CUgraphNode *from, const CUgr
             remove_edge(source, target);
         result = CUDA_SUCCESS;
     }
-    while (result != CUDA_SUCCESS && done-- > 0) { /* undoes the changes; adding a removed edge again cannot fail */
+    while (result != CUDA_SUCCESS && done-- > 0) { /* undo the changes; adding a removed edge again cannot fail */
         sim_node *source = sim_node_of(context, from[done]), *target = sim_node_of(context, to[done]);
         if (add)
             remove_edge(source, target);

@@ -1,42 +1,44 @@
-/* graph_check.c - computes for the checks which nodes of a graph are not ordered before a node.
+/* graph_check.c - computes for the checks which nodes of a graph have no order before another node.
  *
- * Nodes of a graph count as ordered, unless an edge says that a node does not wait for the end of a kernel. Such an
+ * Two nodes of a graph count as ordered unless an edge says that a node does not wait for the end of a kernel. Such an
  * edge is a programmatic dependency, or a dependency that only waits until the kernel has begun. Each step of a launch
- * has two sets. The first set has the steps that are not ordered before the beginning of the step. The second set is a
- * subset: the steps that are not even ordered before its accesses after griddepcontrol.wait. The sets of a node N
- * follow from the edges that end at N. The first node of such an edge, and each step in the sets of the first node, is
- * a candidate. A candidate is in a set of N if no edge of N orders it before N. A copy or a fill never executes
- * griddepcontrol.wait (its `did` is zero), so the steps in its sets are also in the sets of the nodes after it.
+ * has two sets of other steps. The first set has the steps that are not ordered before the beginning of the step. The
+ * second set is a subset of the first set. It has the steps that are not even ordered before the step's accesses after
+ * griddepcontrol.wait. The sets of a node N follow from the edges that end at N. The first node of such an edge, and
+ * each step in the sets of the first node, is a candidate. A candidate belongs to a set of N unless an edge of N orders
+ * the candidate before N. A copy or a fill never executes griddepcontrol.wait (its `did` is zero), so the steps in its
+ * sets are also in the sets of the nodes after it.
  *
  * The sets of a chain of nodes that never wait grow with each node, so time and memory would be unlimited. Therefore a
- * launch reads at most WORK_MOST entries and edges for its sets. If this limit is reached, the remaining nodes get no
- * sets and count as ordered. */
+ * launch reads at most WORK_MOST entries and edges for its sets. When a launch reaches this limit, the remaining nodes
+ * get no sets and count as ordered. */
 #include "cu_graph.h"
 #include "vm_checks.h"
 
-enum { WORK_MOST = 1 << 27 }; /* limit of the entries and edges that are read; this takes less than a second */
+/* largest number of entries and edges that a launch reads, which takes less than a second */
+enum { WORK_MOST = 1 << 27 };
 
 /* An entry in the set of a step S: another step that is not ordered before S. If `beyond` is true, griddepcontrol.wait
- * does not order it either. */
+ * does not order the other step either. */
 typedef struct apart {
     size_t step;
     bool beyond;
 } apart;
 typedef struct part {
-    vm_period span; /* the time when the step ran; `until` is 0 if it has not run */
+    vm_period span; /* the time span in which the step ran; `until` is 0 if the step has not run */
     vm_dependence did;
-    size_t first, count; /* the entries of the step in the list `aparts` */
-    bool made;           /* true if its sets exist; a step in a loop keeps the sets of its first run */
-    size_t visited;      /* the number of the last search that has visited the step */
+    size_t first, count; /* position and number of the step's entries in the list `aparts` */
+    bool made;           /* the sets of the step exist; a step in a loop keeps the sets of its first run */
+    size_t visited;      /* number of the last search that visited the step */
 } part;
 typedef struct sim_parts {
     part *list; /* indexed by step */
     apart *aparts;
     size_t apart_count, apart_room, searches;
-    size_t work; /* number of entries and edges that were read */
+    size_t work; /* number of entries and edges that this launch has read */
     vm_prior *priors;
     size_t prior_room;
-    const sim_node **open; /* the stack of a search */
+    const sim_node **open; /* stack of a depth-first search */
     size_t open_room;
 } sim_parts;
 
@@ -73,7 +75,7 @@ void sim_parts_open(sim_exec *exec)
     exec->parts = kiln__calloc(sim_memory(), 1, sizeof *exec->parts);
     if (exec->parts)
         exec->parts->list = kiln__calloc(sim_memory(), exec->step_count, sizeof *exec->parts->list);
-    if (exec->parts && !exec->parts->list) /* out of memory: all nodes count as ordered */
+    if (exec->parts && !exec->parts->list) /* memory ran out, so all nodes count as ordered */
         sim_parts_close(exec);
 }
 
@@ -89,7 +91,7 @@ static const apart *find_apart(sim_parts *parts, size_t of, size_t x)
 }
 
 /* Returns true if the node depends on step `x`, by edges of any kind. Uses a depth-first search backwards along edges.
- * Edges lead to later steps, so nodes before `x` are skipped. If memory runs out, the node counts as dependent. */
+ * Edges lead to later steps, so the search skips nodes before `x`. If memory runs out, the node counts as dependent. */
 static bool depends_on(sim_parts *parts, const sim_node *node, size_t x)
 {
     size_t top = 0;
@@ -111,9 +113,9 @@ static bool depends_on(sim_parts *parts, const sim_node *node, size_t x)
     return false;
 }
 
-/* Finds which order an edge gives. Sets *itself if the edge does not order the first node before the second node. Sets
- * *waited if the edge orders the steps for which the first node waits by griddepcontrol.wait. If `after_wait` is true,
- * the answers are about accesses of the second node after its own wait. */
+/* Finds out which order an edge guarantees. Sets *itself if the edge does not order its first node before its second
+ * node. Sets *waited if the edge orders the steps for which its first node waits by griddepcontrol.wait. If
+ * `after_wait` is true, the answers apply to accesses of the second node after its own wait. */
 static void read_edge(const sim_parts *parts, const sim_edge *edge, bool after_wait, bool *itself, bool *waited)
 {
     const vm_dependence did = parts->list[edge->node->number].did;
@@ -124,7 +126,7 @@ static void read_edge(const sim_parts *parts, const sim_edge *edge, bool after_w
                                                                                : false;
 }
 
-/* Returns true if an edge orders step `x` before the edge's second node. */
+/* Returns true if an edge orders step `x` before the second node of the edge. */
 static bool edge_orders(sim_parts *parts, const sim_edge *edge, size_t x, bool after_wait)
 {
     bool itself, waited;
@@ -143,8 +145,8 @@ static bool is_ordered(sim_parts *parts, const sim_node *node, size_t x, bool af
     return ordered;
 }
 
-/* Adds step `x` to the sets of the node, unless an edge of the node orders it or the sets already have it. Returns
- * false if memory runs out, or if the launch has spent all of its steps. */
+/* Adds step `x` to the sets of a node, unless an edge of the node orders the step or the sets already contain it.
+ * Returns false if memory runs out, or if the launch has read WORK_MOST entries and edges. */
 static bool add_apart(sim_parts *parts, const sim_node *node, size_t x)
 {
     part *p = &parts->list[node->number];
@@ -159,7 +161,8 @@ static bool add_apart(sim_parts *parts, const sim_node *node, size_t x)
     return true;
 }
 
-/* Makes the sets of a node. The candidates are the first nodes of its edges, and the steps in their sets. */
+/* Makes the sets of a node. The candidates are the first nodes of the node's edges, and the steps in the sets of these
+ * first nodes. */
 static void make_sets(sim_parts *parts, const sim_node *node)
 {
     part *p = &parts->list[node->number];
@@ -177,7 +180,7 @@ static void make_sets(sim_parts *parts, const sim_node *node)
     }
 }
 
-/* Gives the checks the steps that are not ordered before `step`, sorted by time. */
+/* Passes the steps that are not ordered before `step` to the checks, sorted by time. */
 void sim_parts_begin(sim_context *context, const sim_exec *exec, size_t step)
 {
     sim_parts *parts = exec->parts;
@@ -191,7 +194,7 @@ void sim_parts_begin(sim_context *context, const sim_exec *exec, size_t step)
     for (size_t k = p->first; k < p->first + p->count; k++) {
         const vm_prior prior = {.span = parts->list[parts->aparts[k].step].span,
                                 .why = parts->aparts[k].beyond ? VM_APART_BEYOND_WAIT : VM_APART_UNTIL_WAIT};
-        if (!prior.span.until) /* a disabled node has not run */
+        if (!prior.span.until) /* a disabled node has not run, so it needs no order */
             continue;
         size_t at = count++;
         for (; at > 0 && parts->priors[at - 1].span.after > prior.span.after; at--)

@@ -1,5 +1,5 @@
-/* graph_exec.c - executable graphs. An executable graph is a copy of a graph whose nodes are flattened into a list of
- * steps in topological order. A launch runs the steps one after the other. */
+/* graph_exec.c - executable graphs. An executable graph is a copy of a graph. A list of steps in topological order
+ * contains all its nodes. A launch runs these steps one after the other. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -17,7 +17,7 @@ CUresult sim_exec_begin(CUgraphExec handle, sim_context **context, sim_exec **ex
             return sim_end_work(*context, CUDA_ERROR_INVALID_VALUE);
         if (!(*exec)->busy)
             return CUDA_SUCCESS;
-        sim_end_work(*context, CUDA_SUCCESS); /* waits, because a launch of another thread is in a host function */
+        sim_end_work(*context, CUDA_SUCCESS); /* waits for a launch of another thread that is in a host function */
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
     }
 }
@@ -32,7 +32,7 @@ sim_node *sim_exec_node(const sim_exec *exec, CUgraphNode handle)
 
 static void exec_drop(sim_object *object)
 {
-    sim_parts_close((sim_exec *)object); /* the context has ended during a launch */
+    sim_parts_close((sim_exec *)object); /* the context ended during a launch of the graph */
     kiln__free(sim_memory(), ((sim_exec *)object)->steps);
 }
 
@@ -45,8 +45,9 @@ static void exec_close(sim_context *context, sim_exec *exec)
 
 /* ---- instantiation ---- */
 
-/* Appends the graph's nodes in topological order. The nodes of a child graph follow the node of the child graph, which
- * is an empty step so that the program can find it. The nodes of a condition's bodies follow the condition. */
+/* Appends the nodes of a graph to the list of steps in topological order. The nodes of a child graph follow the node
+ * that owns the child graph. This node is an empty step, so that the program can find it. The nodes of a condition's
+ * bodies follow the node of the condition. */
 static CUresult append_steps(sim_context *context, sim_exec *exec, sim_graph *graph, uint64_t *error)
 {
     sim_node **order = kiln__calloc(sim_memory(), graph->count + 1, sizeof *order), *stuck = NULL;
@@ -73,7 +74,7 @@ static CUresult append_steps(sim_context *context, sim_exec *exec, sim_graph *gr
     return result;
 }
 
-/* Copies the graph, flattens the copy, and returns the executable graph. If there is a cycle, *error becomes a node
+/* Copies a graph, makes the list of steps, and returns the executable graph. If there is a cycle, *error becomes a node
  * that is in the cycle or depends on it. */
 static CUresult instantiate(CUgraphExec *out, CUgraph handle, cuuint64_t flags, uint64_t *error)
 {
@@ -126,7 +127,7 @@ CUresult sim_cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, CUDA
     return result;
 }
 
-/* The form of the function before CUDA 12. */
+/* Implements the form that the function had before CUDA 12. */
 CUresult sim_cuGraphInstantiate_v1(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log, size_t size)
 {
     uint64_t error = 0;
@@ -146,7 +147,7 @@ CUresult sim_cuGraphExecDestroy(CUgraphExec handle)
     if (!exec || exec->doomed)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     exec->doomed = true;
-    if (!exec->busy) /* a busy graph is freed at the end of its launch */
+    if (!exec->busy) /* a busy executable graph is freed at the end of its launch */
         exec_close(context, exec);
     sim_end_work(context, CUDA_SUCCESS);
     sim_bury_users();
@@ -165,8 +166,8 @@ CUresult sim_cuGraphExecGetFlags(CUgraphExec handle, cuuint64_t *flags)
 
 /* ---- launching ---- */
 
-/* If memory that an earlier launch allocated has not been freed, returns an error, or frees the memory if the graph has
- * the flag AUTO_FREE_ON_LAUNCH. */
+/* Handles memory that an earlier launch allocated and nobody has freed. Frees it if the graph has the flag
+ * AUTO_FREE_ON_LAUNCH, and returns an error if not. */
 static CUresult clear_allocations(sim_context *context, const sim_exec *exec)
 {
     for (size_t i = 0; i < exec->step_count; i++) {
@@ -182,7 +183,7 @@ static CUresult clear_allocations(sim_context *context, const sim_exec *exec)
     return CUDA_SUCCESS;
 }
 
-/* Raises the fault of a copy or fill whose memory is read-only or was freed after the node was made. A GPU would raise
+/* Raises the fault of a copy or fill whose memory is read-only, or was freed after the node was made. A GPU would raise
  * such a fault too. */
 static void raise_memory_fault(sim_context *context, CUgraphNodeType type)
 {
@@ -207,8 +208,8 @@ static bool can_change(const sim_exec *exec, const sim_graph *body)
     return can;
 }
 
-/* Runs the body that the condition selects. For `while`, repeats the body as long as the condition selects it. Sets
- * *next to the step after all bodies. */
+/* Runs the body that the condition selects. For `while`, repeats the body as long as the condition selects the body.
+ * Sets *next to the step after all bodies. */
 static CUresult run_condition(sim_context **context, CUstream stream, const sim_exec *exec, const sim_op *op,
                               size_t *next)
 {
@@ -232,7 +233,7 @@ static CUresult run_condition(sim_context **context, CUstream stream, const sim_
     }
 }
 
-/* Runs the steps [first, end). Stops after an error, after a fault, or if the context has ended. */
+/* Runs the steps [first, end). The function stops after an error, after a fault, or if the context has ended. */
 static CUresult run_steps(sim_context **context, CUstream stream, const sim_exec *exec, size_t first, size_t end)
 {
     for (size_t i = first; i < end; i++) {
@@ -251,7 +252,7 @@ static CUresult run_steps(sim_context **context, CUstream stream, const sim_exec
             if (*context)
                 sim_parts_end(sim_op_context(*context, &node->op), exec, i);
         }
-        if (!*context) /* the context has ended, and the graph has ended with it */
+        if (!*context) /* the context has ended, and the executable graph has ended with it */
             return result;
         if (result == CUDA_ERROR_INVALID_VALUE &&
             (type == CU_GRAPH_NODE_TYPE_MEMCPY || type == CU_GRAPH_NODE_TYPE_MEMSET)) {
@@ -265,7 +266,7 @@ static CUresult run_steps(sim_context **context, CUstream stream, const sim_exec
     return CUDA_SUCCESS;
 }
 
-/* Captures a launch: it becomes a child graph. */
+/* Captures the launch of a graph, which becomes a child graph. */
 static CUresult capture_launch(sim_context *context, sim_stream *stream, const sim_exec *exec)
 {
     if (exec->graph->memory_nodes > 0)
@@ -278,8 +279,8 @@ static CUresult capture_launch(sim_context *context, sim_stream *stream, const s
     return result;
 }
 
-/* Adds the happens-before edges of a node before its graph is launched. All nodes of a launch count as one work, so the
- * whole launch waits for all work for which one of its nodes waits. */
+/* Adds the happens-before edges of a node before its graph is launched. All nodes of a launch count as one work. So the
+ * whole launch waits for all work for which any of its nodes waits. */
 static void add_edges_before(sim_context *context, CUstream stream, const sim_op *op)
 {
     const CUevent handle = op->what.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT ? op->what.eventWait.event : NULL;
@@ -290,8 +291,8 @@ static void add_edges_before(sim_context *context, CUstream stream, const sim_op
         sim_order_stream_waits(context, stream, NULL);
 }
 
-/* Runs an executable graph, or captures the launch. During the launch the graph is busy. If a host function destroys
- * the graph, it is freed when the launch ends. */
+/* Runs an executable graph, or captures its launch. The graph is busy during the launch. If a host function destroys
+ * the graph, the simulator frees the graph when the launch ends. */
 CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream stream)
 {
     sim_context *context = NULL;
@@ -330,7 +331,7 @@ CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream stream)
     return result;
 }
 
-/* Only checks its arguments, because the simulated device needs no upload. */
+/* The function only checks its arguments, because the simulated device needs no upload. */
 CUresult sim_cuGraphUpload(CUgraphExec handle, CUstream stream)
 {
     sim_context *context = NULL;
@@ -347,13 +348,13 @@ CUresult sim_cuGraphUpload(CUgraphExec handle, CUstream stream)
 
 /* ---- update ---- */
 
-/* A new operation for a node of an executable graph. All new operations are created before the first operation is
- * replaced, so that a failed update changes nothing. */
+/* A new operation for a node of an executable graph. The update creates all new operations before it replaces the first
+ * operation, so that a failed update changes nothing. */
 typedef struct op_change {
     sim_node *node;
     sim_op op;
 } op_change;
-/* The state of an update: the changes so far, or the reason of failure and the node at which it failed. */
+/* The state of an update: the changes so far, or the reason of a failure and the node at which the update failed. */
 typedef struct update {
     op_change *changes;
     size_t count, capacity;
@@ -361,7 +362,7 @@ typedef struct update {
     const sim_node *node, *from;
 } update;
 
-/* Records why the update is impossible. Returns false. */
+/* Records why an update is impossible. Returns false. */
 static bool fail_update(update *u, CUgraphExecUpdateResult why, const sim_node *node)
 {
     u->why = why;
@@ -370,7 +371,7 @@ static bool fail_update(update *u, CUgraphExecUpdateResult why, const sim_node *
 }
 
 /* Returns true if both nodes have the same incoming edges. Nodes of the two graphs correspond if they have the same
- * position in the order of creation. `number` must have this position. */
+ * position in the order of creation. The caller must have set `number` of each node to this position. */
 static bool has_same_edges(const sim_node *a, const sim_node *b)
 {
     if (a->before.count != b->before.count)
@@ -386,9 +387,9 @@ static bool has_same_edges(const sim_node *a, const sim_node *b)
     return true;
 }
 
-/* Compares two graphs node by node: the topology first, then the parameters that must not change. Collects a new
- * operation for each node, recursively for child graphs and bodies. If the graphs differ too much, stores the reason
- * and returns false. */
+/* Compares two graphs node by node: the topology first, then the parameters that must not change. The function makes a
+ * new operation for each node, recursively for child graphs and bodies. If the graphs differ too much, it records the
+ * reason and returns false. */
 static bool collect_changes(sim_context *context, update *u, sim_graph *to, sim_graph *from, CUresult *result)
 {
     if (to->count != from->count)
@@ -447,8 +448,8 @@ static bool collect_changes(sim_context *context, update *u, sim_graph *to, sim_
     return true;
 }
 
-/* Replaces the operations of a graph by the operations of another graph with the same topology: either all operations
- * or none. */
+/* Replaces all operations of a graph by the operations of another graph with the same topology. If one replacement is
+ * impossible, replaces none. */
 static CUresult update_graph(sim_context *context, sim_graph *to, sim_graph *from, update *u)
 {
     CUresult result = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;

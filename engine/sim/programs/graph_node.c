@@ -1,11 +1,11 @@
-/* graph_node.c - nodes of graphs: the functions that create, query and change them. Each kind of node has its own
- * functions, and cuGraphAddNode and similar functions serve all kinds. All of them pass CUgraphNodeParams to
+/* graph_node.c - the functions that create, query and change nodes of graphs. Each kind of node has functions of its
+ * own. cuGraphAddNode and similar functions serve all kinds. All these functions pass CUgraphNodeParams to
  * graph_op.c. */
 #include <string.h>
 
 #include "cu_graph.h"
 
-/* Returns the context in which a node is to run. A kernel runs in the context of its function, as the driver says. A
+/* Returns the context in which a node will run. A kernel runs in the context of its function, as the driver says. A
  * copy or a fill runs in the context that its parameters name. */
 static sim_context *get_context(sim_context *usual, const CUgraphNodeParams *what)
 {
@@ -39,7 +39,7 @@ static CUresult add_node(CUgraphNode *out, CUgraph handle, const CUgraphNode *be
     if (!graph || !out)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (graph->owner && (what->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || what->type == CU_GRAPH_NODE_TYPE_MEM_FREE))
-        return sim_end(CUDA_ERROR_NOT_SUPPORTED); /* a child graph cannot have memory nodes */
+        return sim_end(CUDA_ERROR_NOT_SUPPORTED); /* the graph of a child node cannot have memory nodes */
     sim_edge *edges = NULL;
     sim_node *node = NULL;
     sim_op op = {0};
@@ -80,7 +80,7 @@ static void set_kernel(CUgraphNodeParams *what, const CUDA_KERNEL_NODE_PARAMS *k
     memcpy(&what->kernel, kernel, sizeof *kernel);
 }
 
-/* Converts the first version of the structure, which ends before `kern`. */
+/* Converts the first version of the structure, which lacks `kern` and all members after it. */
 static CUDA_KERNEL_NODE_PARAMS convert_kernel(const CUDA_KERNEL_NODE_PARAMS_v1 *old)
 {
     return (CUDA_KERNEL_NODE_PARAMS){.func = old->func,
@@ -364,7 +364,7 @@ CUresult sim_cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_
     return sim_end(CUDA_SUCCESS);
 }
 
-/* ---- changing: a node of a graph, or its copy in an executable graph if `exec` is set ---- */
+/* ---- changing a node of a graph, or its copy in an executable graph if `exec` is set ---- */
 
 CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParams *what, bool exec)
 {
@@ -549,7 +549,7 @@ CUresult sim_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode no
     return set_exec_params(exec, node, &what);
 }
 
-/* ---- attributes of kernel nodes: one attribute has an effect; the others are only stored for queries ---- */
+/* ---- attributes of kernel nodes: one attribute has an effect, and the others are only stored for queries ---- */
 
 CUresult sim_cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute, CUkernelNodeAttrValue *value)
 {

@@ -1,4 +1,4 @@
-/* graph_op.c - the operations of nodes: makes an operation from the API's parameters, copies an operation with all
+/* graph_op.c - the operations of nodes. It makes an operation from the API's parameters, copies an operation with all
  * memory to which it points, and runs the kinds of operations that only graphs have. */
 #include <string.h>
 
@@ -27,8 +27,8 @@ static CUresult run_alloc(sim_context **in, const sim_op *op)
     return CUDA_SUCCESS;
 }
 
-/* Frees memory in the order of a stream. For the order of streams, the free counts as a write of the whole memory: work
- * of other streams that uses the memory must be ordered before the free. */
+/* Frees memory at its place in the order of a stream. For the checks, the free counts as a write of the whole memory:
+ * the program must order the accesses of other streams before the free. */
 CUresult sim_free_run(sim_context **context, const sim_op *op)
 {
     const CUdeviceptr address = op->what.free.dptr;
@@ -56,8 +56,8 @@ CUresult sim_op_own(sim_op *op, const void *data, size_t bytes)
     return CUDA_SUCCESS;
 }
 
-/* Makes the operation of an allocation node. Reserves the address now, so that other nodes can use the address. The
- * launch allocates the memory. */
+/* Makes the operation of an allocation node. The function reserves the address at once, so that other nodes can use the
+ * address. A launch of the graph allocates the memory. */
 static CUresult make_alloc(sim_context *context, sim_op *op)
 {
     enum { ALIGN = 512, MOST_DESCRIPTIONS = 64 };
@@ -155,8 +155,8 @@ CUresult sim_op_copy(sim_context *context, const sim_op *from, sim_op *to)
         return sim_condition_copy(context, from, to);
     if (result != CUDA_SUCCESS)
         return result;
-    void **pointers = to->owned; /* NULL if there are no pointers */
-    /* the program has these pointers too, and may have changed them */
+    void **pointers = to->owned; /* NULL if the operation has no pointers */
+    /* the program has these pointers too, and may have changed their targets */
     for (size_t i = 0; pointers && i < to->pointers; i++) {
         const uintptr_t offset = (uintptr_t)pointers[i] - (uintptr_t)from->owned;
         pointers[i] = offset < to->owned_bytes ? (char *)to->owned + offset : NULL;

@@ -1,6 +1,6 @@
-/* host.c - memory that host and device share under one pointer, and queries of pointers. This file allocates pinned and
- * managed memory. Registered memory belongs to the program. Kernels access all three kinds of memory by the host's
- * pointer, as with unified addressing. Only managed memory counts as device memory. */
+/* host.c - memory that host and device access through one pointer, and queries of pointers. This file allocates pinned
+ * and managed memory. Registered memory belongs to the program. As with unified addressing, kernels access pinned,
+ * managed and registered memory by the host's pointer. Only managed memory counts as device memory. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "cu_graph.h"
 #include "vm_checks.h"
 
-/* Adds shared memory to the context's list. The interpreter already knows the memory. */
+/* Adds memory that is shared with the host to the context's list. The interpreter already knows this memory. */
 static CUresult add_host(sim_context *context, void *pointer, size_t bytes, sim_sharing sharing, unsigned flags)
 {
     sim_host *made = sim_object_new(context, SIM_HOST, sizeof *made);
@@ -63,8 +63,8 @@ CUresult sim_cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned flag
     return sim_end_work(context, result);
 }
 
-/* Begins a call about shared memory that begins at `pointer` and has the kind `sharing`. On success holds both locks
- * and returns CUDA_SUCCESS. `unknown` is the error for memory that is not shared. */
+/* Begins a call about memory that is shared with the host, begins at `pointer` and has the kind `sharing`. On success
+ * holds both locks and returns CUDA_SUCCESS. `unknown` is the error for memory that is not shared. */
 static CUresult begin_shared(const void *pointer, sim_sharing sharing, CUresult unknown, sim_context **context,
                              sim_host **host)
 {
@@ -141,7 +141,8 @@ CUresult sim_cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     context = sim_home(context, start);
     const sim_host *host = sim_host_at(context, start);
-    if (vm_overlaps(context->device, start, bytes)) /* the range overlaps registered memory, or memory of the driver */
+    /* the range overlaps memory that is already registered, or memory of the driver */
+    if (vm_overlaps(context->device, start, bytes))
         return sim_end_work(context, host && host->sharing != SIM_REGISTERED
                                          ? CUDA_ERROR_INVALID_VALUE
                                          : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
@@ -168,7 +169,7 @@ CUresult sim_cuMemHostGetFlags(unsigned *flags, void *pointer)
     const sim_host *host = sim_host_at(sim_home(context, (uintptr_t)pointer), (uintptr_t)pointer);
     if (!flags || !host || host->sharing == SIM_MANAGED)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    *flags = host->flags | CU_MEMHOSTALLOC_DEVICEMAP; /* unified addressing implies this flag */
+    *flags = host->flags | CU_MEMHOSTALLOC_DEVICEMAP; /* with unified addressing every such memory has this flag */
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -210,12 +211,13 @@ CUresult sim_cuMemPrefetchAsync(CUdeviceptr pointer, size_t bytes, CUmemLocation
                                                                         : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = sim_capture_enter(context, stream, &capturing);
-    if (result == CUDA_SUCCESS && capturing) /* graphs have no nodes for prefetches and advice */
+    /* graphs have no nodes for prefetches and advice, so a capture cannot record the call */
+    if (result == CUDA_SUCCESS && capturing)
         result = sim_capture_wait(context, stream);
     return sim_end_work(context, result);
 }
 
-/* Converts a location of the API before CUDA 13, which is the number of a device, or CU_DEVICE_CPU. */
+/* Converts a location of the API before CUDA 13: the number of a device, or CU_DEVICE_CPU. */
 static CUmemLocation get_location(CUdevice device)
 {
     return (CUmemLocation){.type = device == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
@@ -235,7 +237,7 @@ CUresult sim_cuMemAdvise(CUdeviceptr pointer, size_t bytes, CUmem_advise advice,
         advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     bool placed = advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION || advice == CU_MEM_ADVISE_SET_ACCESSED_BY ||
-                  advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY; /* the other kinds of advice ignore the location */
+                  advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY; /* the other kinds of advice do not use the location */
     return sim_end(placed ? check_location(location) : CUDA_SUCCESS);
 }
 
@@ -266,14 +268,14 @@ CUresult sim_cuStreamAttachMemAsync(CUstream stream, CUdeviceptr pointer, size_t
 /* ---- queries of pointers ---- */
 
 typedef struct place {
-    bool known, managed, vmm, ipc;     /* ipc: cuIpcGetMemHandle() accepts the memory */
-    uint64_t base, bytes, pool, types; /* types: the handle types of the memory's pool */
+    bool known, managed, vmm, ipc;     /* `ipc`: cuIpcGetMemHandle() accepts the memory */
+    uint64_t base, bytes, pool, types; /* `types` has the handle types of the memory's pool */
     CUdeviceptr device;
     void *host;
     CUmemorytype type;
 } place;
 
-/* Finds the memory at a pointer. Sets *in to the context that has the memory. */
+/* Finds the memory at a pointer. Sets *in to the context to which the memory belongs. */
 static place find_place(sim_context **in, CUdeviceptr pointer)
 {
     sim_context *context = *in = sim_home(*in, pointer);
@@ -300,11 +302,11 @@ static place find_place(sim_context **in, CUdeviceptr pointer)
     return at;
 }
 
-/* Writes one attribute of a pointer. */
+/* Writes the value of one attribute of a pointer. */
 static CUresult answer_query(const sim_context *context, const place *at, CUpointer_attribute attribute, void *data)
 {
-    /* The results differ in type: `wide` is for results of the size of a pointer, `narrow` for unsigned results, and
-     * `is` for boolean results. */
+    /* The attributes have results of different types: `wide` is for results of the size of a pointer, `narrow` for
+     * unsigned results, and `is` for boolean results. */
     uint64_t wide = 0;
     unsigned narrow = 0;
     bool is = false;
@@ -320,7 +322,7 @@ static CUresult answer_query(const sim_context *context, const place *at, CUpoin
             return CUDA_ERROR_INVALID_VALUE;
         wide = (uintptr_t)at->host;
         break;
-    /* the base address is unique, because addresses of the device are never used again */
+    /* the base address is unique, because the device never uses an address again */
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: wide = at->base; break;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE: wide = at->bytes; break;
@@ -394,8 +396,8 @@ CUresult sim_cuPointerSetAttribute(const void *value, CUpointer_attribute attrib
 {
     sim_context *context;
     SIM_TRY(sim_begin(&context));
-    /* SYNC_MEMOPS tells whether copies of the memory are synchronous, which they always are in the simulator. No other
-     * attribute can be set. */
+    /* SYNC_MEMOPS asks for synchronous copies, and copies in the simulator are always synchronous. No other attribute
+     * can be set. */
     bool right = value && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && find_place(&context, pointer).known;
     return sim_end(right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }

@@ -1,6 +1,6 @@
-/* ipc.c - shares memory and events with other processes of this host. Exported memory becomes a file without a name.
- * Its handle tells where the file is in /proc, and only processes of the same user may open it there. The memory exists
- * as long as a process maps it, so nothing remains when all processes have ended.
+/* ipc.c - shares memory and events with other processes of this host. Exported memory becomes the content of a file
+ * without a name. The handle tells the place of the file in /proc, where only processes of the same user may open it.
+ * The memory exists as long as a process maps the file, so nothing remains after all processes have ended.
  *
  * On the simulated device a call returns only after the work that it enqueues is done. So an event of another process
  * never marks unfinished work, and an opened event is always complete. */
@@ -21,25 +21,25 @@ typedef struct ipc_handle {
     uint32_t mark;
     int32_t process, file;
     uint32_t zero;
-    uint64_t born; /* start time of the process, because the numbers of processes are reused */
+    uint64_t born; /* start time of the process, because the system reuses process numbers */
     uint64_t inode, bytes, event;
 } ipc_handle;
 _Static_assert(sizeof(ipc_handle) <= CU_IPC_HANDLE_SIZE, "it fits into the driver's handle");
 
-/* Memory of another process. */
+/* Memory that another process exported and this process opened. */
 typedef struct sim_import {
     sim_object object;
     ipc_handle from;
     uint64_t base;
     void *host;
-    unsigned opened; /* number of times that the program has opened it */
+    unsigned opened; /* number of times that the program has opened the memory */
 } sim_import;
 
-/* Returns the time at which the process began, in ticks since the host's start. Returns 0 if there is no such
+/* Returns the time at which a process began, in ticks since the start of the host. Returns 0 if there is no such
  * process. */
 static uint64_t get_birth(int32_t process)
 {
-    enum { START = 20 }; /* number of fields after the name; the name may contain any characters */
+    enum { START = 20 }; /* number of fields after the name of the process, which may contain any characters */
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/%" PRId32 "/stat", process);
     FILE *file = fopen(path, "re");
@@ -48,7 +48,7 @@ static uint64_t get_birth(int32_t process)
         fclose(file);
     text[length] = '\0';
     const char *at = strrchr(text, ')');
-    /* Z or X: the process has ended, and its parent has not collected its status */
+    /* state Z or X means that the process has ended, and its parent has not collected its status */
     if (at && (at[1] != ' ' || at[2] == 'Z' || at[2] == 'X'))
         return 0;
     for (int field = 0; at && field < START; field++)
@@ -63,8 +63,8 @@ static ipc_handle make_handle(uint32_t mark)
     return (ipc_handle){.mark = mark, .process = process, .born = get_birth(process)};
 }
 
-/* Returns true if the process that made the handle still runs. The start time distinguishes it from a later process
- * with the same number. */
+/* Returns true if the process that made the handle still runs. The start time distinguishes this process from a later
+ * process with the same number. */
 static bool is_alive(const ipc_handle *from) { return from->born && get_birth(from->process) == from->born; }
 
 static bool is_same(const ipc_handle *a, const ipc_handle *b) { return memcmp(a, b, sizeof *a) == 0; }
@@ -77,7 +77,7 @@ CUresult sim_cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
     vm_info about;
     sim_context *home = sim_home(context, pointer);
     if (!handle || !vm_about(home->device, pointer, &about) || about.variable || about.shared || about.owner != 0)
-        /* only memory of cuMemAlloc can be shared in this way */
+        /* only memory of cuMemAlloc can be shared by cuIpcGetMemHandle() */
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     const int file = vm_share_memory(home->device, pointer);
     if (file < 0 || fstat(file, &info) != 0)
@@ -98,16 +98,16 @@ static void import_drop(sim_object *object)
 }
 
 /* Opens the file of the other process. Returns -1 if the file no longer exists, belongs to another user, or is not
- * memory of a device. These tests are needed because a handle may contain anything: this process must not change other
- * files, and must not crash if such a file is truncated. */
+ * memory of a device. These tests are needed because a handle may contain anything. This process must not change other
+ * files, and must not crash if another process truncates such a file. */
 static int open_file(const ipc_handle *from)
 {
-    enum { PAST_MOST = 4096 }; /* the file has whole pages */
+    enum { PAST_MOST = 4096 }; /* the file consists of whole pages */
     char path[64];
     struct stat info;
     snprintf(path, sizeof path, "/proc/%" PRId32 "/fd/%" PRId32, from->process, from->file);
     if (!is_alive(from) || stat(path, &info) != 0 ||
-        !S_ISREG(info.st_mode)) /* tested before opening, because opening a device file may have side effects */
+        !S_ISREG(info.st_mode)) /* the test comes before open(), because opening a device file may have side effects */
         return -1;
     const int file = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (file >= 0 && fstat(file, &info) == 0 && info.st_ino == from->inode &&
@@ -129,7 +129,7 @@ static sim_import *find_import(const sim_context *context, const ipc_handle *fro
     return NULL;
 }
 
-/* Maps the file of another process's memory and makes it an allocation. */
+/* Maps the file of memory that another process exported, and makes the memory an allocation. */
 static CUresult map_import(sim_context *context, const ipc_handle *from, CUdeviceptr *pointer)
 {
     enum { ALIGN = 2 << 20 };
@@ -172,7 +172,7 @@ CUresult sim_cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle, uns
     if (from.mark != IPC_MEMORY || from.process <= 0 || from.file < 0 || from.zero || from.event || from.bytes == 0 ||
         from.bytes > SIZE_MAX / 2)
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
-    /* the process itself has the memory; NVIDIA's driver returns the same error */
+    /* the memory belongs to this process itself; NVIDIA's driver returns the same error */
     if (from.process == (int32_t)getpid())
         return sim_end_work(context, CUDA_ERROR_INVALID_CONTEXT);
     sim_import *known = find_import(context, &from, 0);

@@ -1,4 +1,5 @@
-/* join.c - adds programs/ to the driver: its functions by name, and the functions that the driver calls. */
+/* join.c - adds sim/programs to the driver: functions that programs find by name, and functions that the driver
+ * calls. */
 #include "cu_graph.h"
 
 static const sim_entry program_entries[] = {

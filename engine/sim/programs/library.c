@@ -1,6 +1,6 @@
-/* library.c - the library API, module files, and functions that list the contents of modules. A library belongs to the
- * context that is current when it is loaded. A CUkernel and its CUfunction are the same handle, so a program can launch
- * either of them. */
+/* library.c - the functions of the library API, module files, and functions that list the contents of modules. A
+ * library belongs to the context that is current when it is loaded. A CUkernel and its CUfunction are the same handle,
+ * so a program can launch either of the two. */
 #include <string.h>
 
 #include "cu_graph.h"
@@ -152,7 +152,7 @@ CUresult sim_cuLibraryGetManaged(CUdeviceptr *pointer, size_t *bytes, CUlibrary 
     return sim_end(CUDA_ERROR_NOT_FOUND);
 }
 
-/* Never finds a function, because PTX that the simulator can load has no unified functions. */
+/* The function never finds anything, because PTX that the simulator can load has no unified functions. */
 CUresult sim_cuLibraryGetUnifiedFunction(void **function, CUlibrary handle, const char *name)
 {
     CUmodule module = NULL;
@@ -219,7 +219,7 @@ CUresult sim_cuLibraryEnumerateKernels(CUkernel *kernels, unsigned room, CUlibra
 {
     CUmodule module = NULL;
     CUresult result = sim_cuLibraryGetModule(&module, handle);
-    /* CUfunction and CUkernel are pointers to incomplete types, and both have the same number as their value. */
+    /* CUfunction and CUkernel are pointers to incomplete types, and both contain the same number */
     return result == CUDA_SUCCESS ? sim_cuModuleEnumerateFunctions((CUfunction *)(void *)kernels, room, module)
                                   : result;
 }

@@ -1,5 +1,5 @@
 /* multicast.c - multicast objects: each device of a team binds memory at the offsets of an object. An address in a
- * mapping of the object stands for the memory of all devices at this offset (device/vm/team.c). */
+ * mapping of the object refers to the memory of all devices at the same offset (device/vm/team.c). */
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,7 +46,7 @@ static void multicast_drop(sim_object *object)
     kiln__free(sim_memory(), multicast->bound);
 }
 
-/* Does nothing, because the object outlives its context and needs no data of the context. */
+/* Does nothing, because a multicast object outlives its context and needs no data of the context. */
 static void multicast_leave(sim_object *object) { (void)object; }
 
 CUresult sim_cuMulticastCreate(CUmemGenericAllocationHandle *handle, const CUmulticastObjectProp *prop)
@@ -120,13 +120,13 @@ sim_multicast *sim_multicast_await(sim_context **context, CUmemGenericAllocation
 
 static bool is_in_units(uint64_t a, uint64_t b, uint64_t c) { return ((a | b | c) & (SIM_GRANULARITY - 1)) == 0; }
 
-/* Returns true if [offset, offset + bytes) is a part of the object. */
+/* Returns true if [offset, offset + bytes) lies inside the object. */
 static bool is_in_object(const sim_multicast *multicast, uint64_t offset, uint64_t bytes)
 {
     return bytes > 0 && offset < multicast->prop.size && bytes <= multicast->prop.size - offset;
 }
 
-/* Returns the index of the device in the team, or VM_TEAM_MOST if it is not in the team. */
+/* Returns the index of a device in the team, or VM_TEAM_MOST if the device is not in the team. */
 static uint32_t get_member(const sim_multicast *multicast, CUdevice device)
 {
     const int ordinal = sim_device_ordinal(device);
@@ -136,7 +136,7 @@ static uint32_t get_member(const sim_multicast *multicast, CUdevice device)
     return VM_TEAM_MOST;
 }
 
-/* Binds a part of a file to a part of the object. The caller has checked that both parts exist. `physical` is the
+/* Binds a part of a file to a part of the object. The caller has checked that both parts are valid. `physical` is the
  * memory of the file, or NULL if the file belongs to an allocation at `alias`. */
 static CUresult bind_file(sim_multicast *multicast, vm_replica made, int file, uint64_t file_offset,
                           sim_physical *physical)
@@ -209,7 +209,7 @@ static CUresult bind_pool(sim_multicast *multicast, uint64_t offset, sim_context
     if (member == VM_TEAM_MOST)
         return CUDA_ERROR_INVALID_DEVICE;
     const int file = vm_share_memory(home->device, pointer);
-    if (file < 0) /* the memory belongs to a pool that processes share, or memory has run out */
+    if (file < 0) /* the memory belongs to a shared pool, or memory has run out */
         return CUDA_ERROR_NOT_SUPPORTED;
     return bind_file(multicast, (vm_replica){.member = member, .offset = offset, .bytes = bytes, .alias = pointer},
                      file, pointer - info.base, NULL);

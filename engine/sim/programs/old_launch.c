@@ -1,5 +1,5 @@
-/* old_launch.c - the launch API of CUDA 2: some calls store the arguments in the function, and cuLaunch() has no
- * arguments. */
+/* old_launch.c - the launch functions of CUDA 2: some functions store the arguments in the kernel, and cuLaunch() has
+ * no arguments. */
 #include <string.h>
 
 #include "cu_graph.h"

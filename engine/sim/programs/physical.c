@@ -1,4 +1,4 @@
-/* physical.c - physical memory, which is a file without a name, so that it can be mapped at several addresses. */
+/* physical.c - physical memory. It is a file without a name, so that it can be mapped at several addresses. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include "vmm_internal.h"
 
-#define FILE_NAME "kiln-device-memory-" /* the number of the device follows */
+#define FILE_NAME "kiln-device-memory-" /* beginning of the file name, before the number of the device */
 
 static CUresult check_prop(const CUmemAllocationProp *prop)
 {
@@ -21,11 +21,11 @@ static CUresult check_prop(const CUmemAllocationProp *prop)
     return sim_device_ordinal(prop->location.id) >= 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
-/* Physical memory and ranges belong to the process, not to a context. They outlive the context in which they were made,
- * and most functions about them need no context. Only access belongs to a context.
+/* Physical memory and ranges belong to the process, not to a context. They exist longer than the context in which they
+ * were made, and most functions about them need no context. Only access rights belong to a context.
  *
- * This function returns the context that is used for the device: `context` if it is on the device, or NULL if the
- * device has no context. */
+ * The function returns the context that represents the device: `context` if it is on the device, or NULL if the device
+ * has no context. */
 sim_context *sim_context_for(sim_context *context, CUdevice device)
 {
     const unsigned ordinal = (unsigned)sim_device_ordinal(device);
@@ -46,7 +46,7 @@ CUresult sim_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAlloc
 
 static void physical_drop(sim_object *object) { close(((sim_physical *)object)->file); }
 
-/* Called when the context ends: from now on the memory does not count as used. */
+/* This function runs when the context ends. After it the memory does not count as used. */
 static void physical_leave(sim_object *object)
 {
     sim_physical *physical = (sim_physical *)object;
@@ -94,7 +94,8 @@ CUresult sim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, con
     made->file = file;
     made->bytes = bytes;
     made->prop = *prop;
-    /* compression without support is not an error: the caller can query whether the memory is compressed */
+    /* it is not an error if compression is not supported, because the caller can query whether the memory is
+     * compressed */
     int compressed = 0;
     sim_profile_attribute(sim_device_profile(prop->location.id), CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED,
                           &compressed);
@@ -152,7 +153,7 @@ static int get_memory_place(int file)
     return sscanf(name, "/memfd:" FILE_NAME "%u", &number) == 1 && number < SIM_DEVICES_MOST ? (int)number : -1;
 }
 
-/* Duplicates the file descriptor, so that the caller keeps its own. */
+/* The function duplicates the file descriptor, so the caller still owns its descriptor. */
 CUresult sim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *from,
                                             CUmemAllocationHandleType type)
 {
@@ -165,7 +166,7 @@ CUresult sim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     sim_context *home = context;
     unsigned ordinal = context == sim_homeless() ? 0 : context->ordinal;
-    /* if the device is hidden, the memory belongs to the current device */
+    /* if the device is hidden from this process, the memory belongs to the current device */
     for (unsigned i = 0; i < sim_device_count(); i++)
         if (sim_device_place(sim_device_at(i)) == (unsigned)number) {
             home = sim_context_on(i) ? sim_context_for(context, sim_device_at(i)) : home;

@@ -1,12 +1,13 @@
-/* pool.c - stream-ordered allocation and its pools. An allocation exists when the call returns, and freeing it releases
- * its memory at once. So a pool keeps no memory, and only counts it. In a captured stream these calls become nodes of a
- * graph. Launches of the graph then allocate and free the memory (graph_op.c). */
+/* pool.c - stream-ordered allocation and memory pools. An allocation exists as soon as the call returns, and a free
+ * releases the memory at once. So a pool keeps no freed memory, and only counts the allocated memory. In a captured
+ * stream, allocations and frees become nodes of a graph. Launches of the graph then allocate and free the memory
+ * (graph_op.c). */
 #include <string.h>
 
 #include "cu_graph.h"
 
-/* Returns the pool with this handle, or NULL. The default pool of a device belongs to `context` if `context` is on the
- * device, otherwise to the device's primary context. If the device has no context, returns NULL. */
+/* Returns the pool with this handle, or NULL. If `context` is on the device, the default pool belongs to `context`. If
+ * not, it belongs to the device's primary context. If the device has no context, returns NULL. */
 sim_pool *sim_pool_at(sim_context *context, CUmemoryPool handle)
 {
     for (unsigned i = 0; i < sim_device_count(); i++)
@@ -83,8 +84,8 @@ CUresult sim_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, 
     return result == CUDA_SUCCESS ? sim_cuDeviceSetMemPool(location->id, pool) : result;
 }
 
-/* Refuses properties of a new pool that the driver refuses. The simulator has no pools of host memory. For a pool in
- * host memory without a NUMA node that asks for shareable handles, the driver returns another error. */
+/* Refuses the properties of a new pool that NVIDIA's driver refuses too. The simulator has no pools of host memory. If
+ * a pool in host memory has no NUMA node and requests shareable handles, the driver returns another error. */
 static CUresult check_props(const CUmemPoolProps *props)
 {
     static const CUmemPoolProps none;
@@ -125,7 +126,7 @@ CUresult sim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* The allocations of a destroyed pool stay valid, and are freed as usual. */
+/* The allocations of a destroyed pool stay valid, and the program frees them as usual. */
 CUresult sim_cuMemPoolDestroy(CUmemoryPool handle)
 {
     sim_context *context;
@@ -158,7 +159,7 @@ CUresult sim_cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *map,
             open |= 1u << ordinal;
         else if (map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
             result = CUDA_ERROR_INVALID_VALUE;
-        else if ((unsigned)ordinal == pool->object.context->ordinal) /* the pool's own device always has access */
+        else if ((unsigned)ordinal == pool->object.context->ordinal) /* the device of the pool always has access */
             result = CUDA_ERROR_INVALID_DEVICE;
         else
             open &= ~(1u << ordinal);
@@ -227,7 +228,7 @@ CUresult sim_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     cuuint64_t number = 0;
     switch (attribute) {
-    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: /* permissions that the simulator does not use */
+    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: /* these permissions have no effect in the simulator */
     case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
     case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
         memcpy(&pool->reuse[attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES], value, sizeof(int));
@@ -236,7 +237,7 @@ CUresult sim_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr
         memcpy(&pool->threshold, value, sizeof pool->threshold);
         return sim_end(CUDA_SUCCESS);
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-    case CU_MEMPOOL_ATTR_USED_MEM_HIGH: /* a program may set it to zero, to restart the measurement */
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH: /* a program may set the value to zero, to restart the measurement */
         memcpy(&number, value, sizeof number);
         if (number != 0)
             return sim_end(CUDA_ERROR_INVALID_VALUE);
@@ -251,13 +252,13 @@ CUresult sim_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr
 void sim_pool_freed(sim_context *context, uint64_t pool, uint64_t address, uint64_t bytes)
 {
     sim_pool *from = sim_pool_at(context, (CUmemoryPool)(uintptr_t)pool);
-    if (from) /* NULL if the pool was destroyed before */
+    if (from) /* NULL if the pool was destroyed before the allocation */
         from->used -= bytes;
     if (!from || from->shared)
         sim_pool_let(context, address);
 }
 
-/* Allocates memory for a pool, within its limit. */
+/* Allocates memory from a pool, within the pool's limit. */
 static CUresult take_from_pool(sim_pool *pool, uint64_t bytes, CUdeviceptr *pointer)
 {
     const sim_context *context = pool->object.context;
@@ -295,7 +296,7 @@ static CUresult capture_alloc(sim_context *context, sim_stream *stream, const si
     return result;
 }
 
-/* Allocates memory in the order of a stream. In a captured stream it becomes a node. */
+/* Allocates memory in the order of a stream. In a captured stream the allocation becomes a node. */
 static CUresult allocate_in_stream(CUdeviceptr *pointer, size_t bytes, CUmemoryPool handle, CUstream stream)
 {
     sim_context *context;

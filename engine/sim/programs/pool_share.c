@@ -1,12 +1,12 @@
-/* pool_share.c - pools of memory that processes share. A pool's memory is one file without a name, and the file's
+/* pool_share.c - pools of memory that processes share. The memory of a pool is one file without a name. The file's
  * descriptor is the handle that a process passes to another process. Each allocation is a part of the file.
  *
- * The page before each part holds the part's record. Another process asks for the part with a copy of the record. The
- * copy must equal the record in the file byte for byte. A part that was freed has no record. A part never reuses the
- * place of an earlier part: the file is long enough, and unused pages take no memory.
+ * The page before each part contains the part's record. Another process requests the part with a copy of this record.
+ * The copy must be identical to the record in the file. After a part is freed, it has no record. A new part never uses
+ * the place of an earlier part: the file is long enough, and unused pages take no memory.
  *
- * Handles and records are untrusted. A wrong handle or record gives an error, and a file that is not such a pool is
- * never changed. */
+ * Handles and copies of records are untrusted. A wrong handle or record gives an error. This code never changes a file
+ * that is not such a pool. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +18,8 @@
 #include "vm_guard.h"
 
 enum { PIECE_PAGE = 4096, PIECE_ALIGN = 2 << 20, PIECE_MARK = 0x6c706f4b };
-#define POOL_FILE "kiln-device-pool-"       /* followed by the number of its device */
-#define POOL_FILE_BYTES ((uint64_t)1 << 60) /* less if the process must not make such large files */
+#define POOL_FILE "kiln-device-pool-"       /* beginning of the file name, before the number of the pool's device */
+#define POOL_FILE_BYTES ((uint64_t)1 << 60) /* the file is smaller if the process may not make such large files */
 
 typedef struct piece_record {
     uint32_t mark, zero;
@@ -33,9 +33,9 @@ _Static_assert(sizeof(piece_record) == sizeof(CUmemPoolPtrExportData), "it is th
 typedef struct sim_piece {
     sim_object object;
     piece_record what;
-    uint64_t base, pool; /* pool: the handle of the pool */
-    unsigned char *map;  /* the record's page, then the memory */
-    bool own;            /* true if this process made the part, so that freeing it returns its memory */
+    uint64_t base, pool; /* `pool` is the handle of the pool */
+    unsigned char *map;  /* the page with the record, followed by the memory */
+    bool own;            /* this process made the part, so freeing the part returns its memory */
 } sim_piece;
 
 static uint64_t get_mapped_bytes(const piece_record *what)
@@ -66,7 +66,7 @@ static sim_piece *map_piece(const sim_pool *pool, const piece_record *what, bool
         return NULL;
     const uint64_t base = vm_reserve(context->device, what->bytes, PIECE_ALIGN);
     sim_piece *made = base && vm_adopt(context->device, base, (unsigned char *)map + PIECE_PAGE, what->bytes,
-                                       false) /* the memory comes after the record */
+                                       false) /* the memory comes after the page with the record */
                           ? sim_object_new(context, SIM_PIECE, sizeof *made)
                           : NULL;
     if (!made) {
@@ -115,7 +115,7 @@ bool sim_pool_open(sim_pool *pool, unsigned number)
     return false;
 }
 
-/* Returns true if the part is within the file. */
+/* Returns true if the part lies within the file. */
 static bool is_inside(const sim_pool *pool, const piece_record *what)
 {
     return what->bytes <= pool->bytes && what->offset <= pool->bytes &&
@@ -146,7 +146,8 @@ void sim_pool_let(sim_context *context, uint64_t address)
     if (piece->own) {
         memset(piece->map, 0, sizeof piece->what);
         madvise(piece->map, (size_t)get_mapped_bytes(&piece->what),
-                MADV_REMOVE); /* if the file system does not support this, the memory stays until the file is closed */
+                /* if the file system does not support MADV_REMOVE, the memory stays in use until the file is closed */
+                MADV_REMOVE);
         vm_give(context->device, piece->what.bytes);
     }
     sim_object_free(context, piece);
@@ -185,7 +186,8 @@ static int get_pool_place(int file)
                : -1;
 }
 
-/* The caller keeps its descriptor. As on a GPU, the access of other devices is not imported. */
+/* The caller still owns its file descriptor. As on a GPU, the import does not copy the access rights of other
+ * devices. */
 CUresult sim_cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *handle, CUmemAllocationHandleType type,
                                                 unsigned long long flags)
 {
@@ -195,7 +197,7 @@ CUresult sim_cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *handle,
     const int number = type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ? get_pool_place(given) : -1;
     if (!out || flags != 0 || number < 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    /* if the pool's device is hidden, the pool belongs to the current device */
+    /* if the pool's device is hidden from this process, the pool belongs to the current device */
     for (unsigned i = 0; i < sim_device_count(); i++)
         if (sim_device_place(sim_device_at(i)) == (unsigned)number && context->ordinal != i)
             context = sim_context_on(i) ? sim_context_on(i) : context;

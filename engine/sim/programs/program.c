@@ -1,8 +1,8 @@
-/* program.c - the profile of a program. $KILN_SIM_PROFILE and $KILN_SIM_TRACE can each name an output file. The
- * functions here write launches and copies to it, with the times that they would take on the profile's device.
- * engine/sim/programs/PROFILE.md describes both output files. Launches of a kernel with the same shape share a row, and
- * only some of them are estimated. Each event is written at once, so that no event is lost, however the process ends.
- * All functions need the state lock. */
+/* program.c - the profile of a program. $KILN_SIM_PROFILE and $KILN_SIM_TRACE each name an output file. The functions
+ * here write launches and copies to these files, with the times that they would take on the profile's device.
+ * engine/sim/programs/PROFILE.md describes both files. Launches of a kernel with the same shape share a row. Only some
+ * of these launches are estimated. The code writes each event at once, so that no event is lost, however the process
+ * ends. The caller of each function holds the state lock. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,44 +15,45 @@
 
 enum { BUCKETS = 1024, BOUNDS = 4, FIRST = 4 };
 
-/* The properties that launches in the same row have in common. Shapes are compared byte by byte, so padding must be
- * set. */
+/* The properties that all launches of a row have in common. The code compares shapes byte by byte, so the padding must
+ * be set too. */
 typedef struct shape {
     uint32_t grid[3], block[3], cluster[3], registers;
     uint64_t dynamic_shared, static_shared, local_bytes, instructions;
-    uint64_t symbol[2]; /* hash of the symbol */
+    uint64_t symbol[2]; /* hash of the kernel's symbol */
 } shape;
 
 typedef struct sim_row {
-    struct sim_row *next; /* next row of the bucket */
+    struct sim_row *next; /* next row in the same bucket of the hash table */
     shape shape;
-    const char *what; /* text for a copy; NULL for a kernel */
-    char *text;       /* the part of the row's line that does not change */
-    char *title;      /* the kernel's name as JSON */
-    off_t at;         /* offset of the row's line in the file */
+    const char *what; /* text that describes a copy, or NULL for a kernel */
+    char *text;       /* the part of the row's text that does not change */
+    char *title;      /* the name of the kernel as JSON */
+    off_t at;         /* offset of the row in the file */
     uint64_t calls, estimated, failed, counted, bytes;
-    double share; /* share of the SMs that one launch uses */
-    /* last: time of the last estimated launch; negative if there is none */
+    double share; /* share of the SMs that one launch of the row uses */
+    /* `last` is the time of the last estimated launch, or negative if no launch was estimated */
     double seconds, estimated_seconds, least, most, last, end;
-    double issue, unit, shared, l2, dram, overhead; /* sums of shares, weighted by the estimated seconds */
+    /* sums of the shares, where each launch has its estimated seconds as weight */
+    double issue, unit, shared, l2, dram, overhead;
     struct {
         const char *text;
         double seconds;
     } bounds[BOUNDS];
-    kiln_counters *counters; /* sums of the counters of `counted` launches; NULL if counters are not requested */
+    kiln_counters *counters; /* sums of the counters of `counted` launches, or NULL if the user requested no counters */
 } sim_row;
 
 static struct {
     bool read, counters;
-    const char *profile_path, *trace_path; /* NULL if the file is not requested */
-    /* the number of first launches of a shape that are all estimated; 0 means all launches */
+    const char *profile_path, *trace_path; /* paths of the output files; NULL if the user did not request the file */
+    /* number of first launches of a shape that are all estimated; 0 means all launches */
     uint64_t first;
-    pid_t process; /* the process that has opened the files; 0 until they are open */
+    pid_t process; /* the process that has opened the files, or 0 until a process opens them */
     sim_journal profile, trace;
     sim_timeline timeline;
     sim_timeline_device devices[SIM_DEVICES_MOST];
-    uint64_t stream; /* handle of the stream of the next entry; 0 for the legacy stream */
-    bool waits;      /* true if the host waits for copies in this stream */
+    uint64_t stream; /* handle of the stream of the next entry, or 0 for the legacy stream */
+    bool waits;      /* the host waits for copies in this stream */
     unsigned tracks;
     struct {
         unsigned number;
@@ -133,8 +134,8 @@ static void forget_rows(void)
         }
 }
 
-/* Returns true if the profile is on. Opens the files at the first use, and again in a process that was forked from this
- * one. */
+/* Returns true if the profile is on. The function opens the files at the first use, and again in a process that was
+ * forked from this process. */
 static bool start_noting(void)
 {
     if (!sim_program_on())
@@ -181,7 +182,7 @@ static void put_shape(kiln__text *out, const shape *s)
                       (unsigned long long)s->static_shared, (unsigned long long)s->dynamic_shared);
 }
 
-/* Makes the texts of a row. Returns false if memory runs out. */
+/* Makes the texts of a row that do not change. Returns false if memory runs out. */
 static bool describe_row(sim_row *row, const char *symbol, uint32_t resident)
 {
     kiln__text text = {0}, title = {0};
@@ -227,7 +228,7 @@ static sim_row *row_of(const shape *s, const char *what, const char *symbol, uin
     return *at = row;
 }
 
-/* Writes a number with a fixed width, so that a new line can overwrite an old line when the number changes. */
+/* Writes a number with a fixed width, so that the new text of a row exactly replaces the old text. */
 static void put_whole(kiln__text *out, const char *name, uint64_t value)
 {
     kiln__text_printf(out, "%s\"%s\": %20llu", out->length > 1 ? ", " : "", name, (unsigned long long)value);
@@ -254,7 +255,8 @@ static const char *bound_of(const sim_row *row)
     return row->bounds[most].text;
 }
 
-/* Writes a row of the profile over its earlier form. If `whole` is true, also writes the texts that do not change. */
+/* Writes a row of the profile at the place of its earlier text. If `whole` is true, the function also writes the texts
+ * that do not change. */
 static void put_row(sim_row *row, bool whole)
 {
     const bool known = row->last >= 0;
@@ -316,7 +318,7 @@ static sim_stream *stream_now(const sim_context *context)
     return program.stream ? sim_object_find(context, (const void *)(uintptr_t)program.stream, SIM_STREAM) : NULL;
 }
 
-/* Returns the number of the stream's track. The first use of a track writes its name. */
+/* Returns the number of a stream's track. The first use of a track also writes the name of the track. */
 static unsigned track_of(const sim_context *context, sim_stream *stream)
 {
     kiln__text text = {0};
@@ -345,7 +347,7 @@ static unsigned track_of(const sim_context *context, sim_stream *stream)
     return track;
 }
 
-/* Writes an event of the timeline: a launch, copy or fill on the track of its stream. */
+/* Writes an event of the timeline: a launch, copy or fill, on the track of its stream. */
 static void put_event(const sim_context *context, sim_stream *stream, const sim_row *row, const sim_span *span,
                       const sim_noted *noted, uint64_t bytes)
 {
@@ -398,11 +400,12 @@ static void add_call(sim_row *row, double seconds, const sim_span *span)
 
 /* ---- launches ---- */
 
-/* Returns true if a launch is estimated: the first launches of a shape, and then each launch whose number is a power of
- * two. A kernel may behave differently later, but an estimate of every launch would take too long. */
+/* Returns true if a launch must be estimated: the first launches of a shape, and then each launch whose number is a
+ * power of two. Later launches of a kernel may behave differently, but an estimate of every launch would take too
+ * long. */
 static bool is_chosen(uint64_t call) { return program.first == 0 || call <= program.first || (call & (call - 1)) == 0; }
 
-/* Prepares a launch for the profile: finds its row, and decides whether it is estimated and counted. */
+/* Prepares the profile of a launch: finds its row, and decides whether the launch is estimated and counted. */
 void sim_program_launch(const sim_function *function, uint32_t resident, const vm_launch *launch,
                         struct vm_watch *watch, sim_noted *noted)
 {

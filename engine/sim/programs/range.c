@@ -7,8 +7,8 @@ bool sim_range_usable(const sim_context *context, const sim_mapping *map)
     return vm_about(context->device, map->base, &info) && info.base == map->base && info.owner == SIM_OWNER_RANGE;
 }
 
-/* Removes the access of all contexts of one device to the mapped memory. It goes through all contexts, because the
- * context that is used for the device may have changed since the access was given. */
+/* Removes the access of all contexts of one device to the mapped memory. The function visits all contexts, because
+ * another context may have represented the device when the access was given. */
 void sim_range_take(unsigned ordinal, sim_mapping *map)
 {
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
@@ -23,7 +23,7 @@ void sim_range_take_all(sim_mapping *map)
         sim_range_take(i, map);
 }
 
-/* Returns the range that holds [pointer, pointer + bytes), or NULL. */
+/* Returns the range that contains [pointer, pointer + bytes), or NULL. */
 static sim_range *find_range(const sim_context *context, CUdeviceptr pointer, uint64_t bytes)
 {
     for (sim_object *object = context->objects; object; object = object->next) {
@@ -35,8 +35,8 @@ static sim_range *find_range(const sim_context *context, CUdeviceptr pointer, ui
     return NULL;
 }
 
-/* Returns the range that holds [pointer, pointer + bytes), or NULL. Searches the context, contexts of other devices,
- * and ranges without a context. */
+/* Returns the range that contains [pointer, pointer + bytes), or NULL. The function searches the context, contexts of
+ * other devices, and ranges whose context has ended. */
 sim_range *sim_range_at(const sim_context *context, CUdeviceptr pointer, uint64_t bytes)
 {
     sim_range *range = find_range(context, pointer, bytes);

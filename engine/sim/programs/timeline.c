@@ -3,9 +3,9 @@
 
 static double get_later(double a, double b) { return a > b ? a : b; }
 
-/* Returns the first time from `ready` on at which the overlapping kernels leave `share` of the SMs. All kernels that
- * overlap the new kernel count, even if they do not overlap one another. So the result may be too late, but never too
- * early. */
+/* Returns the first time, from `ready` on, at which the overlapping kernels leave `share` of the SMs free. All kernels
+ * that overlap the new kernel in time count, even if they do not overlap one another. So the result may be too late,
+ * but never too early. */
 static double find_room(const sim_timeline_device *d, double ready, double seconds, double share)
 {
     const double little = 1e-9;

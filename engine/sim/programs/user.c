@@ -1,5 +1,6 @@
-/* user.c - user objects: objects of the host that live as long as the program or a graph references them. The call that
- * releases the last reference calls the destructor before it returns, without holding locks. */
+/* user.c - user objects. A user object is an object of the host that exists as long as the program or a graph
+ * references it. The call that releases the last reference runs the destructor before it returns, and holds no locks
+ * meanwhile. */
 #include <limits.h>
 
 #include "cu_graph.h"
@@ -94,14 +95,15 @@ CUresult sim_cuGraphRetainUserObject(CUgraph graph_handle, CUuserObject handle, 
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (!kiln__grow(sim_memory(), &graph->holds, &graph->hold_capacity, graph->hold_count + 1, sizeof *graph->holds))
         return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
-    /* with this flag, the caller's references become references of the graph */
+    /* with CU_GRAPH_USER_OBJECT_MOVE the caller's references become references of the graph */
     if (!(flags & CU_GRAPH_USER_OBJECT_MOVE))
         sim_user_retain(user, count);
     graph->holds[graph->hold_count++] = (sim_hold){user->object.handle, count};
     return sim_end(CUDA_SUCCESS);
 }
 
-/* Releases references of a graph to a user object. If no reference is left, runs the destructor without locks. */
+/* Releases references of a graph to a user object. If no reference is left, the function runs the destructor without
+ * locks. */
 CUresult sim_cuGraphReleaseUserObject(CUgraph graph_handle, CUuserObject handle, unsigned count)
 {
     sim_context *context = NULL;

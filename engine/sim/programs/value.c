@@ -49,7 +49,7 @@ static CUresult check_memops(sim_context *context, const CUDA_BATCH_MEM_OP_NODE_
     return CUDA_SUCCESS;
 }
 
-/* Returns true if the value in memory satisfies the condition of a wait. */
+/* Returns true if the value in memory fulfils the condition of a wait operation. */
 static bool is_satisfied(const CUstreamBatchMemOpParams *op, const void *at)
 {
     bool wide = is_wide(op->operation);
@@ -71,9 +71,9 @@ static void pause_a_little(void *none)
     nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
 }
 
-/* Waits for a value in memory. Other threads may continue meanwhile. All earlier work is already complete, so only
- * another thread can write the value. After 20 s, or one microsecond for each step of the budget, the wait counts as an
- * endless kernel. */
+/* Waits for a value in memory. Other threads may continue during the wait. All earlier work is already complete, so
+ * only another thread can write the value. After 20 s, or after one microsecond per step of the budget, the wait counts
+ * as an endless kernel. */
 static CUresult wait_value(sim_context **context, const CUstreamBatchMemOpParams *op)
 {
     const uint64_t most = 20000000000u, start = kiln__now_ns();
@@ -92,7 +92,7 @@ static CUresult wait_value(sim_context **context, const CUstreamBatchMemOpParams
                 "another thread must write the value",
                 (uint64_t)op->waitValue.address);
             (*context)->sticky = CUDA_ERROR_LAUNCH_TIMEOUT;
-            return CUDA_SUCCESS; /* this call succeeds, and the next call returns the error */
+            return CUDA_SUCCESS; /* the current call succeeds, and the next call returns the error */
         }
         if (!sim_order_call_out(*context, pause_a_little, NULL)) {
             *context = NULL;
@@ -163,7 +163,7 @@ static CUresult submit_memop(CUstream stream, CUstreamBatchMemOpType type, CUdev
 {
     CUstreamBatchMemOpParams op = {0};
     bool wide = type == CU_STREAM_MEM_OP_WAIT_VALUE_64 || type == CU_STREAM_MEM_OP_WRITE_VALUE_64;
-    op.waitValue.operation = type; /* the write operations have the same members */
+    op.waitValue.operation = type; /* the write operations have the same members as the wait operations */
     op.waitValue.address = address;
     op.waitValue.flags = flags;
     if (wide)

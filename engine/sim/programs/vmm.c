@@ -1,6 +1,6 @@
-/* vmm.c - virtual memory management: ranges of addresses, and mappings of physical memory and of multicast objects. A
- * range reserves the same number of host addresses. So mappings that are contiguous on the device are contiguous on the
- * host too, and one copy can cover them. */
+/* vmm.c - virtual memory management: ranges of addresses, and mappings of physical memory and of multicast objects. The
+ * reservation of a range also reserves the same number of host addresses. So neighbouring mappings on the device are
+ * neighbours on the host too, and one copy can cover them. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -27,8 +27,8 @@ CUresult sim_cuMemRelease(CUmemGenericAllocationHandle handle)
 
 /* ---- addresses ---- */
 
-/* Called when the context ends. Takes the access to the range away from all devices, until a program gives access
- * again. Ensures that no context allocates addresses within the range. */
+/* This function runs when the context of a range ends. It takes the access to the range away from all devices, until a
+ * program gives access again. It also prevents other contexts from allocating addresses within the range. */
 static void range_leave(sim_object *object)
 {
     sim_range *range = (sim_range *)object;
@@ -63,7 +63,7 @@ static bool overlaps(const sim_context *context, uint64_t base, uint64_t bytes)
     return false;
 }
 
-/* Reserves addresses that do not overlap a range that has outlived its context. Returns 0 if no such addresses are
+/* Reserves addresses that do not overlap any range that has outlived its context. Returns 0 if no such addresses are
  * free. */
 static uint64_t reserve_addresses(const sim_context *context, uint64_t bytes, uint64_t align)
 {
@@ -79,9 +79,9 @@ CUresult sim_cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t alig
 {
     sim_context *context;
     SIM_TRY(sim_begin_process(&context));
-    (void)wanted; /* the wanted address is only a hint */
+    (void)wanted; /* the address that the caller wants is only a hint */
     sim_context *home = context == sim_homeless() ? sim_context_after(NULL) : context;
-    if (!home) /* a device must exist, because the addresses belong to a device */
+    if (!home) /* there must be a device, because addresses belong to a device */
         return sim_end_work(context, CUDA_ERROR_INVALID_CONTEXT);
     if (!pointer || bytes == 0 || bytes % SIM_GRANULARITY != 0 || (align & (align - 1)) != 0 || flags != 0)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
@@ -118,7 +118,8 @@ CUresult sim_cuMemAddressFree(CUdeviceptr pointer, size_t bytes)
 
 /* ---- mapping ---- */
 
-/* Adds a mapping to a range. Its addresses must be free. The caller already holds a reference for the mapping. */
+/* Adds a mapping to a range. The addresses of the mapping must be free. The caller has already added a reference for
+ * the mapping. */
 static CUresult add_mapping(sim_range *range, const sim_mapping *made)
 {
     const size_t at = sim_mapping_after(range, made->base);
@@ -207,7 +208,7 @@ CUresult sim_cuMemUnmap(CUdeviceptr pointer, size_t bytes)
     size_t first = 0, count = 0;
     SIM_TRY(sim_begin_process(&context));
     sim_range *range = sim_range_at(context, pointer, bytes);
-    if (is_unmapped(range, pointer, bytes)) /* unmapping unmapped memory is not an error, as on a GPU */
+    if (is_unmapped(range, pointer, bytes)) /* it is not an error to unmap memory that is not mapped, as on a GPU */
         return sim_end_work(context, CUDA_SUCCESS);
     if (!find_whole(range, pointer, bytes, &first, &count))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);

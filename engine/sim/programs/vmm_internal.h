@@ -14,17 +14,17 @@ typedef struct sim_physical {
     int file;
     uint64_t bytes;
     CUmemAllocationProp prop;
-    /* handles: number of references by handles; if it is 0, the handle is invalid. maps: number of references by
+    /* handles: number of references by handles, where 0 makes the handle invalid. maps: number of references by
      * mappings and multicast objects. */
     unsigned handles, maps;
-    bool counted; /* true if it counts as memory of this process; false if another process has made it */
+    bool counted; /* the memory counts as memory of this process, because no other process has made it */
 } sim_physical;
 
-/* A multicast object: the memory that each device of a team has bound, in vm_team.replicas. */
+/* A multicast object. Its memory is the memory that each device of a team has bound, in vm_team.replicas. */
 typedef struct sim_multicast {
     sim_object object;
     CUmulticastObjectProp prop;
-    unsigned ordinal[VM_TEAM_MOST]; /* indexed by member of the team: the ordinal of the device */
+    unsigned ordinal[VM_TEAM_MOST]; /* for each member of the team, the ordinal of its device */
     vm_team team;
     /* bound[k] belongs to team.replicas[k]: the handle of its physical memory, or 0 if the memory belongs to a pool and
      * is shared through a file. */
@@ -37,9 +37,10 @@ typedef struct sim_multicast {
 typedef struct sim_mapping {
     uint64_t base, bytes;
     sim_physical *physical;
-    sim_multicast *multicast; /* NULL for a mapping of physical memory, or if the object has ended with its context */
+    /* the multicast object. NULL for a mapping of physical memory, or if the object has ended with its context */
+    sim_multicast *multicast;
     uint64_t offset;
-    CUmemAccess_flags access[SIM_DEVICES_MOST]; /* access of each device */
+    CUmemAccess_flags access[SIM_DEVICES_MOST]; /* access rights of each device */
 } sim_mapping;
 
 typedef struct sim_range {
@@ -51,11 +52,11 @@ typedef struct sim_range {
 } sim_range;
 
 /* ---- physical.c ---- */
-/* Returns the context that is used for the device: `context` if it is on the device, or NULL if the device has no
+/* Returns the context that represents the device: `context` if it is on the device, or NULL if the device has no
  * context. */
 sim_context *sim_context_for(sim_context *context, CUdevice device);
 sim_physical *sim_physical_at(sim_context *context, CUmemGenericAllocationHandle handle);
-/* Frees the memory if nothing refers to it any more. */
+/* Frees the memory if neither a handle nor a mapping refers to it. */
 void sim_physical_release(sim_physical *physical);
 
 /* ---- range.c ---- */
@@ -69,7 +70,7 @@ void sim_range_take_all(sim_mapping *map);
 sim_range *sim_range_at(const sim_context *context, CUdeviceptr pointer, uint64_t bytes);
 /* Returns the index of the first mapping that ends after the address. */
 size_t sim_mapping_after(const sim_range *range, uint64_t address);
-/* Returns the mapping that holds the address, or NULL. */
+/* Returns the mapping that contains the address, or NULL. */
 const sim_mapping *sim_mapping_at(const sim_context *context, CUdeviceptr pointer);
 /* Returns an address at which `bytes` bytes of the physical memory are mapped, beginning with the byte at `offset`.
  * Returns 0 if there is no such mapping. */
@@ -79,13 +80,13 @@ void sim_multicast_lost(const sim_multicast *multicast);
 
 /* ---- multicast.c ---- */
 sim_multicast *sim_multicast_at(sim_context *context, CUmemGenericAllocationHandle handle);
-/* Frees the object if nothing refers to it any more. */
+/* Frees the object if neither a handle nor a mapping refers to it. */
 void sim_multicast_release(sim_multicast *multicast);
-/* Waits until all devices of the team have joined, as the manual says for calls that bind or map memory. Other threads
- * may continue meanwhile. Returns the object. On failure sets *result and returns NULL. If it sets *context to NULL, it
- * has already ended the call. */
+/* Waits until all devices of the team have joined, as NVIDIA's manual demands for calls that bind or map memory. Other
+ * threads may continue during the wait. Returns the object. On failure sets *result and returns NULL. If the function
+ * sets *context to NULL, it has already ended the call. */
 sim_multicast *sim_multicast_await(sim_context **context, CUmemGenericAllocationHandle handle, CUresult *result);
-/* Called after memory was mapped, unmapped or bound: updates the addresses of bound memory (vm_replica.alias). */
+/* Updates the addresses of bound memory (vm_replica.alias). It runs after memory was mapped, unmapped or bound. */
 void sim_multicast_refresh(void);
 
 #endif

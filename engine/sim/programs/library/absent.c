@@ -1,9 +1,10 @@
-/* absent.c - functions of libcuda that the simulated device does not support. They belong to texture references, green
- * contexts, external memory and semaphores, batches of copies, checkpoints, core dumps and graphics
- * interfaces. The others are the forms before CUDA 3.2, whose device addresses have 32 bits.
+/* absent.c - defines the functions of libcuda that the simulated device does not support. These functions belong to
+ * texture references, green contexts, external memory and semaphores, batches of copies, checkpoints, core dumps and
+ * graphics interfaces. Other functions in this file are the forms before CUDA 3.2, whose device addresses have 32 bits.
  *
- * They exist so that a program that is linked with them can start. They return CUDA_ERROR_NOT_SUPPORTED.
- * cuGetProcAddress does not find them. This file declares them without parameters, so it cannot include cuda.h. */
+ * The functions exist so that a program that is linked with them can start. All functions return
+ * CUDA_ERROR_NOT_SUPPORTED. cuGetProcAddress does not find them. The file declares the functions without parameters, so
+ * it cannot include cuda.h. */
 enum { NOT_SUPPORTED = 801 };
 
 #define ABSENT_MAP(X)                                                                                                  \

@@ -1,4 +1,4 @@
-/* choose.c - chooses the devices of libcuda from three variables:
+/* choose.c - reads three variables that choose the devices of libcuda:
  *   KILN_SIM_DEVICE       the profile: a known name, the name of a file in specs/devices (`h200`), or the path of a
  *                         profile; the default is `generic`
  *   KILN_SIM_DEVICES      the number of devices
@@ -18,8 +18,8 @@ enum { PROFILE_LIMIT = 1 << 20 };
 
 static CUresult chosen = CUDA_SUCCESS;
 
-/* Finds a profile in specs/devices, relative to this library (build tree or moved installation) or in the installed
- * prefix. */
+/* Finds the file of a profile in specs/devices, relative to this library (build tree or moved installation) or in the
+ * installed prefix. */
 static bool find(const char *name, char path[PATH_MAX])
 {
     static const char *const folders[] = {"../../share/kiln/specs/devices", "../../../share/kiln/specs/devices"};
@@ -60,7 +60,7 @@ static void choose_profile(void)
     char path[PATH_MAX], name[64];
     if (!wanted || !*wanted || kiln__sim_profile(wanted))
         return;
-    if (strncmp(wanted, "sim:", 4) == 0) /* the form of kiln's option --device */
+    if (strncmp(wanted, "sim:", 4) == 0) /* the form of a profile's name in kiln's option --device */
         wanted += 4;
     const char *slash = strrchr(wanted, '/'), *base = slash ? slash + 1 : wanted;
     size_t length = strcspn(base, ".");
@@ -121,14 +121,14 @@ static int place_by_uuid(const char *text, size_t length)
                              i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", (unsigned char)uuid.bytes[i]);
         if (length <= strlen("GPU-") || length > (size_t)used || !kiln__same_word(name, text, length))
             continue;
-        if (found >= 0) /* `text` fits two devices */
+        if (found >= 0) /* `text` is the beginning of the UUIDs of two devices */
             return -1;
         found = (int)place;
     }
     return found;
 }
 
-/* Reads $CUDA_VISIBLE_DEVICES as NVIDIA's driver does: up to the first entry that does not name a device. If two
+/* Reads $CUDA_VISIBLE_DEVICES as NVIDIA's driver does, up to the first entry that does not name a device. If two
  * entries name the same device, no device is visible. */
 static unsigned read_visible(unsigned places[SIM_DEVICES_MOST])
 {
@@ -144,7 +144,7 @@ static unsigned read_visible(unsigned places[SIM_DEVICES_MOST])
         const size_t length = strcspn(at, ", \t");
         int place = -1;
         if (*at >= '0' && *at <= '9') {
-            const unsigned long number = strtoul(at, NULL, 10); /* the rest of the entry is not read */
+            const unsigned long number = strtoul(at, NULL, 10); /* the code ignores the rest of the entry */
             place = number < all ? (int)number : -1;
         } else if (kiln__same_word(at, "GPU-", 4)) {
             place = place_by_uuid(at, length);

@@ -1,4 +1,4 @@
-/* device.h - the data that libnvidia-ml gets from libcuda: the devices of the machine, including the devices that
+/* device.h - the data that libnvidia-ml reads from libcuda: the devices of the machine, including the devices that
  * $CUDA_VISIBLE_DEVICES hides. */
 #ifndef KILN_SIM_LIBRARY_DEVICE_H
 #define KILN_SIM_LIBRARY_DEVICE_H
@@ -12,6 +12,6 @@ typedef struct kiln_sim_device {
     uint64_t memory; /* bytes */
     int major, minor;
 } kiln_sim_device;
-/* Returns false if there is no such device. */
+/* Describes the device `place` of the machine. Returns false if there is no such device. */
 __attribute__((visibility("default"))) bool kiln_sim_device_at(unsigned place, kiln_sim_device *device);
 #endif

@@ -1,10 +1,9 @@
-/* libcuda.c - libcuda.so.1: the simulated driver under the names that libcuda exports, for programs that do not know
- * Kiln. The files of the driver are compiled here again as one file, because an alias must be in the same file as its
- * function. */
-/* the mark in handles of this library's contexts; libkiln, which may be in the same process, uses another mark */
+/* libcuda.c - libcuda.so.1, the simulated driver under the names that libcuda exports. Programs that do not know Kiln
+ * use it. This file includes the files of the driver, because an alias must be in the same file as its function. */
+/* the mark in handles of contexts of this library; libkiln, which may be in the same process, uses another mark */
 #define SIM_MARK 0x53u
 #define SIM_CHOOSE sim_library_choose
-#define SIM_PAGE (2u << 20) /* accesses are checked by pages of this size, as on a GPU */
+#define SIM_PAGE (2u << 20) /* size of the pages by which the device checks accesses, as on a GPU */
 #define SIM_ZEROED true
 #define SIM_NVIDIA sim_library_nvidia
 #define SIM_TELL sim_library_tell
@@ -55,7 +54,7 @@
     extern __typeof__(target) c_name __asm__(symbol) __attribute__((alias(#target), visibility("default")));
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)
-/* TEXT(name) is the text of the name after the macros of cuda.h, such as "cuMemAlloc_v2". */
+/* TEXT(name) is the name as a string after the macros of cuda.h, such as "cuMemAlloc_v2". */
 #define SIM_X(name, since) EXPORT(export_##name, TEXT(name), sim_##name)
 SIM_API_MAP(SIM_X)
 SIM_PROGRAMS_API_MAP(SIM_X)

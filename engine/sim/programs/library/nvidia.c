@@ -1,5 +1,6 @@
 /* nvidia.c - prints the name of a library or program that contains NVIDIA's CUDA runtime. NVIDIA's runtime does not
- * work on the simulated device, and the errors of such a library (cuBLAS, cuSPARSE, cuFFT) do not tell this cause. */
+ * work on the simulated device. The errors of a library that contains it (cuBLAS, cuSPARSE, cuFFT) do not tell this
+ * cause. */
 #include "choose.h"
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* nvidia_smi.c - nvidia-smi for scripts that ask whether there is a device: implements the plain list, -L, and
+/* nvidia_smi.c - nvidia-smi for scripts that ask whether there is a device. It implements the plain list, -L, and
  * --query-gpu. */
 #include <stdbool.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static bool read_device(unsigned index, device *to)
            nvmlSystemGetDriverVersion(to->driver, sizeof to->driver) == NVML_SUCCESS;
 }
 
-/* Prints one value of --query-gpu. Returns false if the name is unknown. */
+/* Prints the value of one field of --query-gpu. Returns false if the name of the field is unknown. */
 static bool put_field(const device *of, const char *field, size_t length, unsigned count, const char *unit)
 {
     static const char *const names[] = {"index",          "name",       "gpu_name",    "uuid",         "gpu_uuid",
@@ -55,8 +55,8 @@ static bool put_field(const device *of, const char *field, size_t length, unsign
     return true;
 }
 
-/* Prints the fields of --query-gpu as CSV, one line per device. Returns the exit status: 0, 1 if a device cannot be
- * read, 2 for an unknown field. */
+/* Prints the fields of --query-gpu as CSV, one line per device. Returns the exit status: 0 for success, 1 if a device
+ * cannot be read, 2 for an unknown field. */
 static int query(const char *fields, const char *format, unsigned count)
 {
     const char *unit = strstr(format, "nounits") ? "" : " MiB";
@@ -86,8 +86,8 @@ static int query(const char *fields, const char *format, unsigned count)
     return 0;
 }
 
-/* Without an option, prints a list with one line a device. Exit status: 0, 1 if a device cannot be read, 2 for a wrong
- * option or field, 9 if NVML cannot be used. */
+/* Without an option, prints a list with one line per device. Returns the exit status: 0 for success, 1 if a device
+ * cannot be read, 2 for a wrong option or field, 9 if NVML cannot be used. */
 int main(int argc, char **argv)
 {
     unsigned count = 0;

@@ -1,7 +1,8 @@
-/* libnvJitLink.so.13 for the simulated device: links PTX and files with PTX (fat binaries, host objects, libraries) to
- * an image for the simulated driver, where NVIDIA's library makes a cubin. Programs that load the library at run time
- * (cuda.core, Numba) use it. It has the functions of nvJitLink.h, a header that the build does not need. This library
- * passes LTO-IR to NVIDIA's library ($KILN_NVJITLINK, or the library of the toolkit), which compiles it to PTX. */
+/* nvjitlink.c - libnvJitLink.so.13 for the simulated device. It links PTX and files with PTX (fat binaries, host
+ * objects, libraries) to an image for the simulated driver. NVIDIA's library makes a cubin instead. Programs that load
+ * the library at run time (cuda.core, Numba) use it. The library has the functions of nvJitLink.h, a header that the
+ * build does not need. For LTO-IR this library calls NVIDIA's library ($KILN_NVJITLINK, or the library of the toolkit),
+ * which compiles the LTO-IR to PTX. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdint.h>
@@ -57,11 +58,11 @@ typedef struct jit_link {
     int cc; /* * compute capability, such as 90 * */
     char **options;
     uint32_t option_count;
-    compiler lto; /* the compiler of LTO-IR */
+    compiler lto; /* the library that compiles LTO-IR */
     unsigned added;
     sim_texts texts;
     kiln__text errors;
-    unsigned char *image; /* NULL until the link is complete */
+    unsigned char *image; /* the linked image, or NULL until the link is complete */
     size_t length;
 } jit_link;
 
@@ -82,7 +83,7 @@ result API(nvJitLinkGetInfoLogSize)(jit_link *link, size_t *size);
 result API(nvJitLinkGetInfoLog)(jit_link *link, char *log);
 result API(nvJitLinkVersion)(unsigned *major, unsigned *minor);
 
-/* ---- LTO-IR, by NVIDIA's library ---- */
+/* ---- LTO-IR, which NVIDIA's library compiles ---- */
 
 static bool symbol(const compiler *c, const char *name, void *function)
 {
@@ -118,7 +119,7 @@ static bool lto_library(compiler *c)
            symbol(c, "nvJitLinkGetErrorLogSize", &c->log_size) && symbol(c, "nvJitLinkGetErrorLog", &c->log);
 }
 
-/* Adds the log of NVIDIA's library to the log of this library. */
+/* Adds the log of NVIDIA's library to the log of this link. */
 static result lto_result(jit_link *link, result got)
 {
     size_t size = 0;
@@ -162,7 +163,7 @@ static result lto_add(jit_link *link, const void *data, size_t size, const char 
     return got == SUCCESS ? lto_result(link, link->lto.add(link->lto.link, INPUT_LTOIR, data, size, name)) : got;
 }
 
-/* Adds the PTX of all LTO-IR as one more text. */
+/* Compiles all LTO-IR to PTX, and adds the PTX as one more text. */
 static result lto_complete(jit_link *link)
 {
     size_t size = 0;
@@ -199,7 +200,8 @@ result nvJitLinkDestroy(jit_link **handle)
     return SUCCESS;
 }
 
-/* An option such as -arch=sm_90 is required. Options for optimisation are accepted without effect. */
+/* The options must include one such as -arch=sm_90. The function accepts options for optimisation, which have no
+ * effect. */
 result nvJitLinkCreate(jit_link **handle, uint32_t count, const char **options)
 {
     int cc = 0;
@@ -258,7 +260,8 @@ result nvJitLinkAddData(jit_link *link, int type, const void *data, size_t size,
         return INVALID_INPUT;
     }
     sim_image_result got = sim_image_read(&link->texts, data, size, name, link->cc, &link->errors);
-    if (got == SIM_IMAGE_NO_BINARY && type == INPUT_LIBRARY) /* the linker reports missing symbols later */
+    /* the function ignores this error, because the linker reports missing symbols later */
+    if (got == SIM_IMAGE_NO_BINARY && type == INPUT_LIBRARY)
         return SUCCESS;
     return image_result(got);
 }
@@ -280,8 +283,8 @@ result nvJitLinkAddFile(jit_link *link, int type, const char *path)
     return got;
 }
 
-/* Compiles LTO-IR first, which adds its PTX to the texts. Then parses every text and links them, only to report errors
- * and to learn which inputs are used: the image holds the texts, and the driver links them again. */
+/* The function first compiles LTO-IR, and adds the PTX to the texts. Then it parses and links every text, only to
+ * report errors and to learn which inputs are used. The image contains the texts, and the driver links them again. */
 result nvJitLinkComplete(jit_link *link)
 {
     if (!link)
@@ -333,7 +336,8 @@ result nvJitLinkGetLinkedCubin(jit_link *link, void *image)
     return SUCCESS;
 }
 
-/* Programs call this after -lto -ptx. This library does not support these options, and always makes an image. */
+/* Programs call this function after the options -lto -ptx. This library does not support these two options, and always
+ * makes an image. */
 result nvJitLinkGetLinkedPtxSize(jit_link *link, size_t *size)
 {
     return link && size ? INCOMPATIBLE_OPTIONS : NULL_INPUT;

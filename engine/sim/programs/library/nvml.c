@@ -1,6 +1,6 @@
-/* nvml.c - libnvidia-ml.so.1 for programs that search for devices with it. It gives the number, names, memory and
- * versions of the devices of the simulated libcuda.so.1. Like NVIDIA's library it also shows the devices that
- * $CUDA_VISIBLE_DEVICES hides. It has no measurements: clocks, power and processes are missing. */
+/* nvml.c - libnvidia-ml.so.1, for programs that search for devices with NVML. The library gives the number, names,
+ * memory and versions of the devices of the simulated libcuda.so.1. Like NVIDIA's library, it also shows the devices
+ * that $CUDA_VISIBLE_DEVICES hides. It has no measured values: clocks, power and processes are missing. */
 #include "nvml.h"
 
 #include <dlfcn.h>
@@ -38,7 +38,7 @@ static nvml_result check_ready(void)
     return device_at && get_version && device_at(0, &first) ? NVML_SUCCESS : NVML_DRIVER_NOT_LOADED;
 }
 
-/* Finds the device of a handle. A handle is the device's number + 1. */
+/* Finds the device to which a handle belongs. A handle is the device's number + 1. */
 static nvml_result find(const nvml_device *device, kiln_sim_device *to)
 {
     uintptr_t number = (uintptr_t)device;
@@ -167,8 +167,8 @@ PUBLIC nvml_result nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device **dev
     return result == NVML_SUCCESS ? NVML_NOT_FOUND : result;
 }
 
-/* Reports all memory as free, because each process has its own simulated device and takes no memory from another
- * process. */
+/* The function reports all memory as free, because each process has its own simulated device, and takes no memory from
+ * another process. */
 PUBLIC nvml_result nvmlDeviceGetMemoryInfo(nvml_device *device, nvml_memory *memory)
 {
     kiln_sim_device found;
@@ -236,7 +236,7 @@ PUBLIC nvml_result nvmlDeviceGetUtilizationRates(nvml_device *device, nvml_utili
     return result;
 }
 
-/* The older names, without a version suffix. */
+/* The older names of functions, which have no version suffix. */
 #define OLD(old, name) extern __typeof__(name) old __attribute__((alias(#name), visibility("default")));
 OLD(nvmlInit, nvmlInit_v2)
 OLD(nvmlDeviceGetCount, nvmlDeviceGetCount_v2)

@@ -1,5 +1,5 @@
-/* nvml.h - declares the part of NVML that nvml.c implements, in the same way as NVIDIA's header. So the build needs no
- * toolkit. */
+/* nvml.h - declares the functions of NVML that nvml.c implements, in the same way as NVIDIA's header. So the build
+ * needs no toolkit. */
 #ifndef KILN_SIM_LIBRARY_NVML_H
 #define KILN_SIM_LIBRARY_NVML_H
 
@@ -24,7 +24,7 @@ typedef struct nvml_utilization {
     unsigned gpu, memory;
 } nvml_utilization;
 typedef struct nvml_pci {
-    char id_short[16]; /* the bus id with 4 digits for the domain */
+    char id_short[16]; /* bus id with 4 digits for the domain */
     unsigned domain, bus, device, device_id, subsystem;
     char id[32];
 } nvml_pci;

@@ -1,4 +1,4 @@
-/* nvrtc.c - a libnvrtc.so that passes calls on to NVIDIA's library ($KILN_NVRTC, or the library of the toolkit) and
+/* nvrtc.c - a libnvrtc.so that forwards calls to NVIDIA's library ($KILN_NVRTC, or the library of the toolkit) and
  * always produces PTX. A program that asks for machine code (nvrtcGetCUBIN) gets the PTX, which the simulated device
  * can load. */
 #include <dlfcn.h>
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The types of nvrtc.h. This file declares them itself, because it serves two versions of NVRTC, and each header is for
- * one version. */
+/* These types stand in NVIDIA's header nvrtc.h. This file declares the types itself, because it serves two versions of
+ * NVRTC, and each header is for one version. */
 typedef int result;
 typedef void *program;
 enum { OUT_OF_MEMORY = 1, INVALID_INPUT = 3, INTERNAL_ERROR = 11 };
@@ -51,7 +51,7 @@ static struct {
 #define PUBLIC __attribute__((visibility("default")))
 PUBLIC result nvrtcVersion(int *major, int *minor);
 
-/* Opens NVIDIA's library, and not this library under another path. */
+/* Opens NVIDIA's library, but never this library under another path. */
 static void *open_at(const char *path)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL
@@ -69,9 +69,9 @@ static void *open_at(const char *path)
 }
 
 /* NVRTC opens libnvrtc-builtins by its name, without a folder, at the first compile. If the loader does not find that
- * file, the compile fails with NVRTC_ERROR_BUILTIN_OPERATION_FAILURE. NVIDIA's Python wheels have it beside NVRTC, in a
- * folder that the loader does not search. The loader finds a library by its name if the library is already open, so
- * this function opens the file by its path. If the file is not beside NVRTC, the loader may still find it. */
+ * file, the compile fails with NVRTC_ERROR_BUILTIN_OPERATION_FAILURE. NVIDIA's Python wheels put libnvrtc-builtins
+ * beside NVRTC, in a folder that the loader does not search. If a library is already open, the loader finds it by its
+ * name. So this function opens the file by its path. If the file is not beside NVRTC, the loader may still find it. */
 static void open_builtins(result (*version)(int *, int *))
 {
     Dl_info info;
@@ -88,9 +88,9 @@ static void open_builtins(result (*version)(int *, int *))
         dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* Opens NVIDIA's library at the first place that has it, and takes its functions. The places are $KILN_NVRTC, the
- * toolkit of $CUDA_HOME or $CUDA_PATH, /usr/local/cuda, and the toolkit of the build. Without a library `real` stays
- * empty. */
+/* Opens NVIDIA's library at the first place that has it, and takes its functions. The places are, in this order:
+ * $KILN_NVRTC, the toolkit of $CUDA_HOME or $CUDA_PATH, /usr/local/cuda, and the toolkit of the build. If no library is
+ * found, `real` stays empty. */
 static void find(void)
 {
     static const char *const variables[] = {"KILN_NVRTC", "CUDA_HOME", "CUDA_PATH", NULL, NULL};
@@ -151,7 +151,7 @@ result nvrtcGetCUBINSize(program p, size_t *size) { return nvrtcGetPTXSize(p, si
 result nvrtcGetCUBIN(program p, char *to) { return nvrtcGetPTX(p, to); }
 
 /* Returns the number in an option that names an architecture for machine code, such as 90 in -arch=sm_90. `before` is
- * the option before it, or "", because -arch and its value may be two options. Returns NULL for other options. */
+ * the option before it, or "", because -arch and its value may be two options. Returns NULL for any other option. */
 static const char *machine_number(const char *option, const char *before)
 {
     static const char *const names[] = {"-arch=sm_", "--gpu-architecture=sm_", "-arch sm_", "sm_"};

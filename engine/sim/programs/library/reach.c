@@ -1,5 +1,6 @@
-/* reach.c - gives the stand-ins of the vendor's libraries (../vendor/) access to the simulated device. They compute on
- * the host, in host functions of streams, so the order of streams and the capture of graphs hold for them too. */
+/* reach.c - lets the replacements of the vendor's libraries (../vendor/) access the simulated device. These libraries
+ * compute on the host, in host functions of streams. So the order of streams and the capture of graphs apply to them
+ * too. */
 #include "../vendor/reach.h"
 #include "cu_graph.h"
 #include "vm_checks.h"
@@ -8,8 +9,8 @@
 static _Thread_local sim_context *computing;
 
 /* Like a kernel, a computation holds the work lock without the state lock. The argument belongs to a graph of the
- * context whose work has called the host function. So nothing is computed if that context has ended, even if another
- * thread has made the primary context of the device again. */
+ * context whose work called the host function. So the function computes nothing if that context has ended, even if
+ * another thread has retained the primary context of the device again. */
 __attribute__((visibility("default"))) bool kiln_sim_compute(void (*function)(void *), void *argument)
 {
     sim_context *context;
@@ -30,7 +31,7 @@ __attribute__((visibility("default"))) void *kiln_sim_reach(uint64_t address, si
         return NULL;
     sim_resume();
     sim_context *home = sim_home(computing, address);
-    /* vm_pointer() counts the memory as written, for the check of reads before any write */
+    /* vendor functions write without the interpreter, so vm_pointer() records the memory as written */
     void *found = write ? vm_pointer(home->device, address, bytes)
                         : (void *)(uintptr_t)vm_pointer_read(home->device, address, bytes);
     if (!found && bytes)

@@ -1,5 +1,5 @@
-/* tell.c - tells why a kernel has failed. The program gets only an error such as CUDA_ERROR_LAUNCH_TIMEOUT, and many
- * programs do not look at it. */
+/* tell.c - tells why a kernel has failed. The program gets only an error code such as CUDA_ERROR_LAUNCH_TIMEOUT, and
+ * many programs ignore it. */
 #include "choose.h"
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -7,8 +7,8 @@
 
 enum { MOST = 16 };
 
-/* Texts of assertions and names of files come from the module (untrusted), and the output may be a terminal. So the
- * function escapes all characters except printable ASCII. */
+/* Texts of assertions and names of files come from the module, which is untrusted. The output may go to a terminal. So
+ * the function escapes all characters except printable ASCII. */
 void sim_library_tell(const char *reason)
 {
     static atomic_uint said;

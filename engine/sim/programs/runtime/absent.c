@@ -1,7 +1,7 @@
 /* absent.c - functions of the runtime that Kiln does not implement: sharing with graphics interfaces and with other
- * programs, sparse arrays, the driver's log. They exist so that a program that is linked against them can start. They
- * return cudaErrorNotSupported. This file declares them without parameters, so it cannot include the runtime's
- * headers. */
+ * programs, sparse arrays, the driver's log. The functions exist so that a program that is linked against them can
+ * start. They return cudaErrorNotSupported. This file declares the functions without parameters, so it cannot include
+ * the runtime's headers. */
 int kiln__rt_absent(void); /* error.c */
 
 #define ABSENT_MAP(X)                                                                                                  \

@@ -10,7 +10,7 @@ struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, e
 typedef struct special {
     enum cudaChannelFormatKind kind;
     CUarray_format format;
-    unsigned char bits, channels; /* the bits and channels of the channel descriptor */
+    unsigned char bits, channels; /* number of bits and channels in the channel descriptor */
 } special;
 
 static const special specials[] = {
@@ -160,10 +160,10 @@ cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *desc, cudaArray_con
     return cudaArrayGetInfo(desc, NULL, NULL, (cudaArray_t)(uintptr_t)array);
 }
 
-/* ---- textures and surfaces: the enumerations have the same values as the driver's ---- */
+/* ---- textures and surfaces: the enumerations of the runtime and the driver have the same values ---- */
 
 /* Converts a resource to the driver's struct. For linear and pitched memory the runtime's struct has the channel
- * format, which is converted too. An array already has a format. */
+ * format, which is converted too. For an array the function converts no format, because an array already has one. */
 static cudaError_t resource_of(const struct cudaResourceDesc *from, CUDA_RESOURCE_DESC *to)
 {
     unsigned channels = 0;
@@ -193,7 +193,7 @@ static cudaError_t resource_of(const struct cudaResourceDesc *from, CUDA_RESOURC
     return error;
 }
 
-/* Writes only the members for the type of the resource, because the struct has another size in version 12. */
+/* Writes only the members that belong to the type of the resource, because the struct is smaller in version 12. */
 static void resource_to(const CUDA_RESOURCE_DESC *from, struct cudaResourceDesc *to)
 {
     to->resType = (enum cudaResourceType)from->resType;

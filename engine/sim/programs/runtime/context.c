@@ -7,7 +7,7 @@
 enum { DEVICES_MOST = 64 };
 
 typedef struct primary {
-    CUcontext context; /* NULL if it is not retained */
+    CUcontext context; /* the primary context, or NULL if the runtime has not retained it */
     unsigned resets;
     unsigned flags;
     bool has_flags;
@@ -147,7 +147,7 @@ cudaError_t cudaInitDevice(int device, unsigned int device_flags, unsigned int f
     return kiln__rt_record(error);
 }
 
-/* `devices` is the order in which a thread tries the devices. Takes the first one. */
+/* `devices` is the order in which a thread tries devices. The function takes the first of them. */
 cudaError_t cudaSetValidDevices(int *devices, int count)
 {
     RT_NEED(count >= 0 && (devices || count == 0));
@@ -163,7 +163,8 @@ cudaError_t cudaSetDeviceFlags(unsigned int flags)
         error = kiln__rt_device(ordinal, &device);
     if (error != cudaSuccess)
         return kiln__rt_record(error);
-    flags &= ~(unsigned)cudaDeviceMapHost; /* host memory is always mapped, because there is one address space */
+    /* this flag has no effect, because host memory is always mapped into the single address space */
+    flags &= ~(unsigned)cudaDeviceMapHost;
     pthread_mutex_lock(&lock);
     primaries[ordinal].flags = flags;
     primaries[ordinal].has_flags = true;
@@ -228,7 +229,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags)
     if (error != cudaSuccess)
         return kiln__rt_record(error);
     CUresult result = CU(cuCtxEnablePeerAccess)(context, flags);
-    /* the peer is the device itself */
+    /* INVALID_CONTEXT means that the peer is the device itself */
     return kiln__rt_result(result == CUDA_ERROR_INVALID_CONTEXT ? CUDA_ERROR_INVALID_DEVICE : result);
 }
 

@@ -1,4 +1,4 @@
-/* copy.c - copies and fills. All copies with rows use the driver's 3D copy. */
+/* copy.c - copies and fills of memory. Copies of several rows use the driver's 3D copy. */
 #include "runtime.h"
 
 /* ---- kinds ---- */
@@ -141,7 +141,7 @@ cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes
     return copy_symbol(symbol, false, to, NULL, bytes, offset, kind, true, stream);
 }
 
-/* Converts the parameters of a copy of `bytes` bytes, for a node of a graph. */
+/* Converts the parameters of a copy of `bytes` bytes for a node of a graph. */
 cudaError_t kiln__rt_copy1d(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, CUDA_MEMCPY3D *c)
 {
     if (!right_kind(kind))
@@ -269,8 +269,7 @@ static size_t array_row(CUarray array) /* returns the bytes of a row */
     return CU(cuArray3DGetDescriptor)(&d, array) == CUDA_SUCCESS ? d.Width * kiln__rt_element(array) : 0;
 }
 
-/* Performs a copy of the old functions that copy a number of bytes: at the end of a row the copy continues in the next
- * row of the array. */
+/* Copies `bytes` bytes for the old functions: at the end of a row, the copy continues in the next row of the array. */
 static cudaError_t flat_array(void *host, CUarray array, bool to, size_t x, size_t y, size_t bytes,
                               enum cudaMemcpyKind kind, bool async, cudaStream_t stream)
 {
@@ -320,10 +319,11 @@ cudaError_t cudaMemcpyArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cud
     return cudaMemcpy2DArrayToArray(to, to_x, to_y, from, from_x, from_y, bytes, 1, kind);
 }
 
-/* ---- three dimensions ---- */
+/* ---- copies in three dimensions ---- */
 
-/* Converts the parameters of a copy. Positions in arrays are in elements. The extent is also in elements if one side is
- * an array. Returns an error if a position or the extent has more bytes than 64 bits hold. */
+/* Converts the parameters of a copy in three dimensions. Positions in arrays are in elements. The extent is also in
+ * elements if the source or the destination is an array. Returns an error if a position or an extent in bytes does not
+ * fit into 64 bits. */
 cudaError_t kiln__rt_copy3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c)
 {
     size_t from = p->srcArray ? kiln__rt_element((CUarray)p->srcArray) : 1;
@@ -419,7 +419,7 @@ static cudaError_t copy_3d_peer(const struct cudaMemcpy3DPeerParms *p, bool asyn
                                      .dstPtr = p->dstPtr,
                                      .extent = p->extent,
                                      .kind = cudaMemcpyDefault};
-    return copy_3d(&same, async, stream); /* the addresses tell on which devices the memory is */
+    return copy_3d(&same, async, stream); /* the addresses already determine the devices of the memory */
 }
 
 cudaError_t cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *p) { return copy_3d_peer(p, false, NULL); }
@@ -435,7 +435,7 @@ cudaError_t cudaMemcpyBatchAsync(void *const *to, const void *const *from, const
                                  cudaStream_t stream)
 {
     (void)attributes, (void)indices, (void)attribute_count;
-    RT_NEED(to && from && bytes && stream); /* the default stream is not allowed */
+    RT_NEED(to && from && bytes && stream); /* this function does not accept the default stream */
     cudaError_t error = cudaSuccess;
     for (size_t i = 0; i < count && error == cudaSuccess; i++)
         error = copy(to[i], from[i], bytes[i], cudaMemcpyDefault, true, stream);
@@ -474,8 +474,8 @@ cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, s
     return fill(to, pitch, value, width, height, true, stream);
 }
 
-/* Fills layer by layer. If no rows lie between the layers, fills all layers at once. Returns an error if the distance
- * of the last layer from the first one in bytes does not fit into 64 bits. */
+/* Fills memory layer by layer. If there are no rows between the layers, fills all layers at once. Returns an error if
+ * the distance in bytes from the first to the last layer does not fit into 64 bits. */
 static cudaError_t fill_3d(struct cudaPitchedPtr to, int value, struct cudaExtent extent, bool async,
                            cudaStream_t stream)
 {

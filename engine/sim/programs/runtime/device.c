@@ -25,7 +25,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *to, int ordinal)
     return cudaSuccess;
 }
 
-/* The runtime and the driver have the same numbers for attributes. */
+/* The runtime and the driver use the same numbers for attributes. */
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int ordinal)
 {
     CUdevice device;
@@ -36,8 +36,8 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     return kiln__rt_result(CU(cuDeviceGetAttribute)(value, (CUdevice_attribute)attribute, device));
 }
 
-/* Returns the first device with the wanted compute capability, or device 0 if no device has it. Other properties are
- * ignored. */
+/* Returns the first device with the wanted compute capability, or device 0 if no device has it. The function ignores
+ * all other properties. */
 cudaError_t cudaChooseDevice(int *ordinal, const struct cudaDeviceProp *wanted)
 {
     CUdevice device;
@@ -131,7 +131,7 @@ cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width, const struct cud
 cudaError_t cudaDriverGetVersion(int *version)
 {
     RT_NEED(version);
-    *version = 0; /* a missing driver is not an error */
+    *version = 0; /* it is not an error if there is no driver */
     if (kiln__rt_load() == cudaErrorInsufficientDriver)
         return cudaSuccess;
     return kiln__rt_result(CU(cuDriverGetVersion)(version));

@@ -1,4 +1,4 @@
-/* driver.c - loads libcuda.so.1 and finds the driver's functions, by the exact names to which cuda.h maps them. So each
+/* driver.c - loads libcuda.so.1, and finds the driver's functions by the exact names to which cuda.h maps them. So each
  * function has the type that cuda.h declares. A call of a function that the driver lacks returns
  * CUDA_ERROR_NOT_SUPPORTED. */
 #include <dlfcn.h>

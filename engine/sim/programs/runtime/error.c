@@ -1,11 +1,10 @@
-/* error.c - the thread's last error, and names and texts of errors. The driver and the runtime have the same numbers
- * for errors. */
+/* error.c - the thread's last error, and names and texts of errors. The driver and the runtime use the same numbers for
+ * errors. */
 #include "runtime.h"
 
 static _Thread_local cudaError_t last;
 
-/* Returns true if an error makes the context unusable. Such an error is returned by all calls until the device is
- * reset. */
+/* Returns true if an error makes the context unusable. All calls return such an error until the device is reset. */
 static bool is_sticky(cudaError_t error)
 {
     switch ((int)error) {
@@ -32,7 +31,8 @@ cudaError_t kiln__rt_record(cudaError_t error)
 
 cudaError_t kiln__rt_result(CUresult result) { return kiln__rt_record((cudaError_t)result); }
 
-int kiln__rt_absent(void); /* declared here, because absent.c, which calls it, cannot include runtime.h */
+/* the declaration is here because absent.c, which calls the function, cannot include runtime.h */
+int kiln__rt_absent(void);
 int kiln__rt_absent(void) { return (int)kiln__rt_record(cudaErrorNotSupported); }
 
 void kiln__rt_forget(void) { last = cudaSuccess; }

@@ -1,5 +1,5 @@
-/* forward.c - functions that only call the driver's function of another name: handles and the values of enumerations
- * are the same. */
+/* forward.c - functions that only call a function of the driver with another name. Handles and values of enumerations
+ * are the same in both. */
 #include "runtime.h"
 
 _Static_assert(sizeof(struct cudaMemPoolProps) == sizeof(CUmemPoolProps), "the driver's");
@@ -16,7 +16,7 @@ _Static_assert(sizeof(cudaGraphEdgeData) == sizeof(CUgraphEdgeData), "the driver
         RT_ENTER();                                                                                                    \
         return kiln__rt_result(CU(function)(__VA_ARGS__));                                                             \
     }
-/* Forwards a function without arguments with its exact type. */
+/* Defines a function without arguments, with its exact type, that calls `function`. */
 #define F0(name, function)                                                                                             \
     cudaError_t name(void)                                                                                             \
     {                                                                                                                  \
@@ -133,7 +133,7 @@ F(cudaEventSynchronize, (cudaEvent_t event), cuEventSynchronize, event)
 F(cudaEventDestroy, (cudaEvent_t event), cuEventDestroy, event)
 F(cudaEventElapsedTime, (float *ms, cudaEvent_t from, cudaEvent_t to), cuEventElapsedTime, ms, from, to)
 
-/* The driver and the runtime have the same numbers for errors, so the driver can call the callback directly. */
+/* The driver and the runtime use the same numbers for errors, so the driver can call the callback directly. */
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned int flags)
 {
     RT_ENTER();

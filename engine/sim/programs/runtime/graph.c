@@ -1,5 +1,5 @@
-/* graph.c - nodes of graphs whose parameters differ from the driver's: kernels, copies, and nodes of any type
- * (cudaGraphNodeParams). forward.c has the other functions of graphs. */
+/* graph.c - nodes of graphs whose parameters differ from the driver's parameters: kernels, copies, and nodes of any
+ * type (cudaGraphNodeParams). forward.c has the other functions of graphs. */
 #include <string.h>
 
 #include "runtime.h"
@@ -86,7 +86,7 @@ static cudaError_t add_copy(cudaGraphNode_t *node, cudaGraph_t graph, const cuda
                : kiln__rt_result(CU(cuGraphAddMemcpyNode)(node, graph, after, count, c, current_context()));
 }
 
-/* Sets a copy in an executable graph, or in the graph itself if `exec` is NULL. */
+/* Sets the parameters of a copy in an executable graph, or in the graph itself if `exec` is NULL. */
 static cudaError_t set_copy(cudaGraphExec_t exec, cudaGraphNode_t node, cudaError_t error, const CUDA_MEMCPY3D *c)
 {
     if (error != cudaSuccess)
@@ -155,7 +155,7 @@ cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, struct cudaMemcpy
     return kiln__rt_result(result);
 }
 
-/* ---- fills, allocations: the same structs as the driver's ---- */
+/* ---- fills, allocations: the structs of the runtime and the driver are the same ---- */
 
 _Static_assert(sizeof(struct cudaMemsetParams) == sizeof(CUDA_MEMSET_NODE_PARAMS), "the driver's");
 _Static_assert(sizeof(struct cudaMemAllocNodeParams) == sizeof(CUDA_MEM_ALLOC_NODE_PARAMS), "the driver's");
@@ -180,8 +180,8 @@ cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
 
 _Static_assert(sizeof(struct cudaGraphNodeParams) == sizeof(CUgraphNodeParams), "one is a form of the other");
 
-/* Converts the parameters of a node. The types of nodes have the driver's numbers, and most parameters have the
- * driver's layout. */
+/* Converts the parameters of a node. The types of nodes have the same numbers as in the driver, and most parameters
+ * have the same layout. */
 static cudaError_t node_of(const struct cudaGraphNodeParams *from, CUgraphNodeParams *to)
 {
     CUDA_MEMCPY3D c;
@@ -210,7 +210,7 @@ static cudaError_t node_of(const struct cudaGraphNodeParams *from, CUgraphNodePa
     return error;
 }
 
-/* Copies the results that the driver has written. */
+/* Copies the results that the driver has written into the parameters. */
 static void node_results(const CUgraphNodeParams *from, struct cudaGraphNodeParams *to)
 {
     if (to->type == cudaGraphNodeTypeMemAlloc)

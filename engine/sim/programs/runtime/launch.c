@@ -1,4 +1,4 @@
-/* launch.c - launches, attributes of kernels, occupancy, libraries that the program loads itself. */
+/* launch.c - launches, attributes of kernels, occupancy, and libraries that the program itself loads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
                                cudaStream_t stream);
 
-/* Returns 0 if the launch may continue. */
+/* Stores the configuration of a launch. Returns 0 if the launch may continue. */
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st *stream)
 {
     if (pushed_count == NESTED_MOST)
@@ -95,7 +95,7 @@ cudaError_t cudaLaunchCooperativeKernel(const void *symbol, dim3 grid, dim3 bloc
                     grid, block);
 }
 
-/* Attributes have the driver's numbers and layout. */
+/* Launch attributes have the same numbers and layout as in the driver. */
 _Static_assert(sizeof(cudaLaunchAttribute) == sizeof(CUlaunchAttribute), "launch attributes are the driver's");
 
 static CUlaunchConfig config_of(const cudaLaunchConfig_t *from)
@@ -159,7 +159,8 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *to, const void *sym
     return cudaSuccess;
 }
 
-/* Defines a runtime function of one kernel. It calls the function of the driver with the handle of the kernel. */
+/* Defines a function of the runtime that concerns one kernel. The function calls the driver's function with the handle
+ * of the kernel. */
 #define OF_KERNEL(name, declared, function, ...)                                                                       \
     cudaError_t name declared                                                                                          \
     {                                                                                                                  \
@@ -244,8 +245,8 @@ cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *path, en
                                                      library_count));
 }
 
-/* Forgets the handles of the library's kernels first: the runtime keeps data about each handle, and the driver may use
- * the same handle again. */
+/* The function first forgets the handles of the library's kernels. The runtime keeps data about each handle, and the
+ * driver may use the same handle again. */
 cudaError_t cudaLibraryUnload(cudaLibrary_t library)
 {
     unsigned count = 0;
@@ -275,7 +276,7 @@ cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t *kernels, unsigned int coun
     CUresult result = CU(cuLibraryEnumerateKernels)((CUkernel *)kernels, count, (CUlibrary)library);
     if (result == CUDA_SUCCESS)
         result = CU(cuLibraryGetKernelCount)(&there, (CUlibrary)library);
-    /* the elements after the last kernel are not written */
+    /* the function does not write the elements after the last kernel */
     for (unsigned i = 0; result == CUDA_SUCCESS && i < count && i < there; i++)
         kiln__rt_known((CUkernel)kernels[i]);
     return kiln__rt_result(result);

@@ -121,7 +121,7 @@ cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
     return kiln__rt_result(p ? CU(cuMemFreeAsync)(rt_address(p), stream) : CUDA_SUCCESS);
 }
 
-/* Does not write members that the struct of version 12 does not have. */
+/* The function does not write members that the struct of version 12 lacks. */
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *to, const void *p)
 {
     CUmemorytype type = (CUmemorytype)0;

@@ -11,12 +11,12 @@
 typedef struct loaded {
     CUcontext context;
     CUlibrary library;
-    cudaError_t error; /* the result of loading; after an error, loading is not tried again */
+    cudaError_t error; /* result of the loading; after an error the runtime does not try again */
     struct loaded *next;
 } loaded;
 
 typedef struct binary {
-    const void *image; /* the wrapper that nvcc made */
+    const void *image; /* the wrapper that nvcc made around the fat binary */
     loaded *in;
     struct entry *entries;
     struct binary *next;
@@ -24,17 +24,17 @@ typedef struct binary {
 
 typedef enum entry_kind { KERNEL, VARIABLE, MANAGED, HANDLE } entry_kind;
 
-/* A name of the program. A kernel is found by its symbol, and by the address of its entry, which __cudaGetKernel()
- * returns. */
+/* A name of the program. The runtime finds a kernel by its symbol, and by the address of its entry, which
+ * __cudaGetKernel() returns. */
 typedef struct entry {
     entry_kind kind;
     const void *symbol;
     const char *name;
-    binary *of; /* NULL for HANDLE, where `symbol` is a CUkernel */
+    binary *of; /* the binary of the name, or NULL for the kind HANDLE, where `symbol` is a CUkernel */
     size_t size;
-    void **pointer; /* for MANAGED: the host's pointer to the variable */
+    void **pointer; /* for the kind MANAGED, the host's pointer to the variable */
     CUcontext context;
-    CUfunction function; /* the function in `context` */
+    CUfunction function; /* the function of the kernel in `context` */
     struct entry *next;  /* next entry of the binary */
 } entry;
 
@@ -58,8 +58,8 @@ static size_t place(const slot *in, size_t size, const void *key)
     return i;
 }
 
-/* Makes room for one more key, in a new table if half of the slots are used. A removed entry leaves its key in the
- * table, and the new table drops such keys. So the table stays small in a program that repeatedly loads and unloads
+/* Makes room for one more key. If half of the slots are used, makes a new table. A removed entry leaves its key in the
+ * table, and the new table drops such keys. So the table stays small even if a program repeatedly loads and unloads
  * shared objects. */
 static bool make_room(void)
 {
@@ -102,7 +102,8 @@ static void hide(const void *key, const entry *value)
         at->value = NULL;
 }
 
-/* Needs the lock. Returns the binary that has the handle, or NULL, because a program may pass any pointer. */
+/* Needs the lock. Returns the binary that has the handle. Returns NULL for an unknown handle, because a program may
+ * pass any pointer. */
 static binary *find_binary(void **handle)
 {
     binary *b = binaries;
@@ -136,7 +137,7 @@ static void bind_managed(binary *of, CUlibrary library)
     }
 }
 
-/* Needs the lock. Loads the binary into the current context, if it is not loaded yet, and sets *library. */
+/* Needs the lock. Loads the binary into the current context if it is not loaded there, and sets *library. */
 static cudaError_t load(binary *of, CUcontext context, CUlibrary *library)
 {
     for (const loaded *l = of->in; l; l = l->next)
@@ -150,11 +151,12 @@ static cudaError_t load(binary *of, CUcontext context, CUlibrary *library)
     char log[4096] = "";
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
-    /* A kernel may be launched for the first time while a stream is captured, so loading must be allowed during a
-     * capture. */
+    /* A program may launch a kernel for the first time while a stream is captured, so the runtime must be able to load
+     * a binary during a capture. */
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     CU(cuThreadExchangeStreamCaptureMode)(&mode);
-    CUlibraryOption kept[] = {CU_LIBRARY_BINARY_IS_PRESERVED}; /* so that all devices share managed variables */
+    /* with this option all devices share managed variables */
+    CUlibraryOption kept[] = {CU_LIBRARY_BINARY_IS_PRESERVED};
     void *yes[] = {(void *)(uintptr_t)1};
     CUresult result = CU(cuLibraryLoadData)(&made->library, of->image, options, values, 2, kept, yes, 1);
     CU(cuThreadExchangeStreamCaptureMode)(&mode);
@@ -355,7 +357,7 @@ void __cudaUnregisterFatBinary(void **handle)
         return;
     }
     *at = gone->next;
-    /* frees the list; the process ends, or the shared object with the binary is closed */
+    /* free the list, because the process ends, or because the shared object with the binary is closed */
     for (loaded *l = gone->in; l;) {
         loaded *next = l->next;
         if (l->library)
@@ -374,8 +376,8 @@ void __cudaUnregisterFatBinary(void **handle)
     pthread_mutex_unlock(&lock);
 }
 
-/* Adds a name of the program. If the handle is unknown, the symbol is NULL, or memory runs out, nothing is added, and
- * the use of the symbol is an error. */
+/* Adds a name of the program. If the handle is unknown, the symbol is NULL, or memory runs out, the function adds
+ * nothing. A use of the symbol is then an error. */
 static void add(void **handle, entry what)
 {
     pthread_mutex_lock(&lock);
@@ -406,7 +408,7 @@ void __cudaRegisterVar(void **handle, char *symbol, char *device, const char *na
     add(handle, (entry){.kind = VARIABLE, .symbol = symbol, .name = name, .size = size});
 }
 
-/* The symbol of a managed variable is the pointer in the host's code. */
+/* The symbol of a managed variable is the address of the pointer in the host's code. */
 void __cudaRegisterManagedVar(void **handle, void **pointer, char *device, const char *name, int external, size_t size,
                               int constant, int global)
 {
@@ -414,7 +416,7 @@ void __cudaRegisterManagedVar(void **handle, void **pointer, char *device, const
     add(handle, (entry){.kind = MANAGED, .symbol = pointer, .name = name, .size = size, .pointer = pointer});
 }
 
-/* For variables with the same address on host and device, which are not supported. */
+/* nvcc's code calls this for variables with the same address on host and device, which the runtime does not support. */
 void __cudaRegisterHostVar(void **handle, const char *name, char *symbol, size_t size)
 {
     (void)handle, (void)name, (void)symbol, (void)size;
@@ -441,7 +443,8 @@ char __cudaInitModule(void **handle)
 /* Returns a handle for launches, which stays valid after a reset of the device. */
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *symbol)
 {
-    pthread_mutex_lock(&lock); /* another thread may close the shared object of the symbol, which frees the entry */
+    /* another thread may close the shared object of the symbol, which frees the entry of the symbol */
+    pthread_mutex_lock(&lock);
     entry *e = find(symbol);
     const bool is_kernel = kernel && e && e->kind == KERNEL;
     if (is_kernel)

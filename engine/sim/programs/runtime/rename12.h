@@ -1,6 +1,6 @@
-/* rename12.h - included before the runtime's headers of CUDA 13 in the build for version 12. It maps the names of
- * functions in CUDA 13 to their names in CUDA 12. In CUDA 12 the name without a suffix is the older form, without edge
- * data or locations (version12.c). */
+/* rename12.h - maps names for version 12. The build for version 12 includes it before the runtime's headers of CUDA 13.
+ * It maps the names of functions in CUDA 13 to their names in CUDA 12. In CUDA 12 the name without a suffix is the
+ * older form, without edge data or locations (version12.c). */
 #define cudaGraphAddDependencies cudaGraphAddDependencies_v2
 #define cudaGraphRemoveDependencies cudaGraphRemoveDependencies_v2
 #define cudaGraphAddNode cudaGraphAddNode_v2

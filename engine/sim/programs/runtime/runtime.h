@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Some functions have other arguments in version 13 than in version 12. In version 12 the new forms have other
- * names. */
+/* Some functions have different arguments in versions 12 and 13. In version 12 the forms of version 13 have names of
+ * their own. */
 #if RT_VERSION == 12
 #include "rename12.h"
 #endif
@@ -17,7 +17,7 @@
 /* The runtime must define deprecated functions too, because programs call them. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/* The headers of these functions are in another package of the toolkit. */
+/* The declarations of these functions are in a header of another package of the toolkit. */
 CUresult cuProfilerStart(void);
 CUresult cuProfilerStop(void);
 cudaError_t cudaProfilerStart(void);
@@ -45,13 +45,13 @@ void kiln__rt_forget(void);
 
 /* ---- contexts ---- */
 
-/* Loads the driver. If the thread has no current context, makes the primary context of the thread's device current. */
+/* Loads the driver. Makes the primary context of the thread's device current, if the thread has no current context. */
 cudaError_t kiln__rt_enter(void);
 /* Returns the ordinal of the current context's device. If there is no current context, returns the ordinal of the
- * thread's device. */
+ * device that the thread has chosen. */
 cudaError_t kiln__rt_ordinal(int *device);
 cudaError_t kiln__rt_device(int ordinal, CUdevice *device); /* checks the ordinal */
-/* retains the primary context, and does not make it current */
+/* retains the primary context without making it current */
 cudaError_t kiln__rt_primary(int ordinal, CUcontext *context);
 int kiln__rt_attribute(CUdevice device, CUdevice_attribute attribute); /* returns 0 if the attribute is unknown */
 
@@ -69,14 +69,15 @@ int kiln__rt_attribute(CUdevice device, CUdevice_attribute attribute); /* return
 
 /* ---- kernels and variables that the program has registered ---- */
 
-cudaError_t kiln__rt_function(const void *symbol, CUfunction *function); /* finds the function in the current context */
+/* finds the function of a symbol in the current context */
+cudaError_t kiln__rt_function(const void *symbol, CUfunction *function);
 cudaError_t kiln__rt_kernel(const void *symbol, CUkernel *kernel);
 cudaError_t kiln__rt_variable(const void *symbol, CUdeviceptr *address, size_t *size);
-/* returns the program's symbol of the function, or the handle itself */
+/* returns the program's symbol of a function, or the handle itself if it has no symbol */
 const void *kiln__rt_symbol_of(CUfunction function);
-/* registers a handle that may be used where a symbol is expected */
+/* registers a handle of a kernel that the program may use in place of a symbol */
 cudaError_t kiln__rt_known(CUkernel kernel);
-void kiln__rt_forget_kernel(CUkernel kernel); /* called before the kernel's library is unloaded */
+void kiln__rt_forget_kernel(CUkernel kernel); /* forgets a kernel before its library is unloaded */
 void kiln__rt_unload(CUcontext context);      /* unloads all libraries that were loaded into the context */
 
 /* ---- copies, arrays ---- */

@@ -1,6 +1,6 @@
-/* thread_stream.c - the functions that programs call if nvcc compiled them with --default-stream per-thread, where each
- * thread has a default stream. Copies without a stream wait for all streams, including the thread's default stream, so
- * they need no separate form. */
+/* thread_stream.c - the functions that a program calls if nvcc compiled it with --default-stream per-thread. Then each
+ * thread has a default stream of its own. Copies without a stream wait for all streams, including the thread's default
+ * stream, so they need no separate form. */
 #include "runtime.h"
 
 static cudaStream_t own(cudaStream_t stream) { return stream ? stream : cudaStreamPerThread; }

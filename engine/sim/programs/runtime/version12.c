@@ -1,4 +1,4 @@
-/* version12.c - the parts of the runtime of CUDA 12 that CUDA 13 does not have: old forms of functions, and the old
+/* version12.c - the parts of the runtime of CUDA 12 that CUDA 13 lacks: old forms of functions, and the old
  * cudaDeviceProp. */
 #include "runtime.h"
 #if RT_VERSION == 12
@@ -8,7 +8,7 @@
 
 /* ---- properties ---- */
 
-/* cudaDeviceProp of CUDA 12, which has another order and members that CUDA 13 does not have. */
+/* The struct cudaDeviceProp of CUDA 12, whose order differs, and which has members that CUDA 13 lacks. */
 typedef struct prop12 {
     char name[256];
     cudaUUID_t uuid;
@@ -70,10 +70,10 @@ cudaError_t cudaGetDeviceProperties_v2(prop12 *to, int ordinal)
     return cudaSuccess;
 }
 
-/* ---- forms without edge data and locations ---- */
+/* ---- forms of functions without edge data and locations ---- */
 
 /* In this build the old names are macros for the new names (rename12.h). So the functions get other names in C, and
- * their symbols are set by __asm__. */
+ * __asm__ sets their symbols. */
 #define V12(symbol, function, declared, ...)                                                                           \
     cudaError_t function declared __asm__(symbol);                                                                     \
     cudaError_t function declared { return __VA_ARGS__; }

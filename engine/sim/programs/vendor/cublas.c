@@ -2,12 +2,12 @@
  * matrices, and the work of a call. The file cublas_vectors.c has levels 1 and 2, cublas_matrices.c has level 3, and
  * cublas_types.c has products of matrices with different types.
  *
- * A function checks its arguments, packs them into a `work`, and enqueues the work (device.c). The work finds the
- * host's pointers of the matrices when it runs, because a graph may run it later. The host's BLAS rounds sums in its
- * own way, so they differ from the sums of a GPU in the last digits. As in cuBLAS, several threads may use the same handle
- * at the same time. A setting that one thread changes is valid for the next calls of all threads.
+ * A function of the library checks its arguments, packs them into a `work`, and enqueues the work (device.c). The work
+ * finds the host's pointers of the matrices when it runs, because a graph may run it later. The host's BLAS rounds sums
+ * in its own way, so they differ from the sums of a GPU in the last digits. As in cuBLAS, several threads may use the
+ * same handle at the same time. If one thread changes a setting, the next calls of all threads use it.
  *
- * cublas_absent.c defines the names that are not implemented. They return CUBLAS_STATUS_NOT_SUPPORTED. */
+ * cublas_absent.c defines the functions that are not implemented. They return CUBLAS_STATUS_NOT_SUPPORTED. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,7 @@ SETTING(AtomicsMode, atomics, int, is_two(value))
 SETTING(MathMode, math, int, true)
 SETTING(SmCountTarget, sms, int, value >= 0)
 
-/* Ignores the workspace, because the stand-in needs none. */
+/* The function ignores the workspace, because the stand-in needs none. */
 VENDOR_API int cublasSetWorkspace_v2(cublas_handle handle, void *workspace, size_t bytes)
 {
     (void)workspace, (void)bytes;
@@ -175,8 +175,8 @@ COPIES(Async, false, A_STREAM, stream)
 
 /* ---- work ---- */
 
-/* Returns the number of bytes from the first to the last element. If the number does not fit, returns SIZE_MAX, which
- * no memory has. */
+/* Returns the number of bytes from the first to the last element of a matrix. If the number does not fit into a size_t,
+ * returns SIZE_MAX, because no memory is so large. */
 size_t blas_bytes(const matrix *m, size_t size)
 {
     size_t elements, bytes;
@@ -218,11 +218,13 @@ void *blas_reach_one(const work *w, const matrix *m, size_t size, int64_t index,
         return list ? blas_reach(w, &one, size, write) : NULL;
     }
     one.at = (const void *)((uintptr_t)m->at +
-                            (uintptr_t)index * (uintptr_t)m->stride * size); /* vendor_reach() checks this address */
+                            /* vendor_reach() checks this address before any use */
+                            (uintptr_t)index * (uintptr_t)m->stride * size);
     return blas_reach(w, &one, size, write);
 }
 
-/* Returns a pointer to a scalar: in the work, or in device memory. Returns NULL if the device memory does not exist. */
+/* Returns a pointer to a scalar, which is in the work or in device memory. Returns NULL if the device memory does not
+ * exist. */
 const void *blas_scalar(const work *w, const void *at, const scalar *kept, size_t size)
 {
     if (!w->device_scalars)
@@ -237,7 +239,8 @@ static void take_scalar(bool on_device, const void *at, size_t size, const void 
         memcpy(kept, at, size);
 }
 
-/* Fills alpha and beta, and enqueues the work. `alpha` and `beta` may be NULL for functions without them. */
+/* Fills alpha and beta, and enqueues the work. `alpha` and `beta` may be NULL for functions that have no such
+ * scalars. */
 int blas_enqueue(cublas_handle handle, work *w, const void *alpha, const void *beta, size_t size,
                  bool (*function)(const void *))
 {
@@ -251,16 +254,16 @@ int blas_enqueue(cublas_handle handle, work *w, const void *alpha, const void *b
     if (beta)
         take_scalar(w->device_scalars, beta, size, &w->beta_at, &w->beta);
     if (w->result && !w->device_scalars && vendor_is_capturing(stream))
-        return NOT_SUPPORTED; /* the call must wait for its result, so it cannot be captured */
+        return NOT_SUPPORTED; /* the call must wait for its result, so a graph cannot capture it */
     if (!vendor_enqueue(stream, w->name, function, w, sizeof *w, &done))
         return EXECUTION_FAILED;
     return done ? DONE : EXECUTION_FAILED;
 }
 
-/* ---- vectors with steps ---- */
+/* ---- vectors with a step between elements ---- */
 
-/* A vector is a matrix of one row. `stride` has the step. If the step is negative, the last element comes first in
- * memory. */
+/* A vector is a matrix of one row. `stride` of the matrix is the step of the vector. If the step is negative, the last
+ * element comes first in memory. */
 matrix blas_vector(const void *at, int64_t n, int64_t step)
 {
     return (matrix){.at = at, .rows = n > 0, .columns = n, .ld = step < 0 ? -step : step, .stride = step};
@@ -268,9 +271,9 @@ matrix blas_vector(const void *at, int64_t n, int64_t step)
 
 static int64_t first_of(const matrix *v) { return v->stride < 0 ? (1 - v->columns) * v->stride : 0; }
 
-/* Returns a copy of a vector without steps. A copy is needed because some kernels of OpenBLAS read beyond the last
- * element of a vector with steps, where the simulated device's memory may end. Returns NULL if the vector's memory does
- * not exist, or if memory runs out. The caller frees the copy. */
+/* Returns a copy of a vector, where the elements are contiguous. A copy is needed because some kernels of OpenBLAS read
+ * beyond the last element of a vector with steps, where the simulated device's memory may end. Returns NULL if the
+ * vector's memory does not exist, or if memory runs out. The caller frees the copy. */
 void *blas_pack(const work *w, const matrix *v, size_t size)
 {
     enum { SLACK = 64 };

@@ -1,5 +1,5 @@
 /* cublas.h - the part of cuBLAS's interface that the stand-in needs: names and numbers of NVIDIA's public header
- * cublas_api.h (CUDA 12 and 13). Kiln builds without that header. All enumerations are passed as int. */
+ * cublas_api.h (CUDA 12 and 13). Kiln builds without that header. The functions take all enumerations as int. */
 #ifndef KILN_SIM_VENDOR_CUBLAS_H
 #define KILN_SIM_VENDOR_CUBLAS_H
 
@@ -46,6 +46,6 @@ typedef struct {
     double x, y;
 } complex16;
 
-typedef struct cublas_context *cublas_handle; /* NULL if there is none */
+typedef struct cublas_context *cublas_handle; /* NULL if there is no handle */
 
 #endif

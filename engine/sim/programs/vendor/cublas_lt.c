@@ -1,7 +1,7 @@
 /* cublas_lt.c - libcublasLt for the simulated device, over the host's BLAS: cublasLtMatmul with orders, batches,
  * scales, biases and activations.
  *
- * The result D is f(alpha * a * b * opA * opB + beta * c * C + bias). The stand-in computes D in double precision and
+ * The result is D = f(alpha * a * b * opA * opB + beta * c * C + bias). The stand-in computes D in double precision and
  * rounds once to the type of D. The scales a, b and c are in device memory. opA is A or its transpose. A descriptor is
  * memory of the caller with a fixed size, so it holds its fields directly. There is only one algorithm, which needs no
  * workspace.
@@ -62,7 +62,7 @@ typedef struct product { /* cublasLtMatmulDescOpaque_t */
     int8_t fast;
 } product;
 
-/* PRODUCT_SIZE is the size in CUDA 12.0. Newer headers have a larger struct. */
+/* PRODUCT_SIZE is the size of the struct in CUDA 12.0. Newer headers have a larger struct. */
 enum { LAYOUT_SIZE = 64, PRODUCT_SIZE = 184, PREFERENCE_SIZE = 64, NO_TYPE = -1 };
 _Static_assert(sizeof(layout) <= LAYOUT_SIZE && sizeof(product) <= PRODUCT_SIZE, "a descriptor is the caller's memory");
 
@@ -178,7 +178,7 @@ VENDOR_API int cublasLtMatmulDescCreate(product **made, int compute, int scale_t
     return *made ? cublasLtMatmulDescInit_internal(*made, PRODUCT_SIZE, compute, scale_type) : ALLOC_FAILED;
 }
 
-/* Preferences choose among algorithms. The stand-in has only one algorithm, so it does not read them. */
+/* Preferences choose among algorithms. The stand-in has only one algorithm, so it does not read preferences. */
 VENDOR_API int cublasLtMatmulPreferenceInit_internal(void *of, size_t size)
 {
     if (!of || size < PREFERENCE_SIZE)
@@ -210,7 +210,7 @@ VENDOR_API int cublasLtMatmulPreferenceDestroy(void *of)
 /* ---- a product ---- */
 
 typedef struct lt_work {
-    work base; /* blas_reach_one() reads its batches and pointers */
+    work base; /* the part that blas_reach_one() reads: batches and pointers */
     product product;
     layout a, b, c, d;
     const void *c_at;
@@ -432,7 +432,7 @@ static bool run_product(const void *what)
 {
     const lt_work *w = what;
     const bool sums = w->base.k > 0;
-    const int mode = w->product.pointers; /* if the host knows that beta is 0, C is not read */
+    const int mode = w->product.pointers; /* if the host knows that beta is 0, the function does not read C */
     const bool with_c = mode == SCALARS_DEVICE || mode == VECTORS_DEVICE ? w->c_at != NULL : w->beta != 0;
     bool done = true;
     for (int64_t index = 0; done && index < w->base.batch; index++) {
@@ -494,7 +494,7 @@ static int check_product(const product *p, const layout *a, const layout *b, con
     if (k != kb || d->rows != m || d->columns != n || c->rows != m || c->columns != n || !is_layout(a) ||
         !is_layout(b) || !is_layout(c) || !is_layout(d) || a->batch != batch || b->batch != batch || c->batch != batch)
         return INVALID_VALUE;
-    /* this mode has one vector for all matrices of a batch */
+    /* in this mode all matrices of a batch share one vector */
     if (p->pointers == ALPHA_VECTOR_BETA_ZERO && p->alpha_stride != 0)
         return INVALID_VALUE;
     const bool plain = p->a_mode == 0 && p->b_mode == 0 && p->c_mode == 0 && p->d_mode == 0 && p->op_c == OP_N;
@@ -605,7 +605,7 @@ VENDOR_API int cublasLtMatmulAlgoInit(void *handle, int compute, int scale, int 
 
 VENDOR_API int cublasLtCreate(void **handle)
 {
-    static char shared; /* only its address is used */
+    static char shared; /* only the address of this variable is used */
     if (!handle)
         return INVALID_VALUE;
     *handle = NULL;

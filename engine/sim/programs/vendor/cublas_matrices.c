@@ -1,4 +1,4 @@
-/* cublas_matrices.c - level 3 of cuBLAS: products, rank-k updates and triangular solutions. It also has sums of
+/* cublas_matrices.c - level 3 of cuBLAS: products, rank-k updates and triangular solutions. The file also has sums of
  * matrices, and products with diagonal matrices. Macros make the functions of each type. */
 #include <stdlib.h>
 #include <string.h>
@@ -70,8 +70,8 @@
     }
 ALL_TYPES(GEMM)
 
-/* Rank-k updates: C = alpha op(A) op(A)^T + beta C. `scalar_` is the type of alpha and beta, and `pass` is the type in
- * which the host's BLAS takes them. `refused` is an operation that the update does not support, or NO_OP. */
+/* Rank-k updates: Computes C = alpha op(A) op(A)^T + beta C. `scalar_` is the type of alpha and beta, and `pass` is the
+ * type in which the host's BLAS takes them. `refused` is an operation that the update does not support, or NO_OP. */
 #define SYRK(X_, x_, type, which, scalar_, pass, value, refused)                                                       \
     static bool run_##x_##which(const void *what)                                                                      \
     {                                                                                                                  \
@@ -257,7 +257,9 @@ ALL_TYPES(TRIANGULAR)
         const bool with_a = !(IS_ZERO_##X_(*alpha)), with_b = !(IS_ZERO_##X_(*beta));                                  \
         const type *a = with_a ? blas_reach(w, &w->a, sizeof(type), false) : NULL,                                     \
                    *b = with_b ? blas_reach(w, &w->b, sizeof(type), false) : NULL, none = ZERO_##X_;                   \
-        type *sum = malloc((size_t)w->m * (size_t)w->n * sizeof *sum); /* not C, which may be the memory of A or B */  \
+        type *sum =                                                                                                    \
+            malloc((size_t)w->m * (size_t)w->n * sizeof *sum); /* a separate buffer, because C may be the memory
+                                                                        * of A or B */       \
         const bool there = sum && (a || !with_a) && (b || !with_b);                                                    \
         for (int64_t j = 0; there && j < w->n; j++)                                                                    \
             for (int64_t i = 0; i < w->m; i++) {                                                                       \

@@ -23,7 +23,7 @@ static bool multiply_typed(const work *w, double alpha, double beta, int64_t ind
     typedef void function(int, int, int, int, int, int, double, const double *, int, const double *, int, double,
                           double *, int);
     FIND(function, gemm, "cblas_dgemm")
-    const bool sums = w->k > 0; /* if it is false, A and B have no elements and may be NULL */
+    const bool sums = w->k > 0; /* if k is 0, A and B have no elements and may be NULL */
     double *a = sums ? read_matrix(w, &w->a, w->type_a, index) : NULL;
     double *b = sums ? read_matrix(w, &w->b, w->type_b, index) : NULL;
     double *c = read_matrix(w, &w->c, w->type_c, index);
@@ -139,7 +139,7 @@ VENDOR_API int cublasSgemmEx(cublas_handle handle, int op_a, int op_b, int m, in
                         COMPUTE_32F, 0);
 }
 
-/* The product of halves. */
+/* Computes the product of matrices of halves. */
 VENDOR_API int cublasHgemm(cublas_handle handle, int op_a, int op_b, int m, int n, int k, const void *alpha,
                            const void *a, int lda, const void *b, int ldb, const void *beta, void *c, int ldc)
 {

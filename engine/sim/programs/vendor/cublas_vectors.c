@@ -88,7 +88,7 @@ static bool put_result(const work *w, const void *value, size_t size)
     return to;
 }
 
-/* nrm2 and asum, whose result is one real number. */
+/* nrm2 and asum, which return one real number. */
 #define NORM(X_, x_, type, real, norm, which)                                                                          \
     static bool run_##x_##which(const void *what)                                                                      \
     {                                                                                                                  \
@@ -127,7 +127,7 @@ NORM_CALL(Dzasum, z, complex16, double, asum)
 
 /* Returns the position, counted from 1, of the element with the largest or smallest magnitude, or 0 for an empty
  * vector. As in BLAS, the magnitude of a complex number is the sum of the magnitudes of its parts. If several elements
- * are equal, returns the first. */
+ * are equal, returns the position of the first. */
 static int find_extreme(const double *sizes, int64_t n, bool largest)
 {
     int64_t best = 0;

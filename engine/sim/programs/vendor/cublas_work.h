@@ -14,7 +14,7 @@
 
 /* Several threads may use one handle, so each setting is atomic. A call reads each setting once. */
 struct cublas_context {
-    void *context; /* the context for threads that have no current context */
+    void *context; /* the context for calls from threads that have no current context */
     _Atomic(void *) stream;
     atomic_int pointers, math, atomics, sms;
 };
@@ -22,7 +22,7 @@ struct cublas_context {
 /* One matrix or vector: rows x columns, with `ld` elements from one column to the next. */
 typedef struct matrix {
     const void *at;
-    int64_t rows, columns, ld, stride; /* stride: elements from one matrix of a batch to the next */
+    int64_t rows, columns, ld, stride; /* `stride` is the number of elements from one matrix of a batch to the next */
 } matrix;
 
 typedef union scalar {
@@ -34,7 +34,7 @@ typedef union scalar {
     uint16_t h;
 } scalar;
 
-/* All arguments of a call. Each function uses some of them. */
+/* All arguments of a call. Each function of the library uses some of the arguments. */
 typedef struct work {
     const char *name;
     bool device_scalars; /* true if alpha and beta are in device memory */
@@ -43,9 +43,9 @@ typedef struct work {
     int64_t m, n, k, batch;
     int op_a, op_b, side, uplo, diag;
     matrix a, b, c;
-    bool lists; /* true if a, b and c are device addresses of lists of `batch` addresses */
+    bool lists; /* a, b and c are device addresses of lists of `batch` addresses */
     int type_a, type_b, type_c, compute, scale;
-    void *result; /* in device memory if device_scalars is set, otherwise in host memory */
+    void *result; /* address of the result, in device memory if device_scalars is set and in host memory if not */
 } work;
 
 /* Sets the shapes of the three matrices of C = alpha op(A) op(B) + beta C. Returns false if an argument is not
@@ -55,12 +55,13 @@ bool blas_set_product(work *w, int op_a, int op_b, int64_t m, int64_t n, int64_t
 void blas_set_strides(work *w, int64_t a, int64_t b, int64_t c, int64_t batch);
 bool blas_is_stored(const matrix *m); /* returns true if the sizes and the leading dimension are valid */
 
-/* Sets alpha and beta of the work, and enqueues the work. `function` returns false if memory is missing. `alpha` and
- * `beta` are NULL for functions without them. `size` is the size of a scalar. Returns a cublasStatus_t. */
+/* Sets alpha and beta of the work, and enqueues the work. `function` returns false if a matrix or scalar does not exist
+ * in memory. `alpha` and `beta` are NULL for functions that have no such scalars. `size` is the size of a scalar.
+ * Returns a cublasStatus_t. */
 int blas_enqueue(cublas_handle handle, work *w, const void *alpha, const void *beta, size_t size,
                  bool (*function)(const void *));
 
-/* ---- for a work that runs. Each function returns NULL or false if the memory does not exist ---- */
+/* ---- functions for a work that runs. Each function returns NULL or false if the memory does not exist ---- */
 
 /* finds a matrix in device memory; `size` is the size of an element in bytes */
 void *blas_reach(const work *w, const matrix *m, size_t size, bool write);
@@ -85,7 +86,8 @@ static inline int cblas_side(int side) { return side == SIDE_RIGHT ? CBLAS_RIGHT
 static inline bool is_op(int op) { return op >= OP_N && op <= OP_C; }
 static inline bool fits(int64_t number) { return number >= 0 && number <= INT32_MAX; }
 
-/* Finds a function of the host's BLAS. If it is missing, prints its name and returns from the work, which fails. */
+/* Finds a function of the host's BLAS. If the function is missing, prints its name and returns from the work, which
+ * fails. */
 #define FIND(type, function, name)                                                                                     \
     type *function = (type *)vendor_find_blas(name);                                                                   \
     if (!function) {                                                                                                   \
@@ -104,8 +106,7 @@ static inline bool fits(int64_t number) { return number >= 0 && number <= INT32_
     if (!(condition))                                                                                                  \
     return INVALID_VALUE
 
-/* How the host's BLAS takes scalars: functions of real types take them by value, functions of complex types by
- * address. */
+/* The host's BLAS takes scalars of real types by value, and scalars of complex types by address. */
 #define VALUE_S(p) *(const float *)(p)
 #define VALUE_D(p) *(const double *)(p)
 #define VALUE_C(p) (p)

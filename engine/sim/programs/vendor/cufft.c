@@ -1,12 +1,13 @@
 /* cufft.c - libcufft for the simulated device, over the host's FFTW: plans of one to three dimensions, batches,
  * strides, real and complex transforms in single and double precision.
  *
- * A plan of cuFFT keeps only sizes and strides. Each execution enqueues a work (device.c), which finds the host's
- * pointers of the data, makes a plan of FFTW for them by FFTW_ESTIMATE, and executes it. FFTW's planner is not
- * thread-safe. The works of the device run one after another, so only a program that calls FFTW itself must take care.
+ * A plan of cuFFT contains only sizes and strides. Each execution enqueues a work (device.c), which finds the host's
+ * pointers of the data, makes a plan of FFTW for them by FFTW_ESTIMATE, and executes it. FFTW's planner is not safe for
+ * several threads. The works of the device run one after another, so only a program that calls FFTW itself must take
+ * care.
  *
- * Several threads may use the same plan at the same time. Each call copies the plan under the lock of the table. The end
- * of this file defines the names that are not implemented. They return CUFFT_NOT_SUPPORTED. */
+ * Several threads may use the same plan at the same time. Each call copies the plan under the lock of the table. The
+ * end of this file defines the functions that are not implemented. They return CUFFT_NOT_SUPPORTED. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,12 +28,12 @@ typedef struct layout {
 } layout;
 
 typedef struct plan {
-    bool made; /* false between cufftCreate() and cufftMakePlan...() */
+    bool made; /* the plan is complete; false between cufftCreate() and cufftMakePlan...() */
     int type, rank;
     int64_t size[RANKS], batch;
-    bool basic; /* true if the arrays are contiguous; in place, rows of real numbers are then padded */
+    bool basic; /* the arrays are contiguous; if the transform is in place, rows of real numbers are padded */
     layout in, out;
-    void *stream, *context; /* context: the context for threads that have no current context */
+    void *stream, *context; /* `context` is the context for calls from threads that have no current context */
 } plan;
 
 typedef struct work {
@@ -153,8 +154,8 @@ static int64_t count_in(const plan *p, int dimension, bool input)
     return dimension == p->rank - 1 && halved ? p->size[dimension] / 2 + 1 : p->size[dimension];
 }
 
-/* Sets the layout of contiguous arrays. If a real transform is in place, each row of real numbers has the size of its
- * row of complex numbers. */
+/* Sets the layout of contiguous arrays. If a real transform is in place, each row of real numbers takes as many bytes
+ * as its row of complex numbers. */
 static void set_basic(const plan *p, layout *side, bool input, bool in_place)
 {
     const bool real = kind_of(p->type) == (input ? FFT_R2C : FFT_C2R);
@@ -176,7 +177,7 @@ static void list_steps(const plan *p, const layout *side, int64_t step[RANKS])
         step[k - 1] = step[k] * side->extent[k];
 }
 
-/* Returns the bytes from the first to the last element of a side, or 0 if a number is not valid or too large. */
+/* Returns the bytes from the first to the last element of a side, or 0 if a number is invalid or too large. */
 static size_t count_bytes(const plan *p, const layout *side, bool input)
 {
     /* limit in elements; the code below tests products of two such numbers for overflow */
@@ -315,7 +316,7 @@ VENDOR_API int cufftXtMakePlanMany(int handle, int rank, const long long *size, 
                                    long long out_step, long long out_distance, int out_type, long long batch,
                                    size_t *bytes, int compute)
 {
-    (void)compute; /* the precision follows from the types */
+    (void)compute; /* `compute` has no effect, because the types determine the precision */
     const int type = type_between(in_type, out_type);
     if (!type) {
         vendor_tell_missing(LIBRARY, "cufftXtMakePlanMany with types of 16 bits");
@@ -349,7 +350,7 @@ PLAN(cufftPlanMany,
 
 /* The functions of FFTW for one precision. `plan` is an opaque pointer, and `dimension` is fftw_iodim64. */
 typedef struct dimension {
-    ptrdiff_t n, in, out; /* the number of elements, and the steps of both sides */
+    ptrdiff_t n, in, out; /* number of elements, and the steps of the input and the output */
 } dimension;
 typedef void *(*make_complex)(int, const dimension *, int, const dimension *, void *, void *, int, unsigned);
 typedef void *(*make_real)(int, const dimension *, int, const dimension *, void *, void *, unsigned);
@@ -363,7 +364,7 @@ static vendor_function *find(bool single, const char *in_double, const char *in_
     return found;
 }
 
-/* Makes a plan of FFTW for these addresses. */
+/* Makes a plan of FFTW for the addresses `in` and `out`. */
 static void *make_fftw(const plan *p, int direction, void *in, void *out)
 {
     enum { UNALIGNED = 1 << 1, ESTIMATE = 1 << 6 }; /* FFTW_UNALIGNED, FFTW_ESTIMATE */
@@ -386,8 +387,9 @@ static void *make_fftw(const plan *p, int direction, void *in, void *out)
     return make ? make(p->rank, dimensions, 1, &batch, in, out, flags) : NULL;
 }
 
-/* Runs a transform. It works on a copy of the input in two cases. FFTW may destroy the input of a transform from
- * complex to real. And FFTW need not support a transform in place if the caller chose both layouts. */
+/* Runs a transform. Performs a transform. It works on a copy of the input in two cases. In the first case, FFTW may
+ * destroy the input of a transform from complex to real. In the second case, FFTW may not support a transform in place
+ * whose layouts the caller chose. */
 static bool transform(const void *what)
 {
     const work *w = what;

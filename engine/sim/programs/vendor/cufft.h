@@ -1,5 +1,6 @@
 /* cufft.h - the part of cuFFT's interface that the stand-in needs: names and numbers of NVIDIA's public headers cufft.h
- * and library_types.h (CUDA 12 and 13). Kiln builds without these headers. All enumerations are passed as int. */
+ * and library_types.h (CUDA 12 and 13). Kiln builds without these headers. The functions take all enumerations as
+ * int. */
 #ifndef KILN_SIM_VENDOR_CUFFT_H
 #define KILN_SIM_VENDOR_CUFFT_H
 

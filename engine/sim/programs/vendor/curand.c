@@ -6,7 +6,7 @@
  * (Philox). After the last thread, the turns begin again with the first thread. A later call begins at the thread where
  * the last call ended. This order was observed with cuRAND 10.4 on an H200, and NVIDIA's guide describes it under
  * "Order". Integers and uniform numbers are equal bit for bit. Normal and log-normal numbers differ in the last digits,
- * because the host's logarithm and sine do. Poisson numbers have the same distribution as cuRAND's, but different
+ * because the host's logarithm and sine differ. Poisson numbers have the same distribution as cuRAND's, but different
  * values.
  *
  * The generators: XORWOW of G. Marsaglia, "Xorshift RNGs" (2003); MRG32k3a of P. L'Ecuyer, "Good parameters and
@@ -42,7 +42,7 @@ enum { WORDS = 6, LEGACY_THREADS = 4096, MRG_THREADS = 81920, PHILOX_THREADS = 6
 
 typedef struct generator {
     int kind, order;
-    bool host; /* true if the numbers go to host memory */
+    bool host; /* the numbers go to host memory */
     void *context;
     _Atomic(void *) stream;
     pthread_mutex_t lock; /* protects the members below, and `order` */
@@ -53,7 +53,7 @@ typedef struct generator {
     uint32_t (*states)[WORDS];
     uint32_t threads;
     uint32_t next; /* the thread whose turn it is */
-    uint32_t part; /* for Philox: how many of the four numbers of its turn this thread has given */
+    uint32_t part; /* for Philox, how many of the four numbers of its turn this thread has already given */
 } generator;
 
 /* ---- XORWOW: a linear map of 160 bits, and a Weyl counter ---- */
@@ -271,7 +271,7 @@ static void forget_states(generator *g)
     g->next = g->part = 0;
 }
 
-/* ---- distributions. Each function draws from the thread whose turn it is ---- */
+/* ---- distributions. Each of these functions draws from the thread whose turn it is ---- */
 
 #define TO_DOUBLE 0x1p-53
 
@@ -305,14 +305,14 @@ static double draw_double(generator *g)
     return (double)(low ^ high << 21) * TO_DOUBLE + TO_DOUBLE / 2;
 }
 
-enum { MEAN_MOST = 400000 }; /* the largest mean of Poisson numbers */
+enum { MEAN_MOST = 400000 }; /* largest mean for which Poisson numbers are supported */
 
 typedef struct work {
     generator *g;
     const char *name;
     void *out;
-    size_t count, size; /* size: bytes of a number */
-    bool normal;        /* true if the numbers come in pairs */
+    size_t count, size; /* `size` is the number of bytes of one number */
+    bool normal;        /* the numbers come in pairs */
     int what;
     double mean, deviation;
 } work;
@@ -342,7 +342,7 @@ static void draw_pair(generator *g, const work *w, double pair[2])
 }
 
 /* Draws a Poisson number as cuRAND does: by inversion for a small mean, and as a sum of Poisson numbers with small
- * means for a larger one. For a very large mean it is a rounded normal number. */
+ * means for a larger one. For a very large mean the result is a rounded normal number. */
 static uint32_t draw_poisson(generator *g, double mean)
 {
     enum { SMALL = 500, LARGE = 4000 };
@@ -385,8 +385,8 @@ static uint64_t move_philox(generator *g, uint64_t words)
 
 static bool is_double(const work *w) { return w->size == sizeof(double); }
 
-/* Writes the number `at`. If it is the first number of a pair, also writes the second one. Returns how many numbers
- * were written.
+/* Writes the number with the index `at`. If this number is the first number of a pair, also writes the second number.
+ * Returns how many numbers were written.
  *
  * The four numbers of a thread's turn have fixed places: number p of a turn is made from word p since the beginning of
  * the turn; a double is made from the words 2p and 2p + 1. So a call that begins within a turn makes the same number as
@@ -440,7 +440,7 @@ static uint32_t write_next(const work *w, size_t at)
         number = w->what == POISSON ? draw_poisson(g, w->mean) : draw(g);
         memcpy((char *)w->out + at * w->size, &number, sizeof number);
         return 1;
-    default: return write_pair(w, at); /* the count of normal numbers is even */
+    default: return write_pair(w, at); /* the program must request an even count of normal numbers */
     }
 }
 
@@ -452,7 +452,7 @@ static bool write_numbers(work *w)
         return false;
     const uint32_t turn = w->normal && g->kind != PHILOX ? 2 : numbers_in_turn(g);
     if (g->kind == PHILOX && w->what == POISSON && w->count)
-        /* skips the numbers of earlier calls, because a Poisson number takes any number of words */
+        /* skip the numbers of earlier calls, because a Poisson number takes any number of words */
         move_philox(g, g->part);
     for (size_t at = 0; at < w->count;) {
         const uint32_t given = write_next(w, at);
@@ -508,7 +508,7 @@ static int start(generator *g, const char *name, void *out, size_t count, size_t
     void *stream = g->stream;
     if (!vendor_enter(g->context))
         return RAND_LAUNCH_FAILURE;
-    if (vendor_is_capturing(stream)) { /* refused in a capture, because the graph could outlive the generator */
+    if (vendor_is_capturing(stream)) { /* a capture refuses the call, because the graph could outlive the generator */
         vendor_tell_missing(LIBRARY, "generating numbers in a graph");
         return RAND_LAUNCH_FAILURE;
     }
@@ -633,7 +633,7 @@ VENDOR_API int curandSetGeneratorOffset(generator *g, unsigned long long offset)
     return RAND_DONE;
 }
 
-/* The dynamic order of cuRAND depends on the GPU. Here it is the same as the default order. */
+/* In cuRAND, the dynamic order depends on the GPU. In the stand-in, the dynamic order equals the default order. */
 VENDOR_API int curandSetGeneratorOrdering(generator *g, int order)
 {
     if (!g)

@@ -78,7 +78,7 @@ VENDOR_API int cusolverGetProperty(int what, int *value)
     return vendor_version_part(version_parts, what, value) ? DONE : INVALID_VALUE;
 }
 
-/* cusolverDnParams_t. The parameters choose algorithms of a GPU, which the stand-in does not have. */
+/* cusolverDnParams_t. The parameters choose among algorithms of a GPU, which the stand-in lacks. */
 typedef struct parameters {
     int algorithm;
 } parameters;
@@ -152,7 +152,7 @@ static bool run_job(const void *what)
            j->function(&j->w);
 }
 
-/* Enqueues a work in the stream of the handle. If the host waits for the result, the call cannot be captured. */
+/* Enqueues a work in the stream of the handle. If the host waits for the result, a graph cannot capture the call. */
 static int enqueue(cusolver_handle handle, bool waits, const work *w, bool (*function)(const work *))
 {
     job j = {.w = *w, .function = function};
@@ -166,7 +166,7 @@ static int enqueue(cusolver_handle handle, bool waits, const work *w, bool (*fun
         return NOT_SUPPORTED;
     }
     if (captured)
-        j.w.jacobi = NULL; /* a graph may run after the program has destroyed the object */
+        j.w.jacobi = NULL; /* a graph may run the work after the program has destroyed the object */
     return vendor_enqueue(stream, w->name, run_job, &j, sizeof j, &done) && done ? DONE : EXECUTION_FAILED;
 }
 

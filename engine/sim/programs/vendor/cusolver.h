@@ -1,6 +1,6 @@
 /* cusolver.h - the part of cuSOLVER's interface that the stand-in needs: names and numbers of NVIDIA's public headers
- * cusolver_common.h and cusolverDn.h (CUDA 12 and 13). Kiln builds without these headers. All enumerations are passed
- * as int. */
+ * cusolver_common.h and cusolverDn.h (CUDA 12 and 13). Kiln builds without these headers. The functions take all
+ * enumerations as int. */
 #ifndef KILN_SIM_VENDOR_CUSOLVER_H
 #define KILN_SIM_VENDOR_CUSOLVER_H
 

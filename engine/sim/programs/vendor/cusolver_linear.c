@@ -46,7 +46,7 @@ static bool run_potrs(const work *w)
         void *a = solver_read(w, &w->a, w->type, i), *b = a ? solver_read(w, &w->b, w->type, i) : NULL;
         if (b && n > 0 && columns > 0)
             f(letter_of_fill(w->uplo), &n, &columns, a, &ld_a, b, &ld_b, &info, 1);
-        /* by NVIDIA's guide, a batch has a single info */
+        /* by NVIDIA's guide, a batch has only one info */
         done = b && solver_write(w, &w->b, w->type, i, b) && solver_write_info(w, 0, info);
         free(a);
         free(b);

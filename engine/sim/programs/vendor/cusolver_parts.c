@@ -132,8 +132,8 @@ VENDOR_API int cusolverDnXsyevdx(WIDE_RANGE, AREAS, void *info)
 
 /* ---- eigenvalues of any square matrix ---- */
 
-/* LAPACK gives the eigenvalues of a real matrix as two vectors. `values` becomes the real parts and then the imaginary
- * parts, or complex numbers. b has the left vectors and c the right vectors, as LAPACK stores them. */
+/* LAPACK gives the eigenvalues of a real matrix as two vectors. LAPACK was not called, so no eigenvalue has
+ * converged */
 static bool run_geev(const work *w)
 {
     typedef void real_function(const char *, const char *, const int *, void *, const int *, void *, void *, void *,

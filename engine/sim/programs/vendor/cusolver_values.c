@@ -253,7 +253,8 @@ static int create_jacobi(jacobi **to)
     VENDOR_API int cusolverDnX##which##GetResidual(cusolver_handle handle, const jacobi *p, double *residual)          \
     {                                                                                                                  \
         CHECK(handle, p &&residual);                                                                                   \
-        if (!p->measured) { /* there were no vectors, or a batch, or no call */                                        \
+        if (!p->measured) { /* there is no residual, because the last call had no vectors or was a batch, or because
+                             * there was no call */   \
             vendor_tell_missing(LIBRARY, "the residual of a call without vectors");                                    \
             return NOT_SUPPORTED;                                                                                      \
         }                                                                                                              \
@@ -323,7 +324,8 @@ static bool run_sygvd(const work *w)
     void *a = found ? solver_read(w, &w->a, w->type, 0) : NULL, *b = a ? solver_read(w, &w->b, w->type, 0) : NULL,
          *values = b ? solver_read(w, &w->values, w->vector_type, 0) : NULL,
          *real_room = values ? calloc((size_t)(3 * w->n + 1), sizeof(double)) : NULL, *room = NULL;
-    for (int pass = 0; real_room && n > 0 && pass < 2; pass++) { /* the first pass asks for the size */
+    /* the first pass asks LAPACK for the size of its working memory */
+    for (int pass = 0; real_room && n > 0 && pass < 2; pass++) {
         if (pass && !(room = solver_buffer(w->type, query, &count)))
             break;
         void *area = pass ? room : query;
@@ -406,7 +408,7 @@ bool solver_call_gesvd(const work *w, char job_u, char job_vt, void *a, void *s,
     bool done = real_room;
     u = u ? u : nothing;
     vt = vt ? vt : nothing;
-    for (int pass = 0; done && pass < 2; pass++) { /* the first pass asks for the size */
+    for (int pass = 0; done && pass < 2; pass++) { /* the first pass asks LAPACK for the size of its working memory */
         if (pass && !(room = solver_buffer(w->type, query, &count))) {
             done = false;
             break;

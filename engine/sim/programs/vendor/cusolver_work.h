@@ -1,5 +1,5 @@
-/* cusolver_work.h - declarations that the files of the stand-in of cuSOLVER share: the arguments of a call as a `work`,
- * and functions that copy matrices for the host's LAPACK. */
+/* cusolver_work.h - declarations that the files of cuSOLVER's stand-in share: the arguments of a call as a `work`, and
+ * functions that copy matrices for the host's LAPACK. */
 #ifndef KILN_SIM_VENDOR_CUSOLVER_WORK_H
 #define KILN_SIM_VENDOR_CUSOLVER_WORK_H
 
@@ -23,7 +23,7 @@ typedef struct cusolver_context *cusolver_handle; /* NULL if there is none */
 typedef struct jacobi {
     double tolerance, residual;
     int sweeps, sorts;
-    bool solved, measured, batched; /* facts about the last call; measured: it has a residual */
+    bool solved, measured, batched; /* facts about the last call, where `measured` means that it has a residual */
 } jacobi;
 
 /* A matrix, stored by columns. A vector is a matrix of one column. `stride` is the distance, in numbers, from one
@@ -33,24 +33,24 @@ typedef struct matrix {
     int64_t rows, columns, ld, stride;
 } matrix;
 
-/* All arguments of a call. Each function uses some of them. */
+/* All arguments of a call. Each function of the library uses some of the arguments. */
 typedef struct work {
     const char *name;
-    int type, vector_type; /* vector_type: the type of `values` */
+    int type, vector_type; /* `vector_type` is the type of `values` */
     int uplo, diag, op, side, kind, job, econ;
     char job_u, job_v;
     int64_t m, n, k, batch;
-    matrix a, b, c, tau, values; /* values: eigenvalues or singular values */
-    bool lists;                  /* true if a and b are device addresses of lists of `batch` addresses */
+    matrix a, b, c, tau, values; /* `values` has the eigenvalues or singular values */
+    bool lists;                  /* a and b are device addresses of lists of `batch` addresses */
     void *pivots, *info, *buffer;
-    bool wide_pivots;       /* pivots have 64 bits */
-    jacobi *jacobi;         /* in host memory, so a call with it cannot be captured */
+    bool wide_pivots;       /* the pivots have 64 bits */
+    jacobi *jacobi;         /* an object in host memory, so a graph cannot capture a call that uses it */
     int range, first, last; /* the range of eigenvalues: RANGE_..., and the first and the last one, counted from 1 */
     double low, high;
-    void *result;     /* in host memory, so a call with it cannot be captured */
+    void *result;     /* address in host memory, so a graph cannot capture a call that writes it */
     bool wide_result; /* *result has 64 bits */
     matrix x;
-    int *rounds; /* in host memory, so a call with it cannot be captured */
+    int *rounds; /* address in host memory, so a graph cannot capture a call that writes it */
 } work;
 
 /* Every function asks for this many numbers of working memory. The stand-in checks that the memory exists, but does not
@@ -60,9 +60,9 @@ bool is_matrix(const matrix *m); /* returns true if the sizes are valid */
 bool is_type(int type);          /* returns true for the four types of LAPACK */
 int real_type(int type);
 
-/* Enqueues the work. `function` returns false if memory is missing. Returns a cusolverStatus_t. */
+/* Enqueues the work. `function` returns false if a matrix does not exist in memory. Returns a cusolverStatus_t. */
 int solver_enqueue(cusolver_handle handle, const work *w, bool (*function)(const work *));
-/* Does the same as solver_enqueue() for a call whose result the host needs. Such a call cannot be captured. */
+/* Does the same as solver_enqueue() for a call whose result the host needs. A graph cannot capture such a call. */
 int solver_wait(cusolver_handle handle, const work *w, bool (*function)(const work *));
 /* Set the size of the working memory: the first function in numbers, the second in bytes on the device and on the
  * host. */
@@ -70,7 +70,7 @@ int solver_set_buffer(cusolver_handle handle, bool valid, int *numbers);
 int solver_set_buffers(cusolver_handle handle, bool valid, int type, size_t *on_device, size_t *on_host);
 int solver_refuse_types(void);
 
-/* ---- for a work that runs. Each function returns NULL or false if the memory does not exist ---- */
+/* ---- functions for a work that runs. Each function returns NULL or false if the memory does not exist ---- */
 
 void *solver_reach(const work *w, const void *at, int64_t count, size_t size, bool write);
 /* Returns a copy of matrix `index` of a batch, without gaps. The caller frees it. The leading dimension of a copy is
@@ -80,8 +80,8 @@ bool solver_write(const work *w, const matrix *m, int type, int64_t index, const
 bool solver_write_info(const work *w, int64_t index, int info);
 static inline int leading(const matrix *m) { return m->rows > 1 ? (int)m->rows : 1; }
 
-/* Finds a LAPACK function by its name for the type, such as "potrf" or, for complex types, another name. If it is
- * missing, prints its name and returns NULL. */
+/* Finds a LAPACK function by its name for the type, such as "potrf" or, for complex types, another name. If LAPACK
+ * lacks the function, prints its name and returns NULL. */
 vendor_function *solver_find(int type, const char *name, const char *complex_name);
 /* Allocates working memory for LAPACK, which the caller frees. `query` points to the size that a query of LAPACK has
  * returned, as a number of the type `type`. Sets *count to the size in numbers. */
@@ -91,8 +91,8 @@ enum { BUFFER_QUERY = -1 }; /* a size with which LAPACK only returns the size of
 
 /* Replaces `a` by the eigenvectors if w->job says so. Returns false if LAPACK cannot run. */
 bool solver_call_syevd(const work *w, void *a, void *values, int *info);
-/* Returns true if all numbers are finite. Otherwise LAPACK must not be called: its gesvd may never return, and its geev
- * may end the process. */
+/* Returns true if all numbers are finite. If a number is not finite, the caller must not call LAPACK: its gesvd may
+ * never return, and its geev may end the process. */
 bool solver_is_finite(int type, const void *numbers, int64_t count);
 /* Calls LAPACK's gesvd, which overwrites `a`. u and vt are NULL if their jobs are 'N' or 'O'; 'O' returns the vectors
  * in `a`. If a number of `a` is not finite, sets the singular values to NaN, and *info to the value that means that no
@@ -132,7 +132,7 @@ static inline const char *letter_of_fill(int uplo) { return uplo == FILL_UPPER ?
 #define COMPLEX_TYPES(X) X(C, C_32F) X(Z, C_64F)
 #define ALL_TYPES(X) REAL_TYPES(X) COMPLEX_TYPES(X)
 
-/* Parameters and work areas of the functions with 64-bit sizes. */
+/* The work areas of the functions with 64-bit sizes, as parameters. */
 #define AREAS void *area, size_t area_bytes, void *host_area, size_t host_bytes
 #define AREAS_UNUSED (void)area_bytes, (void)host_area, (void)host_bytes
 #define AREA_FITS(type) (area_bytes >= BUFFER_NUMBERS * vendor_number_size(type))

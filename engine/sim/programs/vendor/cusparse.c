@@ -102,7 +102,7 @@ VENDOR_API const char *cusparseGetErrorString(int status)
 
 /* ---- work ---- */
 
-/* Enqueues a work in the stream of the handle. If the host waits for the result, the call cannot be captured. */
+/* Enqueues a work in the stream of the handle. If the host waits for the result, a graph cannot capture the call. */
 static int enqueue(cusparse_handle handle, bool waits, const char *name, const void *what, size_t bytes,
                    bool (*function)(const void *))
 {
@@ -227,7 +227,8 @@ void *dense_open(const char *name, const dense *m, int64_t index, bool write)
     if (__builtin_mul_overflow(lines - 1, m->ld, &count) || __builtin_add_overflow(count, length, &count))
         return NULL;
     const uintptr_t at = (uintptr_t)m->values +
-                         (uintptr_t)index * (uintptr_t)m->stride * size; /* vendor_reach() checks this address */
+                         /* vendor_reach() checks this address before any use */
+                         (uintptr_t)index * (uintptr_t)m->stride * size;
     return sparse_reach(name, (const void *)at, count, size, write);
 }
 

@@ -1,5 +1,5 @@
 /* cusparse.h - the part of cuSPARSE's interface that the stand-in needs: names and numbers of NVIDIA's public header
- * cusparse.h (CUDA 12 and 13). Kiln builds without that header. All enumerations are passed as int. */
+ * cusparse.h (CUDA 12 and 13). Kiln builds without that header. The functions take all enumerations as int. */
 #ifndef KILN_SIM_VENDOR_CUSPARSE_H
 #define KILN_SIM_VENDOR_CUSPARSE_H
 

@@ -117,7 +117,7 @@ static bool run_fill(const void *what)
             const number value = read_line(w, y, i, k, by_columns);
             if (is_zero(value))
                 continue;
-            if (at == m->nnz) /* the dense matrix has changed since the analysis */
+            if (at == m->nnz) /* the dense matrix has changed since its analysis */
                 return sparse_tell(w->name, "the number of entries", 0, m->nnz);
             if (rows)
                 write_index(rows, at, m->offset_type, i + m->base);
@@ -303,7 +303,7 @@ static bool run_transpose(const void *what)
         done = sparse_range(&v, i, &begin, &end);
         for (int64_t k = begin; done && k < end; k++) {
             const int64_t column = sparse_index(&v, k, w->columns), at = column < 0 ? w->nnz : next[column]++;
-            done = at < w->nnz; /* false if wrong offsets visit an entry twice */
+            done = at < w->nnz; /* at == nnz is false if wrong offsets visit an entry twice */
             if (!done)
                 break;
             rows[at] = (int32_t)i + w->base;
@@ -351,7 +351,7 @@ VENDOR_API int cusparseCsr2cscEx2(CSC_PARAMETERS, void *buffer)
 
 typedef struct item {
     int32_t first, second, permuted;
-    int64_t order; /* used so that equal entries keep their order */
+    int64_t order; /* order of equal entries before the sort, which the sort keeps */
 } item;
 
 static int compare_items(const void *a, const void *b)

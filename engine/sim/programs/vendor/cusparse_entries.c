@@ -53,7 +53,7 @@ static int64_t count_indices(const sparse *m)
 
 static const void *advance(const void *at, int64_t index, int64_t stride, size_t size)
 {
-    /* vendor_reach() checks this address */
+    /* vendor_reach() checks this address before any use */
     return (const void *)((uintptr_t)at + (uintptr_t)index * (uintptr_t)stride * size);
 }
 
@@ -166,7 +166,7 @@ static bool walk_blocked_ell(const view *v, visitor *visit, void *to)
 {
     const sparse *m = v->m;
     const int64_t size = m->block_rows, blocks = m->width / size,
-                  /* without columns there are no blocks, whatever the number of rows is */
+                  /* a matrix without columns has no blocks, whatever its number of rows is */
         lines = blocks > 0 ? m->rows / size : 0;
     for (int64_t i = 0; i < lines; i++)
         for (int64_t k = 0; k < blocks; k++) {

@@ -10,7 +10,7 @@
 typedef struct info {
     bool analysed;
     int64_t rows, nnz;
-    /* the first row without a pivot, counted from the matrix's index base; -1 if all rows have a pivot */
+    /* the first row without a pivot, counted from the matrix's index base, or -1 if all rows have a pivot */
     int32_t pivot;
 } info;
 
@@ -139,8 +139,8 @@ static void factor_lu(const square *s)
     }
 }
 
-/* Returns the square root of the real part. If the real part is not positive, the matrix has no factor, and the result
- * is 0, a zero pivot. */
+/* Returns the square root of the real part of a number. If the real part is not positive, the matrix has no factor, and
+ * the result is 0, a zero pivot. */
 static number root_of(number value) { return (number){value.re > 0 ? sqrt(value.re) : 0, 0}; }
 
 /* Computes L of A = L L^H by rows: l_ij is a_ij minus the sum of l_ik conj(l_jk), divided by l_jj. The upper triangle
@@ -180,7 +180,7 @@ static bool run_factors(const void *what, void factor(const square *))
     square s;
     const bool done = open_square(f, &s, true);
     if (done) {
-        f->info->pivot = -1; /* resets the pivot of the analysis or of earlier values */
+        f->info->pivot = -1; /* reset the pivot that the analysis or earlier values have set */
         factor(&s);
         for (int64_t k = 0; k < f->nnz; k++)
             vendor_write_number(s.v.values, k, f->type, s.values[k]);

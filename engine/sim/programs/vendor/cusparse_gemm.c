@@ -8,7 +8,7 @@
 /* cusparseSpGEMMDescr_t: the structure of the last product, and its values without alpha. */
 typedef struct plan {
     bool known;
-    int64_t rows, nnz, products; /* products: number of products of two entries, before summation */
+    int64_t rows, nnz, products; /* `products` is the number of products of two entries, before the summation */
     int64_t *offsets, *columns;
     number *values;
 } plan;
@@ -40,7 +40,7 @@ VENDOR_API int cusparseSpGEMM_destroyDescr(plan *p)
 /* ---- one row of the result: its products in any order, then sorted and summed ---- */
 
 typedef struct term {
-    int64_t column, order; /* order: number of the product, so that sums are always computed in the same order */
+    int64_t column, order; /* `order` is the number of the product, so that the sums always have the same order */
     number value;
 } term;
 
@@ -224,7 +224,8 @@ static int set_typed_gemm(cusparse_handle handle, work *w, const void *alpha, co
     return sparse_check_types(w->name, a->type, b->type, c->type, w->compute);
 }
 
-/* If `buffer` is not NULL, finds the structure. Otherwise only returns the size of the buffer. */
+/* If `buffer` is not NULL, the function finds the structure. If `buffer` is NULL, it only returns the size of the
+ * buffer. */
 VENDOR_API int cusparseSpGEMM_workEstimation(GEMM_PARAMETERS, size_t *bytes, void *buffer)
 {
     work w = GEMM_WORK("cusparseSpGEMM_workEstimation");

@@ -68,7 +68,7 @@ BOTH(cusparseCreateCoo, cusparseCreateConstCoo,
             .indices = column_indices, .values = values, .offset_type = index_type, .index_type = index_type,
             .base = base, .type = type))
 
-/* Multiplies sizes; returns -1 if one is negative or the product is too large. */
+/* Multiplies two sizes. Returns -1 if a size is negative or the product is too large. */
 static int64_t product_of(int64_t a, int64_t b)
 {
     int64_t product;

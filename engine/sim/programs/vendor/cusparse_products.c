@@ -76,8 +76,8 @@ static int set_product(cusparse_handle handle, work *w, const void *alpha, const
     return valid ? sparse_check_types(w->name, a->type, x->type, y->type, w->compute) : INVALID_VALUE;
 }
 
-/* The functions of a product. The first returns the size of its buffer, the second prepares the product and does
- * nothing here, and the third computes the product. */
+/* The functions of a product. The first function returns the size of the buffer. The second function prepares the
+ * product, which needs nothing here. The third function computes the product. */
 #define PRODUCT(function_name, parameters, op_b_)                                                                      \
     VENDOR_API int function_name##_bufferSize(cusparse_handle handle, PARAMETERS parameters, size_t *bytes)            \
     {                                                                                                                  \

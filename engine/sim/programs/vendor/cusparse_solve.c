@@ -43,10 +43,10 @@ static int destroy_plan(plan *p)
 typedef struct triangle {
     const view *a;
     const plan *plan;
-    /* offsets: during the counting pass, offsets[i + 1] is the number of entries of row i */
+    /* `offsets`: during the counting pass, offsets[i + 1] is the number of entries of row i */
     int64_t *offsets, *columns;
     number *values, *diagonal;
-    bool fills; /* true in the second pass, which stores the entries */
+    bool fills; /* this is the second pass, which stores the entries */
     int op;
     bool upper; /* op(A) is an upper triangle */
 } triangle;
@@ -132,7 +132,7 @@ static bool run_solve(const void *what)
     view a;
     bool done = sparse_scalar(w, w->alpha_at, &w->alpha, &alpha) && dense_open(w->name, &w->y, 0, true) &&
                 sparse_open(w->name, &w->a, 0, false, &a);
-    /* there are no right sides; returns early, because in this case no memory limits the number of rows */
+    /* there are no right sides; the function returns early, because in this case no memory limits the number of rows */
     if (w->y.columns == 0)
         return done;
     number *x = done ? dense_read(w->name, &w->x, 0, w->op_b) : NULL;
@@ -265,10 +265,10 @@ SOLVE(cusparseSpSM,
 typedef struct systems {
     const char *name;
     int type;
-    int64_t size, count, step, system; /* step and system are the distances for the diagonals */
+    int64_t size, count, step, system; /* `step` and `system` are the distances for the diagonals */
     /* x_count: numbers from the first to the last right side; x_system: distance of the right sides */
     int64_t x_count, x_system;
-    bool shared; /* true if all right sides have the same matrix */
+    bool shared; /* all right sides have the same matrix */
     const void *lower, *diagonal, *upper;
     void *x;
 } systems;
@@ -280,7 +280,7 @@ static void solve_tridiagonal(int64_t n, number *lower, number *diagonal, number
     for (int64_t k = 0; k + 1 < n; k++) {
         const number below = lower[k + 1], here = diagonal[k];
         const bool exchange = below.re * below.re + below.im * below.im > here.re * here.re + here.im * here.im;
-        if (exchange) { /* exchanges the rows k and k + 1 */
+        if (exchange) { /* exchange the rows k and k + 1 */
             const number right = upper[k], value = x[k];
             diagonal[k] = below;
             upper[k] = diagonal[k + 1];

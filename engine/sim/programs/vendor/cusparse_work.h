@@ -11,7 +11,7 @@
 
 #define LIBRARY "libcusparse"
 
-/* Several threads may use one handle, so each setting is atomic. A call reads each setting once. */
+/* Several threads may use one handle, so each setting is atomic. A call reads each setting only once. */
 struct cusparse_context {
     void *context; /* the context for threads that have no current context */
     _Atomic(void *) stream;
@@ -23,7 +23,7 @@ typedef vendor_number number;
 
 /* The type of cusparseDnVecDescr_t and cusparseDnMatDescr_t. A vector is a matrix of one column. */
 typedef struct dense {
-    int64_t rows, columns, ld, stride; /* stride: distance of two matrices of a batch */
+    int64_t rows, columns, ld, stride; /* `stride` is the distance between two matrices of a batch */
     void *values;
     int type, order, batch;
 } dense;
@@ -31,14 +31,15 @@ typedef struct dense {
 /* The type of cusparseSpVecDescr_t and cusparseSpMatDescr_t. A vector has `rows` elements. */
 typedef struct sparse {
     int format;
-    int64_t rows, columns, nnz;        /* nnz: number of entries, or of blocks for BSR */
+    int64_t rows, columns, nnz;        /* `nnz` is the number of entries, or of blocks for BSR */
     int64_t block_rows, block_columns; /* size of a block, for BSR and BLOCKED_ELL */
-    int64_t width;                     /* columns of `values` for BLOCKED_ELL; rows of a slice for SLICED_ELL */
-    int64_t stored;                    /* number of elements of `values` */
-    /* offsets: the offsets of rows or columns, or for COO the rows of the entries */
+    /* number of columns of `values` for BLOCKED_ELL, or of rows of a slice for SLICED_ELL */
+    int64_t width;
+    int64_t stored; /* number of elements of `values` */
+    /* `offsets` has the offsets of rows or columns, or for COO the rows of the entries */
     void *offsets, *indices, *values;
-    int offset_type, index_type, base;                 /* base: the index base, 0 or 1 */
-    int type, order, fill, diag, batch;                /* order: the order inside a block, for BSR */
+    int offset_type, index_type, base;                 /* `base` is the index base, 0 or 1 */
+    int type, order, fill, diag, batch;                /* `order` is the order inside a block, for BSR */
     int64_t offset_stride, index_stride, value_stride; /* distances between two matrices of a batch */
 } sparse;
 
@@ -46,7 +47,7 @@ typedef union scalar {
     double at[2]; /* room for the largest type */
 } scalar;
 
-/* All arguments of a call. Each function uses some of them. */
+/* All arguments of a call. Each function of the library uses some of the arguments. */
 typedef struct work {
     const char *name;
     bool device_scalars; /* true if alpha and beta are in device memory */
@@ -55,16 +56,16 @@ typedef struct work {
     int compute, op_a, op_b;
     sparse a, b, c;
     dense x, y, z;
-    void *result; /* in device memory if device_scalars is set, otherwise in host memory */
+    void *result; /* address of the result, in device memory if device_scalars is set and in host memory if not */
     void *plan;   /* a descriptor of the call; a call with a descriptor cannot be captured */
 } work;
 
 /* Sets alpha and beta of the work, which have the type w->compute, and enqueues the work. `function` returns false if
- * memory is missing or if an index of a matrix is wrong. `alpha` and `beta` are NULL for functions without them.
- * Returns a cusparseStatus_t. */
+ * memory is missing or if an index of a matrix is wrong. `alpha` and `beta` are NULL for functions that have no such
+ * scalars. Returns a cusparseStatus_t. */
 int sparse_enqueue(cusparse_handle handle, work *w, const void *alpha, const void *beta,
                    bool (*function)(const void *));
-/* Does the same as sparse_enqueue() for a call whose result the host needs. Such a call cannot be captured. */
+/* Does the same as sparse_enqueue() for a call whose result the host needs. A graph cannot capture such a call. */
 int sparse_wait(cusparse_handle handle, work *w, const void *alpha, const void *beta, bool (*function)(const void *));
 /* Enqueue a call whose arguments are not a `work`. The host needs the result of sparse_wait_bytes(), so that call cannot
  * be captured. */
@@ -82,7 +83,7 @@ int sparse_check_types(const char *name, int a, int x, int y, int compute);
 enum { BUFFER_BYTES = 256 };
 int sparse_set_buffer(cusparse_handle handle, size_t *bytes);
 
-/* ---- for a work that runs. Each function returns NULL or false if the memory does not exist ---- */
+/* ---- functions for a work that runs. Each function returns NULL or false if the memory does not exist ---- */
 
 /* Returns a host pointer to `count` numbers of `size` bytes on the device. For 0 numbers the pointer is not NULL. */
 void *sparse_reach(const char *name, const void *at, int64_t count, size_t size, bool write);

@@ -28,7 +28,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool find(void *library, const char *name, void *to)
 {
     void *found = library ? dlsym(library, name) : NULL;
-    memcpy(to, &found, sizeof found); /* ISO C has no cast from a data pointer to a function pointer */
+    memcpy(to, &found, sizeof found); /* memcpy, because ISO C has no cast from a data pointer to a function pointer */
     return found;
 }
 
@@ -82,15 +82,15 @@ void *vendor_reach(const void *address, size_t bytes, bool write, const char *wh
 
 typedef struct job {
     bool (*function)(const void *work);
-    const char *what; /* the name of the library's function */
-    bool done, kept;  /* kept: true if a graph owns the job and may run it again */
+    const char *what; /* name of the function of the library */
+    bool done, kept;  /* `kept` means that a graph owns the job and may run it again */
     bool ended;       /* the call has returned, and no graph owns the job: it must not run any more */
     unsigned running; /* number of threads that run the job */
     _Alignas(16) char work[];
 } job;
 
-/* Protects the states of all jobs, because another thread may run the job of a call that has not returned. The lock is
- * not held while a job runs: two devices compute at the same time. */
+/* Guards the states of all jobs, because another thread may run the job of a call that has not returned. No thread
+ * holds this lock while it runs a job, so two devices can compute at the same time. */
 static pthread_mutex_t jobs_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t job_ended = PTHREAD_COND_INITIALIZER;
 
@@ -113,7 +113,7 @@ static void end_job(job *j, bool done)
     pthread_mutex_unlock(&jobs_lock);
 }
 
-/* Returns the result of a job at the end of its call. `ends`: the job must not run any more. */
+/* Returns the result of a job at the end of its call. `ends` means that the job must not run any more. */
 static bool finish_job(job *j, bool ends)
 {
     pthread_mutex_lock(&jobs_lock);
@@ -134,7 +134,7 @@ static void compute_job(void *what)
     const bool kept = j->kept, done = j->function(j->work);
     const char *name = j->what;
     end_job(j, done);
-    if (kept && first && !done) /* prints the error, because no call of the program can return it */
+    if (kept && first && !done) /* print the error, because no call of the program can return it */
         fprintf(stderr,
                 "kiln: %s in a graph failed: not all of its memory is there. Under `kiln sim run --check` the findings "
                 "name the memory\n",

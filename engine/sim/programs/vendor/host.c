@@ -30,7 +30,8 @@ static void open_blas(void)
     if (chosen && *chosen) {
         blas = dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
         if (!blas)
-            fprintf(stderr, "kiln: KILN_BLAS: %s\n", dlerror()); /* the text begins with the name of the file */
+            /* the text of dlerror() begins with the name of the file */
+            fprintf(stderr, "kiln: KILN_BLAS: %s\n", dlerror());
         return;
     }
     blas = open_first(names, "cblas_sgemm");
@@ -41,7 +42,7 @@ vendor_function *vendor_find_blas(const char *name)
     vendor_function *function = NULL;
     pthread_once(&once, open_blas);
     void *found = blas ? dlsym(blas, name) : NULL;
-    memcpy(&function, &found, sizeof found); /* a cast would not be C */
+    memcpy(&function, &found, sizeof found); /* memcpy, because a cast would not be ISO C */
     return function;
 }
 

@@ -15,7 +15,7 @@ size_t vendor_type_size(int type)
     case R_32F:
     case R_32I: return 4;
     case R_64F: return 8;
-    default: return 0; /* complex types have separate functions */
+    default: return 0; /* complex types have functions of their own */
     }
 }
 
@@ -29,7 +29,7 @@ static double half_to_double(uint16_t bits)
     return bits & 0x8000 ? -size : size;
 }
 
-/* Rounds to the nearest half, and a tie to the even half. */
+/* Rounds a number to the nearest half, and a tie to the even half. */
 static uint16_t double_to_half(double value)
 {
     const uint16_t sign = signbit(value) ? 0x8000 : 0;
@@ -39,7 +39,7 @@ static uint16_t double_to_half(double value)
     const double size = fabs(value);
     if (size == 0) /* zero has no exponent */
         return sign;
-    if (size >= 65520) /* halfway to the number after the largest */
+    if (size >= 65520) /* 65520 is halfway between the largest half and the number after it */
         return sign | 0x7c00;
     frexp(size, &exponent);
     const int unit = exponent < -13 ? -24 : exponent - 11; /* the exponent of the last place */

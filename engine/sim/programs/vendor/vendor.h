@@ -33,7 +33,7 @@ static inline bool vendor_version_part(const int parts[3], int part, int *value)
 /* ---- device.c ---- */
 
 /* Loads the simulated libcuda.so.1. Returns false, and prints the reason once, if the process has another libcuda. Any
- * thread may call it. */
+ * thread may call the function. */
 bool vendor_open_device(const char *library);
 
 /* If the calling thread has no current context, makes `preferred` current, or the primary context of the first device
@@ -43,8 +43,8 @@ void *vendor_enter(void *preferred);
 
 /* Runs function(work) on the host in the order of the stream. `work` has `bytes` bytes and is copied. While the stream
  * is captured, the call becomes a host node of the graph, and the graph owns the copy. Returns false if the driver
- * refuses. If the stream is not captured, the function has run when the call returns, and *result is its return
- * value. */
+ * refuses the work. If the stream is not captured, the function has run when the call returns, and *result is its
+ * return value. */
 bool vendor_enqueue(void *stream, const char *what, bool (*function)(const void *work), const void *work, size_t bytes,
                     bool *result);
 bool vendor_is_capturing(void *stream);
@@ -58,8 +58,8 @@ typedef struct vendor_box {
     size_t to_pitch, from_pitch, width, height; /* in bytes, except height, which is a number of rows */
     bool to_device;                             /* true for a copy from host to device, false for the other direction */
 } vendor_box;
-/* Copies rows. If `waits` is true, returns when the copy is complete. Otherwise the copy runs in the order of the
- * stream. */
+/* Copies rows. If `waits` is true, returns when the copy is complete. If `waits` is false, the copy runs in the order
+ * of the stream. */
 bool vendor_copy(const vendor_box *box, bool waits, void *stream);
 
 /* ---- host.c: libraries of the host ---- */
@@ -79,7 +79,7 @@ vendor_function *vendor_find_lapack(const char *name);
  * function is missing. */
 vendor_function *vendor_find_fftw(bool single, const char *name);
 
-/* Prints that the function `name` is missing. Prints each name only once. */
+/* Prints that the function `name` is missing. The function prints each name only once. */
 void vendor_tell_missing(const char *library, const char *name);
 
 #endif
