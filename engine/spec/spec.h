@@ -368,8 +368,8 @@ typedef struct kiln__metered {
     const kiln_result *result; /* the result of a run; NULL before the run */
     double seconds;            /* the time of the result; 0 means that there is no time */
 } kiln__metered;
-/* Sets to->flops and to->bytes. kiln__metrics_count(), kiln__metrics_print() and kiln__metrics_one() return false if
- * memory runs out. These functions report errors of expressions to `diag`. */
+/* Sets to->flops and to->bytes. Each of the three functions kiln__metrics_*() returns false if memory runs out. They
+ * report errors of expressions to `diag`. */
 bool kiln__metrics_count(const kiln__metered *of, kiln_result *to, kiln__diag *diag);
 /* Writes all metrics except flops and bytes as a text. The text leaves out a metric that needs a value that was not
  * measured. */

@@ -125,7 +125,7 @@ static void join_texts(builder *b, frame *top, const kiln__spec_node *more)
     last->length = length;
 }
 
-/* Adds a node to the mapping of the frame `top`. Of two nodes in a row, the first is the key and the second is its
+/* Adds a node to the mapping of the frame `top`. Each key comes first, and the next node is its
  * value. The function joins texts that YAML split at a comma, see is_open(). The function reports keys that are not
  * scalars, merge keys, duplicate keys, and mappings with too many keys. */
 static void add_to_map(builder *b, frame *top, kiln__spec_node *node)
