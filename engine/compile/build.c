@@ -1,5 +1,5 @@
-/* build.c - one compile in this process. It assembles the options and runs NVRTC. If one of the engine's own options
- * may be the reason of a failure, it tries again without that option. */
+/* build.c - performs one compile in this process. It assembles the options and runs NVRTC. If one of the engine's own
+ * options may be the reason of a failure, it compiles again without that option. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "compile_internal.h"
 #include "words.h"
 
-/* The state of NVRTC's callback, which asks whether to continue. */
+/* The state of the callback by which NVRTC asks whether it shall continue. */
 typedef struct flow {
     const atomic_bool *cancel;
-    uint64_t deadline; /* time on the clock of kiln__now_ns(); 0 means no deadline */
+    uint64_t deadline; /* a time on the clock of kiln__now_ns(), or 0 if there is no deadline */
     bool cancelled, late;
 } flow;
 
@@ -36,7 +36,7 @@ typedef struct attempt {
     char *log, *ptx;
     bool said_why; /* the log of the attempt contains an error */
     bool pch_done, pch_refused;
-    bool types; /* the caller needs only names and messages, no code */
+    bool types; /* the caller wants only names and messages, no code */
 } attempt;
 
 static const char device_too[] = "-default-device";
@@ -47,29 +47,30 @@ enum {
     VERBOSE = 4,
     PCH = 8,
     TYPES = 16
-}; /* flags: the engine's own options that an attempt uses */
+}; /* flags: the options of the engine that an attempt uses */
 
 /* ---- which options ---- */
 
-/* Returns whether a word allows the option -minimal. That option leaves out declarations of textures, surfaces, the
- * device runtime and types of the CUDA API. A source that may use one of them is compiled without the option. Words
- * in comments and texts do not count. */
+/* Returns whether the option -minimal is possible in spite of this word. -minimal removes declarations of textures,
+ * surfaces, the device runtime and types of the CUDA API. A source that may use one of these declarations is compiled
+ * without -minimal. Words in comments and in quoted texts do not count. */
 static bool is_minimal_word(const kiln__word *word, const kiln__word *end)
 {
-    if (word->kind == '<') /* a kernel launches a kernel */
+    if (word->kind == '<') /* the '<' of a <<< with which a kernel launches a kernel */
         return end - word < 3 || word[1].kind != '<' || word[2].kind != '<';
     if (word->kind != 'w')
         return true;
     if (word->directive && word->length == 7 &&
-        /* #include <NAME> and #include MACRO may name a CUDA header, which needs the whole compiler */
+        /* #include <NAME> and #include MACRO may name a CUDA header, which needs all declarations */
         memcmp(word->text, "include", 7) == 0)
-        return end - word > 1 && word[1].kind == '"'; /* the text of another header is read separately */
+        /* for #include "NAME", the caller checks the text of the header separately */
+        return end - word > 1 && word[1].kind == '"';
     return !(word->length >= 3 && memcmp(word->text, "tex", 3) == 0) &&
            !(word->length >= 4 && memcmp(word->text, "surf", 4) == 0) && !memmem(word->text, word->length, "cuda", 4) &&
            !memmem(word->text, word->length, "__CUDACC", 8);
 }
 
-/* Clears *minimal if a text has a word that needs the whole compiler. Returns false if there is no memory. */
+/* Clears *minimal if a text has a word that forbids -minimal. Returns false if there is no memory. */
 static bool allow_minimal_in(const kiln_allocator *mem, const char *text, bool *minimal)
 {
     size_t count = 0;
@@ -83,8 +84,8 @@ static bool allow_minimal_in(const kiln_allocator *mem, const char *text, bool *
     return true;
 }
 
-/* Decides about -minimal from the source, its headers and the macros of the options. Returns false if there is no
- * memory. */
+/* Decides about -minimal by the words of the source, of its headers, and of the macros in the options. Returns false if
+ * there is no memory. */
 static bool allow_minimal(const kiln_allocator *mem, const kiln__compile_request *request, bool *minimal)
 {
     *minimal = true;
@@ -92,13 +93,13 @@ static bool allow_minimal(const kiln_allocator *mem, const kiln__compile_request
     for (size_t i = 0; i < request->include_count && judged && *minimal; i++)
         judged = allow_minimal_in(mem, request->includes[i].text, minimal);
     for (size_t i = 0; i < request->option_count && judged && *minimal;
-         i++) /* the text of a macro may contain one of these words */
+         i++) /* the value of a macro may contain a word that forbids -minimal */
         judged = allow_minimal_in(mem, request->options[i], minimal);
     return judged;
 }
 
-/* A growing list of options. `arena` owns the texts that are made for it. If memory runs out, `failed` becomes true
- * and later options are dropped; the user of the list tests `failed`. */
+/* A growing list of options. `arena` owns the texts of options that the list makes. If memory runs out, the list sets
+ * `failed` and drops later options. The user of the list tests `failed`. */
 typedef struct option_list {
     const kiln_allocator *mem;
     kiln__arena arena;
@@ -138,32 +139,32 @@ static void add_options(const attempt *try, unsigned own, option_list *list)
     char target[KILN__TARGET_TEXT];
     add_option(list, kiln__arena_printf(&list->arena, "--gpu-architecture=%s", print_target(request, target)));
     if (try->nvrtc->version < 12000 &&
-        !has_standard(request)) /* NVRTC 11 uses C++14 by default, later versions C++17 */
+        !has_standard(request)) /* NVRTC 11 uses C++14 by default, but later versions use C++17 */
         add_option(list, "--std=c++17");
     for (size_t i = 0; i < request->option_count; i++)
         add_option(list, request->options[i]);
     if (*try->nvrtc->include) {
         for (size_t i = 0; i < KILN__COUNT(kiln__include_folders); i++) {
             const char *folder = kiln__include_folders[i];
-            size_t length = strlen(folder); /* the length without the trailing slash */
+            size_t length = strlen(folder); /* the length of the folder's name without the trailing slash */
             if (strcmp(folder, "cccl/") != 0 || *try->nvrtc->cccl)
                 add_option(list, kiln__arena_printf(&list->arena, "-I%s%s%.*s", try->nvrtc->include, length ? "/" : "",
                                                     (int)(length ? length - 1 : 0), folder));
         }
     }
     if (request->cubin && (own & VERBOSE))
-        add_option(list, "--ptxas-options=-v"); /* the log then contains spills */
+        add_option(list, "--ptxas-options=-v"); /* makes ptxas write the spilled bytes into the log */
     if (own & EXTRAS) {
-        /* headers come from memory only, so that the cache key covers them */
+        /* NVRTC then reads headers from memory only, so that the cache key covers them */
         add_option(list, "--no-source-include");
         add_option(list, "--modify-stack-limit=false"); /* the stack limit belongs to the whole process of the host */
         if (try->nvrtc->version >= 13000)
-            add_option(list, "--no-cache"); /* the driver's cache is not needed: Kiln has its own */
+            add_option(list, "--no-cache"); /* turns off the driver's cache, because Kiln has its own cache */
     }
     if (own & MINIMAL)
         add_option(list, "-minimal");
     if (own & TYPES)
-        /* the time for making code grows with the square of the number of kernels */
+        /* the time that NVRTC needs to make code grows with the square of the number of kernels */
         add_option(list, "-fdevice-syntax-only");
     if (own & PCH) {
         add_option(list, kiln__arena_printf(&list->arena, request->pch_make ? "--create-pch=%s" : "--use-pch=%s",
@@ -174,17 +175,17 @@ static void add_options(const attempt *try, unsigned own, option_list *list)
 
 /* ---- results of a program ---- */
 
-/* Returns whether a result is caused by the source or its options. Any other result means that NVRTC itself does not
- * work at present. */
+/* Returns whether the source or its options caused a result of NVRTC. Any other result means that NVRTC does not work
+ * at present. */
 static bool is_caused_by_source(nvrtcResult result)
 {
     return result == NVRTC_SUCCESS || result == NVRTC_ERROR_COMPILATION || result == NVRTC_ERROR_INVALID_OPTION ||
            result == NVRTC_ERROR_INVALID_INPUT || result == NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID;
 }
 
-/* Reads one text of a program, which the caller frees. *length counts the terminating NUL if NVRTC does. *result gets
- * NVRTC's result. The text is "" after an error of NVRTC, or if it had KILN__MESSAGE_MAX bytes or more. Returns NULL
- * if there is no memory. */
+/* Reads one text of a program. The caller frees the text. *length counts the terminating NUL for the kinds of text
+ * where NVRTC counts it. *result receives NVRTC's result. The text is "" after an error of NVRTC, or if it had
+ * KILN__MESSAGE_MAX bytes or more. Returns NULL if there is no memory. */
 static char *get_text(const attempt *try, nvrtcResult (*size_of)(nvrtcProgram, size_t *),
                       nvrtcResult (*get)(nvrtcProgram, char *), size_t *length, nvrtcResult *result)
 {
@@ -230,8 +231,9 @@ static bool is_given_name(const kiln__compile_request *request, const char *name
 }
 
 /* The source and its headers are texts without files, but NVRTC's .file lines name them as files of the current folder.
- * The cache gives PTX to processes in other folders, whose findings have to name the same files. So this function
- * removes the current folder from these lines. Files that NVRTC read itself keep their paths. */
+ * The cache gives the PTX to processes in other folders, and findings of those processes have to name the same files.
+ * So this function removes the current folder from the .file lines. The .file lines of headers that NVRTC read from
+ * disk keep their paths. */
 static void remove_folder_of_files(const kiln__compile_request *request, char *ptx)
 {
     char folder[PATH_MAX];
@@ -240,10 +242,10 @@ static void remove_folder_of_files(const kiln__compile_request *request, char *p
     size_t length = strlen(folder);
     if (folder[length - 1] != '/')
         folder[length++] = '/';
-    char *to = ptx, *from = ptx; /* the text before `from` stands before `to` already */
+    char *to = ptx, *from = ptx; /* the text before `from` is already at its place before `to` */
     for (char *line = strstr(ptx, "\t.file\t"); line; line = strstr(line + 1, "\t.file\t")) {
         char *path = line + strcspn(line, "\"\n");
-        line = path - 1; /* the rest of the line may have the word again, before the same path */
+        line = path - 1; /* the rest of the line may contain the word again, before the same path */
         if (*path++ != '"' || strncmp(path, folder, length) != 0)
             continue;
         const char *name = path + length;
@@ -258,8 +260,8 @@ static void remove_folder_of_files(const kiln__compile_request *request, char *p
     memmove(to, from, strlen(from) + 1);
 }
 
-/* Collects PTX, machine code, symbols and log of a successful compile into a unit. With `types` of the attempt, the
- * unit has only symbols and log. */
+/* Collects PTX, machine code, symbols and log of a successful compile into a unit. If the attempt has `types`, the unit
+ * gets only symbols and log. */
 static kiln_status get_results(attempt *try, kiln__unit *unit, kiln_error **error)
 {
     const kiln__nvrtc *nvrtc = try->nvrtc;
@@ -282,7 +284,7 @@ static kiln_status get_results(attempt *try, kiln__unit *unit, kiln_error **erro
         status = kiln__fail_memory(error);
     if (try->ptx)
         remove_folder_of_files(try->request, try->ptx);
-    size_t length = try->ptx ? strlen(try->ptx) : 0; /* NVRTC counts the terminating NUL */
+    size_t length = try->ptx ? strlen(try->ptx) : 0; /* NVRTC's length counts the terminating NUL */
     if (status == KILN_OK && (length == 0 || (try->request->cubin && cubin_size == 0)))
         status = kiln__fail(try->mem, error, KILN_ERROR_COMPILE,
                             "%s: NVRTC made no %s; a compile option may prevent it", try->request->name,
@@ -374,8 +376,8 @@ static bool request_made(const attempt *try)
     return !try->request->pch_make || (try->nvrtc->pch_status && try->nvrtc->pch_status(try->program) == NVRTC_SUCCESS);
 }
 
-/* Runs one attempt and frees its program. From *result, NVRTC's result, the caller decides about another attempt. If
- * NVRTC did not use the precompiled headers, *result is NVRTC_ERROR_INVALID_OPTION. */
+/* Runs one attempt and frees its program. The caller reads NVRTC's result from *result and decides about another
+ * attempt. If NVRTC did not use the precompiled headers, *result is NVRTC_ERROR_INVALID_OPTION. */
 static kiln_status run_attempt(attempt *try, unsigned own, kiln__unit *unit, nvrtcResult *result, kiln_error **error)
 {
     option_list list = {.mem = try->mem, .arena = {.mem = try->mem}};
@@ -390,7 +392,8 @@ static kiln_status run_attempt(attempt *try, unsigned own, kiln__unit *unit, nvr
         nvrtcResult told;
         try->log = get_text(try, try->nvrtc->nvrtcGetProgramLogSize, try->nvrtc->nvrtcGetProgramLog, &log_size, &told);
         if (*result == NVRTC_SUCCESS || !is_caused_by_source(told))
-            *result = told; /* a stored result includes the log, and without a log the cause of a failure is unknown */
+            /* the stored result of a compile includes its log, and without a log the cause of a failure is unknown */
+            *result = told;
         if (!try->log)
             *result = NVRTC_ERROR_OUT_OF_MEMORY;
         else
@@ -421,11 +424,12 @@ static kiln_status run_attempt(attempt *try, unsigned own, kiln__unit *unit, nvr
 
 /* ---- the whole request ---- */
 
-/* Refuses requests that this NVRTC cannot serve, with a message that names the version. */
+/* Refuses requests that this NVRTC cannot serve. The message names the version of NVRTC. */
 static kiln_status check_request(const kiln_allocator *mem, const kiln__nvrtc *nvrtc,
                                  const kiln__compile_request *request, kiln_error **error)
 {
-    bool known = nvrtc->arch_count == 0; /* an old library lists no architectures; it decides itself */
+    /* an old library does not list its architectures, and checks the architecture itself */
+    bool known = nvrtc->arch_count == 0;
     for (size_t i = 0; i < nvrtc->arch_count; i++)
         known = known || nvrtc->archs[i] == request->arch;
     if (!known) {
@@ -438,7 +442,8 @@ static kiln_status check_request(const kiln_allocator *mem, const kiln__nvrtc *n
         kiln__text_free(&list);
         return status;
     }
-    /* NVRTC does not list these targets. Targets with a letter came with 12.0, targets of families with 12.9. */
+    /* NVRTC's list of architectures does not contain the targets with a letter. Targets such as sm_90a exist since
+     * 12.0, and targets of families (sm_100f) since 12.9. */
     if ((request->kind && nvrtc->version < 12000) || (request->kind == 'f' && nvrtc->version < 12090))
         return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "NVRTC %d.%d (%s) is too old for the target sm_%d%c",
                           nvrtc->version / 1000, nvrtc->version % 1000 / 10, nvrtc->path, request->arch, request->kind);
@@ -449,7 +454,7 @@ static kiln_status check_request(const kiln_allocator *mem, const kiln__nvrtc *n
                           nvrtc->version / 1000, nvrtc->version % 1000 / 10, nvrtc->path);
     for (size_t i = 0; i < request->name_count; i++) {
         const char *name = request->names[i];
-        if (!*name || name[strcspn(name, "\n\r")]) /* the name becomes a line of source */
+        if (!*name || name[strcspn(name, "\n\r")]) /* each name becomes a line of source */
             return kiln__fail(mem, error, KILN_ERROR_SPEC, "'%s' cannot be the name of a kernel", name);
     }
     return KILN_OK;
@@ -463,8 +468,8 @@ static kiln_status check_request(const kiln_allocator *mem, const kiln__nvrtc *n
  * - MINIMAL: the compile failed, and the messages must come from the complete compiler.
  * - VERBOSE: the compile failed without a message. NVRTC 13.0 loses the message if it prints statistics.
  *
- * After a success without EXTRAS, the function sets `plain` of `nvrtc`, and the first attempt of later compiles has
- * only VERBOSE. */
+ * If an attempt without EXTRAS succeeds, the function sets `plain` of `nvrtc`, and the first attempt of later compiles
+ * has only VERBOSE. */
 static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                 const flow *limits, kiln__unit *unit, kiln_error **error)
 {
@@ -479,7 +484,8 @@ static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, c
     }
     if (request->pch && nvrtc->pch_status)
         own |= PCH;
-    if (request->types && !(own & PCH)) /* NVRTC does not use the headers with an option that they were made without */
+    /* NVRTC does not use precompiled headers with an option that they were made without */
+    if (request->types && !(own & PCH))
         own |= TYPES;
     for (;;) {
         nvrtcResult result = NVRTC_SUCCESS;
@@ -490,16 +496,17 @@ static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, c
         unsigned fewer = own;
         if (!stopped && try.pch_refused)
             fewer = (fewer & ~(unsigned)PCH) |
-                    /* TYPES was only left out because of the precompiled headers */
+                    /* TYPES was missing only because of the precompiled headers */
                     (request->types ? (unsigned)TYPES : 0u);
         else if (!stopped && result == NVRTC_ERROR_INVALID_OPTION && (own & TYPES))
             fewer &= ~(unsigned)TYPES;
         else if (!stopped && result == NVRTC_ERROR_INVALID_OPTION)
-            fewer &= VERBOSE; /* this version may not know one of the engine's options */
+            fewer &= VERBOSE; /* this version of NVRTC may not know one of the engine's options */
         else if (!stopped && result == NVRTC_ERROR_COMPILATION && (own & MINIMAL))
             fewer &= ~(unsigned)MINIMAL;
         else if (!stopped && result == NVRTC_ERROR_COMPILATION && !try.said_why)
-            fewer &= ~(unsigned)VERBOSE; /* NVRTC 13.0 loses ptxas' "uses too much shared data" behind the statistics */
+            /* NVRTC 13.0 omits ptxas' error "uses too much shared data" if it prints statistics */
+            fewer &= ~(unsigned)VERBOSE;
         if (request->pch_done)
             *request->pch_done = status == KILN_OK && try.pch_done && (own & PCH);
         if (status == KILN_OK && !(own & EXTRAS))
@@ -519,7 +526,7 @@ static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, c
 
 /* ---- without the host's code ---- */
 
-/* The most rounds of blanking declarations of the host. */
+/* The largest number of times that declarations of the host are removed. */
 enum { MOST_HOST_ROUNDS = 16 };
 
 static bool may_have_host_code(const kiln__compile_request *request, const kiln_error *why)
@@ -533,9 +540,9 @@ static bool may_have_host_code(const kiln__compile_request *request, const kiln_
            strstr(kiln_error_message(why), "explicitly marked as a __host__ function");
 }
 
-/* Copies the texts, because later steps change them, and adds the option -default-device. Functions without __device__
- * then belong to the device. The copy uses no precompiled headers: NVRTC refuses headers that were made without the
- * option, so each compile would run twice. */
+/* Copies a request with its texts, because later steps change the texts, and adds the option -default-device. With
+ * -default-device, functions without __device__ belong to the device. The copy uses no precompiled headers: NVRTC
+ * refuses headers that were made without -default-device, so each compile would run twice. */
 static bool copy_request(const kiln__compile_request *from, kiln__arena *arena, kiln__compile_request *to,
                          kiln__include **includes)
 {
@@ -562,15 +569,15 @@ static bool copy_request(const kiln__compile_request *from, kiln__arena *arena, 
     return !arena->failed;
 }
 
-/* The declarations of the host that a request loses. */
+/* The declarations of the host that are removed from a request. */
 typedef struct removal {
-    kiln__host_list known;   /* a copy of the declarations that earlier requests lost */
-    kiln__host_list removed; /* the declarations that this request lost */
-    kiln__text places;       /* their positions, for messages */
+    kiln__host_list known;   /* a copy of the declarations that were removed from earlier requests */
+    kiln__host_list removed; /* the declarations that were removed from this request */
+    kiln__text places;       /* the positions of the removed declarations, for messages */
 } removal;
 
-/* Blanks the declarations of the host in which `log` reports errors, and the known declarations. Returns false if
- * nothing was blanked. */
+/* Blanks the declarations of the host in which `log` reports errors, and the declarations in r->known. Returns false if
+ * it blanked nothing. */
 static bool remove_host(const kiln_allocator *mem, const kiln__compile_request *less, kiln__include *includes,
                         const char *log, removal *r)
 {
@@ -596,10 +603,11 @@ static void say_removed(const kiln_allocator *mem, const kiln__text *places, kil
     }
 }
 
-/* Returns the hash of the request's source and headers. The configurations of a source have the same hash: the engine
- * writes their macros before the first `#line 1 "NAME"`. The name does not count: kiln init names the source as its user
- * does, and a spec names it from the folder of the spec. Two sources have different hashes. So a source cannot remove
- * declarations of another source, as a judged kernel could otherwise do with the spec's own kernel. */
+/* Returns the hash of the request's source and headers. All configurations of a source have the same hash, because the
+ * hash begins after the macros, at the first `#line 1 "NAME"`. The hash omits the name: kiln init names the source as
+ * its user does, and a spec names the source from the folder of the spec. Two sources have different hashes. So a
+ * source cannot remove declarations of another source. Otherwise a judged kernel could remove declarations of the
+ * spec's own kernel. */
 static kiln__hash128 hash_source(const kiln__compile_request *request)
 {
     const char *own = strstr(request->source, "#line 1 \"");
@@ -614,7 +622,8 @@ static kiln__hash128 hash_source(const kiln__compile_request *request)
     return hash;
 }
 
-/* Copies the list of the declarations that earlier requests blanked. An incomplete copy only costs more rounds. */
+/* Copies the list of the declarations that were removed from earlier requests. A copy without some declarations only
+ * costs more compiles. */
 static void copy_known(const kiln_allocator *mem, kiln__nvrtc *nvrtc, kiln__host_list *to)
 {
     pthread_mutex_lock(&nvrtc->lock);
@@ -623,7 +632,7 @@ static void copy_known(const kiln_allocator *mem, kiln__nvrtc *nvrtc, kiln__host
     pthread_mutex_unlock(&nvrtc->lock);
 }
 
-/* Remembers the declarations that `less` has lost, if nothing in its texts has their names. */
+/* Remembers the declarations that were removed from `less`, if no text of `less` has their names. */
 static void keep_removed(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *less,
                          kiln__host_list *removed)
 {
@@ -636,14 +645,14 @@ static void keep_removed(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const ki
     pthread_mutex_unlock(&nvrtc->lock);
 }
 
-/* Compiles a source that has functions of the host too, as files for nvcc do. *why is the error of the whole source;
- * its message has the log. This function blanks the declarations of the host that have an error, and compiles again.
- * It ends when no error is left, when all errors are in code of the device, or after MOST_HOST_ROUNDS compiles. Then
- * *why is the error of the last compile, or NULL.
+/* Compiles a source that, like files for nvcc, also has functions of the host. At the start *why is the error of the
+ * compile of the whole source. Its message has the log. This function blanks the declarations of the host that have an
+ * error, and compiles again. It stops when no error is left, when all errors are in code of the device, or after
+ * MOST_HOST_ROUNDS compiles. At the end *why is the error of the last compile, or NULL.
  *
- * A source needs several rounds, because the compiler finds some errors only without the earlier ones. The
- * configurations of a sweep have the same declarations of the host, so compile_known() removes them from the next
- * configuration at once. */
+ * A source needs several compiles, because the compiler finds some errors only after the earlier errors are gone. All
+ * configurations of a sweep have the same declarations of the host, so compile_known() removes these declarations from
+ * the next configuration at once. */
 static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *nvrtc,
                                         const kiln__compile_request *request, const flow *limits, kiln__unit *unit,
                                         kiln_error **why)
@@ -654,7 +663,7 @@ static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *
     kiln__include *includes;
     kiln_status status = KILN_ERROR_COMPILE;
     bool again = copy_request(request, &arena, &less, &includes);
-    if (again) /* most errors remain with -default-device, so it saves a compile to remove their code first */
+    if (again) /* most errors remain with -default-device, so removing their declarations first saves a compile */
         remove_host(mem, &less, includes, kiln_error_message(*why), &r);
     for (int round = 0; again && round < MOST_HOST_ROUNDS; round++) {
         kiln_error_free(*why);
@@ -673,9 +682,9 @@ static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *
     return status;
 }
 
-/* If declarations were blanked for earlier configurations of the source, compiles the source without these
- * declarations. No other part of the source has their names, so the code is the same without them. After
- * KILN_ERROR_COMPILE there is no *why, and the caller compiles the source as if nothing was known. */
+/* If declarations were removed from earlier configurations of the source, compiles the source without these
+ * declarations. No other part of the source has the names of these declarations, so the code is the same without them.
+ * If it returns KILN_ERROR_COMPILE, it sets no *why, and the caller compiles the whole source. */
 static kiln_status compile_known(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                  const flow *limits, kiln__unit *unit, kiln_error **why)
 {
@@ -687,7 +696,7 @@ static kiln_status compile_known(const kiln_allocator *mem, kiln__nvrtc *nvrtc, 
     copy_known(mem, nvrtc, &r.known);
     if (r.known.count && !request->pch_make && copy_request(request, &arena, &less, &includes) &&
         remove_host(mem, &less, includes, "", &r)) {
-        remove_host(mem, &less, includes, "", &r); /* functions in structures come second */
+        remove_host(mem, &less, includes, "", &r); /* the second call removes functions inside structures */
         status = compile_text(mem, nvrtc, &less, limits, unit, why);
     }
     if (status == KILN_ERROR_COMPILE) {
@@ -703,9 +712,9 @@ static kiln_status compile_known(const kiln_allocator *mem, kiln__nvrtc *nvrtc, 
 
 /* ---- with the names that nvcc declares unasked ---- */
 
-/* Returns a copy of the request in the arena. The source of the copy begins with the text of the missing header, and
- * a #line keeps the line numbers in messages. Returns NULL if the log misses no name of such a header, if the source
- * already begins with this text, or if there is no memory. */
+/* Returns a copy of the request in the arena. The source of the copy begins with the text of the header that the log
+ * misses. A #line keeps the line numbers in messages. Returns NULL if the log misses no name of such a header, if the
+ * source already begins with this text, or if memory runs out. */
 static kiln__compile_request *add_implied(kiln__arena *arena, const kiln__compile_request *from, const char *log)
 {
     const char *text = NULL;
@@ -713,7 +722,7 @@ static kiln__compile_request *add_implied(kiln__arena *arena, const kiln__compil
     if (!to)
         return NULL;
     const char *skip = strncmp(text, "#pragma once\n", 13) == 0 ? text + 13 : text;
-    if (strncmp(from->source, skip, strlen(skip)) == 0) /* this text was added before and did not help */
+    if (strncmp(from->source, skip, strlen(skip)) == 0) /* the text was added for an earlier compile and did not help */
         return NULL;
     *to = *from;
     to->prelude = 0;
@@ -731,9 +740,9 @@ static bool has_word(const kiln__compile_request *request, const char *word)
     return has;
 }
 
-/* Removes the parts of the request that its kernels do not need. The source loses explicit instantiations of kernels,
- * because the names of the request instantiate the kernels that it needs. __extension__, which NVRTC does not know,
- * becomes empty. Returns NULL if memory runs out. */
+/* Removes the parts of the request's texts that its kernels do not need. The source loses explicit instantiations of
+ * kernels, because the names of the request instantiate the kernels that it needs. The word __extension__, which NVRTC
+ * does not know, becomes an empty macro. Returns NULL if memory runs out. */
 static const kiln__compile_request *prepare(const kiln_allocator *mem, kiln__arena *arena,
                                             const kiln__compile_request *from)
 {
@@ -756,9 +765,9 @@ static const kiln__compile_request *prepare(const kiln_allocator *mem, kiln__are
     return to;
 }
 
-/* Compiles a request. If the compiler misses names that nvcc declares without an #include (INFINITY, uint32_t),
- * compiles the source again with these names. If it finds functions of the host, compiles the source again without
- * them. */
+/* Compiles a request. If the compile fails because names are missing that nvcc declares without an #include (INFINITY,
+ * uint32_t), compiles the source again with these names. If the compile fails in functions of the host, compiles the
+ * source again without these functions. */
 static kiln_status compile_as_nvcc(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                    const flow *limits, kiln__unit *unit, kiln_error **why)
 {
@@ -805,7 +814,7 @@ kiln_status kiln__compile_here(const kiln_allocator *mem, kiln__nvrtc *nvrtc, co
     return status;
 }
 
-/* Copies the parts of a unit into one block, each with a terminating NUL that its length does not count. */
+/* Copies the parts of a unit into one block. Each part gets a terminating NUL that its length does not count. */
 kiln_status kiln__unit_make(const kiln_allocator *mem, const kiln__unit *parts, kiln__unit *unit, kiln_error **error)
 {
     const uint64_t lengths[] = {parts->cubin_length, parts->ptx_length, parts->lowered_length, parts->log_length};
@@ -814,7 +823,7 @@ kiln_status kiln__unit_make(const kiln_allocator *mem, const kiln__unit *parts, 
     for (size_t i = 0; i < KILN__COUNT(lengths); i++) {
         if (lengths[i] > KILN__MESSAGE_MAX)
             return kiln__fail(mem, error, KILN_ERROR_COMPILE, "the compiler's result is too large");
-        total += lengths[i] + 1; /* each text ends with a NUL that its length does not count */
+        total += lengths[i] + 1; /* one more byte for the terminating NUL, which the length does not count */
     }
     char *block = kiln__alloc(mem, (size_t)total), *at = block;
     if (!block)

@@ -1,5 +1,5 @@
-/* cubin.c - data about kernels in a cubin. A cubin is an ELF file; NVIDIA does not document its sections. These facts
- * were found by comparing cubins of NVRTC 13.0 for sm_75 to sm_121 with ptxas' own statistics:
+/* cubin.c - reads data about kernels from a cubin. A cubin is an ELF file whose sections NVIDIA does not document. The
+ * following facts come from comparing cubins of NVRTC 13.0 for sm_75 to sm_121 with ptxas' own statistics:
  *
  *   .symtab              kernels are FUNC symbols with bit 0x10 of st_other
  *   .nv.info             records, one for each kernel and attribute: registers, stack
@@ -9,9 +9,9 @@
  *   .nv.constant2.KERNEL the compiler's constants
  *   .nv.constant3        __constant__ of the module
  *
- * A record has a format (1 byte), an attribute (1 byte), and a number of 16 bits. With format 4 this number is the
- * length of the value, which follows. With other formats it is the value itself. The file is untrusted: each size is
- * checked, and anything unexpected is skipped. */
+ * A record of .nv.info has a format (1 byte), an attribute (1 byte), and a number of 16 bits. In a record of format 4
+ * this number is the length of the value, which follows. In records of other formats the number is the value. The file
+ * is untrusted: this code checks each size, and skips anything unexpected. */
 #include <elf.h>
 #include <gelf.h>
 #include <libelf.h>
@@ -38,8 +38,8 @@ typedef struct reader {
     Elf *elf;
     size_t names; /* index of the section with section names */
     kiln__cubin_kernel *kernels;
-    uint32_t *symbols;                     /* parallel to `kernels`: index of the symbol */
-    size_t count, room, symbol_room, left; /* left: bytes of the file that no section has used */
+    uint32_t *symbols;                     /* index of the symbol of each entry of `kernels` */
+    size_t count, room, symbol_room, left; /* `left` is the number of bytes of the file that no section has used */
     bool has_system_shared;
 } reader;
 
@@ -87,7 +87,7 @@ static void read_record(reader *in, kiln__cubin_kernel *kernel, unsigned attribu
                         unsigned small)
 {
     uint32_t symbol = 0, number = 0;
-    if (!kernel) { /* a record of the module: its value names the kernel */
+    if (!kernel) { /* a record about the module names the kernel in its value */
         if (!read_number(value, length, 0, &symbol) || !read_number(value, length, 4, &number))
             return;
         kernel = find_by_symbol(in, symbol);
@@ -96,7 +96,7 @@ static void read_record(reader *in, kiln__cubin_kernel *kernel, unsigned attribu
         if (attribute == ATTRIBUTE_REGISTERS)
             kernel->registers = to_int(number);
         else if ((attribute == ATTRIBUTE_STACK_SIZE || attribute == ATTRIBUTE_FRAME_SIZE) &&
-                 /* all bits set: the size is unknown because of recursion */
+                 /* a number with all bits set means that recursion makes the size unknown */
                  number > kernel->local_bytes && number < UINT32_MAX)
             kernel->local_bytes = number;
         return;
@@ -148,7 +148,7 @@ static kiln_status read_symbols(reader *in, Elf_Scn *section, const GElf_Shdr *h
     return KILN_OK;
 }
 
-/* Returns the part of a section's name after `prefix`, or NULL. */
+/* Returns the part of a section's name after `prefix`, or NULL if the name does not begin with `prefix`. */
 static const char *strip_prefix(const char *name, const char *prefix)
 {
     size_t length = strlen(prefix);
@@ -178,8 +178,9 @@ static void read_section(reader *in, Elf_Scn *section, const GElf_Shdr *header, 
     }
 }
 
-/* Reads all sections. The first pass finds the kernels, which the second pass fills in. Sections whose
- * contents are read and that share bytes are an error: a file could have one large section thousands of times. */
+/* Reads all sections in one of two passes. The first pass finds the kernels. The second pass fills
+ * in their data. It is an error if two sections whose contents are read share bytes. Otherwise a file could contain one
+ * large section thousands of times. */
 static kiln_status read_sections(reader *in, bool first, kiln_error **error)
 {
     for (Elf_Scn *section = NULL; (section = elf_nextscn(in->elf, section)) != NULL;) {
@@ -222,7 +223,7 @@ kiln_status kiln__cubin_kernels(const kiln_allocator *mem, const void *cubin, si
     reader in = {.mem = mem, .left = length};
     kiln_status status = KILN_OK;
     GElf_Ehdr header;
-    /* libelf converts some sections in place, and needs alignment: it gets a copy */
+    /* libelf changes some sections in place, and needs alignment, so it gets a copy */
     char *copy = kiln__alloc(mem, length);
     if (!copy)
         return kiln__fail_memory(error);

@@ -1,10 +1,11 @@
-/* group.c - makes one compile of several requests, and divides its result. NVRTC reads a source and its headers again
- * for each compile, which takes most of the time if the source includes much and each kernel is small. Requests that
- * differ only in the names of their kernels, such as sum<128> and sum<256>, can share that work: one program with all
- * names. The result contains all kernels, and each request gets a copy of it that knows only its own kernels.
+/* group.c - combines several requests into one compile, and divides its result. NVRTC reads a source and its headers
+ * again for each compile. Reading takes most of the time if the source includes much and each kernel is small. Requests
+ * that differ only in the names of their kernels, such as sum<128> and sum<256>, can share that work: they become one
+ * program with all names. The result contains all kernels. Each request gets a copy of the result whose symbols and log
+ * contain only its own kernels.
  *
- * The names are the last field of an encoded request (message.c). So all bytes between the header and the names are
- * equal in the requests of a group. */
+ * The names are the last field of an encoded request (message.c). So in the encoded requests of a group, all bytes
+ * between the header and the names are equal. */
 #include <string.h>
 
 #include "chars.h"
@@ -16,8 +17,8 @@ bool kiln__group_fits(const kiln__text *one, size_t one_names, const kiln__text 
     return one_names == other_names && memcmp(one->data + skip, other->data + skip, one_names - skip) == 0;
 }
 
-/* Returns a reader at the first name of an encoded request, whose field of names begins `names` bytes from the start.
- * *count gets the number of names. */
+/* Returns a reader at the first name of an encoded request. The field of names begins `names` bytes from the start of
+ * the request. *count receives the number of names. */
 static kiln__wire read_names(const kiln__text *message, size_t names, size_t *count)
 {
     kiln__wire in = {.at = message->data + names, .left = message->length - names};
@@ -36,7 +37,7 @@ static bool has_name(const kiln__text *message, size_t names, const char *name)
     return false;
 }
 
-/* Adds the names of `member` that `message` lacks, and updates the count before the names. */
+/* Adds those names of `member` that `message` lacks, and updates the count before the names. */
 void kiln__group_add(kiln__text *message, const kiln__text *member, size_t names)
 {
     if (message->length == 0) {
@@ -58,8 +59,8 @@ void kiln__group_add(kiln__text *message, const kiln__text *member, size_t names
     kiln__wire_end(message);
 }
 
-/* Returns whether a line of the log names a symbol, as a whole word. No line names an empty symbol, which only a
- * hostile worker sends. */
+/* Returns whether a line of the log contains the name of a symbol as a whole word. Returns false for an empty symbol,
+ * which only a hostile worker sends. */
 static bool names_symbol(const char *line, size_t length, const char *symbol)
 {
     const size_t size = strlen(symbol);
@@ -72,8 +73,8 @@ static bool names_symbol(const char *line, size_t length, const char *symbol)
     return false;
 }
 
-/* Returns the symbol of the pair (name, symbol) at *at in `lowered`, and moves *at to the next pair. Returns NULL at
- * the end. */
+/* Returns the symbol of the pair (name, symbol) at *at in `lowered`, and moves *at to the next pair. Returns NULL after
+ * the last pair. */
 static const char *next_pair(const kiln__unit *unit, const char **at)
 {
     const char *end = unit->lowered + unit->lowered_length;

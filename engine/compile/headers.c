@@ -1,6 +1,6 @@
-/* headers.c - headers of the host, which NVRTC lacks. Many sources include some of them. So Kiln provides small
- * replacements, or uses the headers of libcu++. If a source includes any other header of the host, Kiln adds a sentence
- * with the remedy to the error. */
+/* headers.c - headers of the host, which NVRTC lacks. Many sources include headers of the host. So Kiln provides small
+ * replacements for these headers, or uses the headers of libcu++. If a source includes a header of the host that Kiln
+ * lacks, Kiln adds the remedy to the error message. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 
 /* ---- headers that Kiln provides ----
  *
- * libcu++ defines the same names unconditionally, so its headers are used if they exist. In the texts below, each line
- * of C is a line of the header. */
+ * If headers of libcu++ exist, Kiln uses them, because libcu++ defines the same names unconditionally. In each text
+ * below, one line of C is one line of the header. */
 // clang-format off
 #define ONCE "#pragma once\n"
 #define STD(of, names) ONCE "#include <" of ">\nnamespace std {\n" names "}\n"
@@ -86,7 +86,7 @@ static const char float_text[] = ONCE
     IF_NONE(DBL_MIN, "2.22507385850720138309e-308")
     IF_NONE(DBL_EPSILON, "2.22044604925031308085e-16");
 
-/* NVRTC has the functions itself. */
+/* NVRTC defines the functions of math.h itself. */
 static const char math_text[] = ONCE
     IF_NONE(INFINITY, "(1.0f / 0.0f)")
     IF_NONE(NAN, "(__int_as_float(0x7fffffff))")
@@ -115,7 +115,7 @@ static const char cmath_text[] =
                   USING(ldexp) USING(frexp) USING(modf) USING(logb) USING(ilogb) USING(scalbn) USING(nextafter)
                   USING(isnan) USING(isinf) USING(isfinite) USING(signbit));
 
-/* Types of the driver API that kernels take; the rest of that header is for the host. */
+/* Types of the driver API that kernels take as parameters. The rest of cuda.h is for the host. */
 static const char cuda_text[] = ONCE
     IF_NONE(CUDA_VERSION, "(__CUDACC_VER_MAJOR__ * 1000 + __CUDACC_VER_MINOR__ * 10)")
     "typedef unsigned long long CUdeviceptr;\n"
@@ -126,7 +126,8 @@ static const char cuda_text[] = ONCE
     "struct alignas(64) CUtensorMap_st { unsigned long long opaque[16]; };\n"
     "typedef struct CUtensorMap_st CUtensorMap;\n";
 
-/* The part of CUB that a kernel can use: blocks and warps. The whole header contains launches by the host. */
+/* The part of CUB that a kernel can use: the functions of blocks and warps. The complete header also contains functions
+ * by which the host launches kernels. */
 static const char cub_text[] = ONCE
     IF_THERE("cub/block/block_adjacent_difference.cuh")
     IF_THERE("cub/block/block_discontinuity.cuh")
@@ -149,7 +150,7 @@ static const char cub_text[] = ONCE
     IF_THERE("cub/thread/thread_load.cuh")
     IF_THERE("cub/thread/thread_store.cuh")
     IF_THERE("cub/thread/thread_operators.cuh")
-    /* CUB 3 left out these names, which sources for earlier versions use. */
+    /* CUB 3 omits the following names, which sources for earlier versions of CUB use. */
     IF_THERE("cub/version.cuh")
     "#if defined(CUB_MAJOR_VERSION) && CUB_MAJOR_VERSION >= 3\n"
     "namespace cub {\n"
@@ -159,24 +160,24 @@ static const char cub_text[] = ONCE
     "}\n"
     "#endif\n";
 
-/* std::min() and std::max(), which nearly all C++ headers of other compilers define. */
+/* std::min() or std::max(): with other compilers nearly all C++ headers declare both functions. */
 #define MIN_OR_MAX(name, which)                                                                                        \
     "template <class T> __host__ __device__ constexpr const T &" name "(const T &a, const T &b) { return " which "; }\n"
 static const char algobase_text[] = ONCE "namespace std {\n" MIN_OR_MAX("min", "b < a ? b : a")
                                     MIN_OR_MAX("max", "a < b ? b : a") "}\n";
 
-/* A header of libcu++, whose names become visible in std::. Names that NVRTC or Kiln's headers define in std:: take
- * precedence. */
+/* Includes a header of libcu++ and makes its names visible in std::. Names that NVRTC or Kiln's headers define in std::
+ * take precedence. */
 #define OF_LIBCUDACXX(name)                                                                                            \
     "#if __has_include(<cuda/std/" name ">)\n#include <cuda/std/" name ">\n"                                           \
     "namespace std { using namespace ::cuda::std; }\n#endif\n"
-/* Headers that some version of libcu++ has. */
+/* Headers that at least one version of libcu++ has. */
 #define LIBCUDACXX_HEADERS(X)                                                                                          \
     X("array") X("atomic") X("barrier") X("bit") X("bitset") X("chrono") X("complex") X("concepts")      \
     X("ctime") X("exception") X("expected") X("functional") X("initializer_list") X("iterator") X("latch") X("limits")  \
     X("mdspan") X("memory") X("numbers") X("numeric") X("optional") X("ranges") X("ratio") X("semaphore")               \
     X("source_location") X("span") X("string_view") X("tuple") X("type_traits") X("utility") X("variant") X("version")
-/* Headers that no kernel can use. Sources with kernels include them nevertheless. */
+/* Headers that are useless in a kernel. Many sources with kernels include these headers nevertheless. */
 #define HOST_HEADERS(X)                                                                                                \
     X("cctype") X("cerrno") X("condition_variable") X("cstdarg") X("deque") X("filesystem") X("forward_list")           \
     X("fstream") X("future") X("iomanip") X("ios") X("iosfwd") X("iostream") X("istream") X("list") X("locale")         \
@@ -200,11 +201,11 @@ static const struct {
     {"stddef.h", ONCE "#ifndef offsetof\n#define offsetof(type, member) __builtin_offsetof(type, member)\n#endif\n"},
     {"cstddef", STD("stddef.h", USING(size_t) USING(ptrdiff_t) "typedef decltype(nullptr) nullptr_t;\n")},
     {"stdbool.h", ONCE},
-    /* NVRTC has these functions, and the macro assert. */
+    /* NVRTC defines the functions of these headers, and the macro assert. */
     {"stdio.h", ONCE},
     {"cstdio", STD("stdio.h", USING(printf))},
     {"sys/types.h", ONCE "typedef unsigned short ushort;\ntypedef unsigned int uint;\n"},
-    {"stdlib.h", ONCE "#include <sys/types.h>\n"}, /* glibc's header does this too */
+    {"stdlib.h", ONCE "#include <sys/types.h>\n"}, /* glibc's stdlib.h includes sys/types.h too */
     {"cstdlib", STD("stdlib.h", USING(size_t) USING(abs) USING(malloc) USING(free))},
     {"string.h", ONCE},
     {"cstring", STD("string.h", USING(size_t) USING(memcpy) USING(memset))},
@@ -229,11 +230,11 @@ static const struct {
 };
 // clang-format on
 
-/* ---- headers of host libraries, which are empty for a kernel ----
+/* ---- empty headers in place of libraries of the host ----
  *
- * A source for nvcc includes the libraries that its host functions call. NVRTC compiles kernels only, so these headers
- * need to declare nothing. If a kernel does use a name of such a library, kiln__header_hints() names the empty
- * headers. */
+ * A source for nvcc includes the headers of the libraries that its host functions call. NVRTC compiles only kernels, so
+ * these headers need no declarations. If a kernel uses a name of such a library nevertheless, kiln__header_hints()
+ * names the empty headers in the message. */
 
 static const char empty_text[] = "#pragma once\n/* empty: a header of the host */\n";
 /* cublas_api.h includes the headers of CUDA's 16-bit types, and sources rely on that. */
@@ -263,7 +264,7 @@ static const char torch_text[] = ONCE
     "{ return __ballot_sync(mask, predicate); }\n"
     "#endif\n";
 
-/* Names of headers, or the beginnings of names where the last character is '/' or '*'. */
+/* Names of headers. An entry that ends with '/' or '*' stands for all names that begin like it. */
 static const char *const torch_names[] = {"torch/", "ATen/", "c10/", "THC/"};
 static const char *const cublas_names[] = {"cublas_v2.h", "cublas.h", "cublasLt.h", "cublas_api.h"};
 static const char *const empty_names[] = {
@@ -365,11 +366,11 @@ bool kiln__header_is_of_host(const char *text)
     return strcmp(text, empty_text) == 0 || strcmp(text, torch_text) == 0 || strcmp(text, cublas_text) == 0;
 }
 
-/* ---- headers that nvcc includes unasked ----
+/* ---- headers that nvcc includes although the source does not ----
  *
- * nvcc puts cuda_runtime.h before every source, which brings in <math.h>, <stdlib.h> and other headers. So sources use
- * INFINITY or uint32_t without an #include. These texts include nothing, because the key of the cache does not cover
- * them. */
+ * nvcc includes cuda_runtime.h before every source, and cuda_runtime.h includes <math.h>, <stdlib.h> and other headers.
+ * So sources use INFINITY or uint32_t without an #include. The texts below contain no #include, because the cache key
+ * would not cover the included headers. */
 
 /* Names that other compilers declare without an #include, and the header that has them. */
 // clang-format off
@@ -390,7 +391,7 @@ static const struct {
     {"cudaGridDependencySynchronize", "cuda_device_runtime_api.h"},
     {"cudaTriggerProgrammaticLaunchCompletion", "cuda_device_runtime_api.h"},
 };
-/* Names of std:: that headers of PyTorch and others bring in unasked. */
+/* Names of std:: that sources get from headers of PyTorch and other libraries without an #include of their own. */
 static const char *const implied_std[] = {
     "conditional", "conditional_t", "enable_if", "enable_if_t", "is_same", "is_same_v", "remove_reference",
     "remove_reference_t", "remove_const", "remove_const_t", "integral_constant", "true_type", "false_type",
@@ -420,7 +421,7 @@ static const char implied_traits[] = "namespace std {\n"
     TRAIT("class T", "remove_const<const T>", "typedef T type;")
     TRAIT_T("class T", "remove_const", "T")
     "}\n";
-/* The order between grids that depend on each other, which nvcc declares for kernels. */
+/* The functions that order grids that depend on each other. nvcc declares them for kernels. */
 static const char implied_dependency[] =
     "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900\n"
     "static __device__ __forceinline__ void cudaGridDependencySynchronize() "
@@ -466,7 +467,7 @@ const char *kiln__header_implied(const char *log, const char **text)
 #define OUT "between #ifndef __CUDACC_RTC__ and #endif"
 #define KEEP_OUT "put it, and the code that needs it, " OUT
 
-/* Types of CUDA's own headers, which no compiler has without the #include. */
+/* Types that CUDA's own headers declare. No compiler knows them without the #include. */
 static const char *const declared_in[][2] = {
     {"half", "cuda_fp16.h"},         {"__half", "cuda_fp16.h"},          {"half2", "cuda_fp16.h"},
     {"__half2", "cuda_fp16.h"},      {"__nv_bfloat16", "cuda_bf16.h"},   {"__nv_bfloat162", "cuda_bf16.h"},
@@ -474,8 +475,8 @@ static const char *const declared_in[][2] = {
     {"cuComplex", "cuComplex.h"},    {"cuDoubleComplex", "cuComplex.h"},
 };
 
-/* Copies the quoted text after `before` to room[], at most size - 1 bytes. Returns the place of `before` in the log, or
- * NULL if it is not found or the text is too long. */
+/* Copies the quoted text that follows `before` to room[], at most size - 1 bytes. Returns the place of `before` in the
+ * log, or NULL if `before` is not found or the quoted text is too long. */
 static const char *find_quoted(const char *log, const char *before, char *room, size_t size)
 {
     const char *at = strstr(log, before);
@@ -487,7 +488,7 @@ static const char *find_quoted(const char *log, const char *before, char *room, 
     return at;
 }
 
-/* Advises about a missing header. `at` is the message in the log. */
+/* Advises about a missing header. `at` is the message about the header in the log. */
 static void advise_missing_header(kiln__text *text, const char *include, const char *log, const char *at,
                                   const char *name)
 {
@@ -508,8 +509,8 @@ static void advise_missing_header(kiln__text *text, const char *include, const c
             name, *include ? ", " : ", which were not found", include, name);
 }
 
-/* Kiln replaces some headers by empty ones. If the log has an error about an unknown name, the function adds a list of
- * the empty headers to the advice, because one of them may declare the name. */
+/* Kiln replaces some headers of the host by empty headers. If the log has an error about an unknown name, the function
+ * lists the empty headers in the advice, because an original header may declare the name. */
 static void advise_empty_headers(kiln__text *text, const kiln__include *headers, size_t count, const char *log)
 {
     static const char *const messages[] = {"is undefined", "must be a class or namespace name", "has no member \"",
@@ -532,7 +533,7 @@ static void advise_empty_headers(kiln__text *text, const kiln__include *headers,
             "one)\n");
 }
 
-/* Looks for known messages of NVRTC in the log, and adds advice for each kind that it finds. After advice about a
+/* Looks for known messages of NVRTC in the log, and adds advice for each kind that it finds. If it gave advice about a
  * missing header or a missing #include of CUDA (`told`), it omits the advice about std::, empty headers and host
  * functions. */
 void kiln__header_hints(kiln__text *text, const char *include, const kiln__include *headers, size_t header_count,

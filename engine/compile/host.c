@@ -1,5 +1,5 @@
-/* host.c - removes code that no kernel of a request needs: declarations of the host at namespace scope in which the
- * compiler found an error, and explicit instantiations of kernels. */
+/* host.c - removes code that no kernel of a request needs. This code is declarations of the host at namespace scope
+ * with an error, and explicit instantiations of kernels. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,18 +7,18 @@
 #include "compile_internal.h"
 #include "words.h"
 
-/* The text that is searched, and the log. */
+/* The text from which code is removed, and the compiler's log. */
 typedef struct reader {
     kiln__word *words;
     size_t count;
-    char *text;       /* the words point into it */
-    const char *file; /* the file's name in the log; not terminated */
+    char *text;       /* the words of `words` point into this text */
+    const char *file; /* the name of the file in the log; not terminated */
     size_t file_length;
     const char *log;
     const kiln_allocator *mem;
-    const kiln__host_list *known; /* declarations that are blanked without an error; NULL means that there are none */
-    kiln__host_list *list;        /* gets the blanked declarations; may be NULL */
-    long shift;                   /* add it to the line of a word to get the line in the log */
+    const kiln__host_list *known; /* declarations that are blanked even without an error, or NULL */
+    kiln__host_list *list;        /* receives the blanked declarations; may be NULL */
+    long shift;                   /* the difference between a line number in the log and the line number of the word */
     size_t removed;
     kiln__text *places;
 } reader;
@@ -45,14 +45,15 @@ static size_t find_close(const reader *r, size_t open)
     return r->count;
 }
 
-/* Returns whether a message says "is considered a host function". Such an error disappears with -default-device. */
+/* Returns whether a message says "is considered a host function". An error with this message disappears with
+ * -default-device. */
 static bool is_default_device_error(const char *at)
 {
     const char *found = strstr(at, "is considered a host "), *end = strchr(at, '\n');
     return found && (!end || found < end);
 }
 
-/* Returns whether the log has an error in these lines of the file, as in "x.cu(12): error: ...". */
+/* Returns whether the log has an error in the lines from..to of the file, as in "x.cu(12): error: ...". */
 static bool has_error(const reader *r, long from, long to)
 {
     size_t length = r->file_length;
@@ -83,7 +84,8 @@ static bool contains_device_word(const reader *r, size_t from, size_t to)
     return false;
 }
 
-/* Blanks the words from..to. Ends of lines stay, also those that continue a directive. */
+/* Replaces the words from..to by blanks. The function keeps all ends of lines, also after a backslash in a
+ * directive. */
 static void blank_words(char *text, const kiln__word *from, const kiln__word *to)
 {
     char *end = text + (to->text - text) + to->length;
@@ -92,9 +94,9 @@ static void blank_words(char *text, const kiln__word *from, const kiln__word *to
             *at = ' ';
 }
 
-/* Returns whether a declaration is a constant, which kernels may need too. An error in it may be a macro that the
- * caller must define. A function that is marked __host__ alone is not a constant. `head` is the last word before the
- * body. */
+/* Returns whether a declaration is a constant, because kernels may also need a constant. An error in a constant may be
+ * caused by a macro that the caller must define. A function marked __host__ alone is not a constant. `head` is the last
+ * word before the body. */
 static bool is_constant(const reader *r, size_t from, size_t head, size_t to, bool variable)
 {
     return !contains_text(r, from, to, "std") && !contains_text(r, from, head, "__host__") &&
@@ -121,8 +123,8 @@ void kiln__host_list_add(const kiln_allocator *mem, kiln__host_list *list, const
         list->items[list->count++] = *item;
 }
 
-/* Returns whether word k, which is a name, may declare or use that name. In a macro only a declaration counts, where a
- * type is before the name: if a macro uses a name that nothing declares, the compile fails. */
+/* Returns whether word k, which is a name, declares or uses that name. In a macro only a declaration counts, where a
+ * type stands before the name. If a macro uses a name that nothing declares, the compile fails. */
 static bool may_matter(const kiln__word *words, size_t k)
 {
     static const char *const before_uses[] = {"throw", "return", "new", "case", "goto", "else", "do"};
@@ -155,8 +157,8 @@ void kiln__host_list_drop(const kiln_allocator *mem, kiln__host_list *list, cons
     kiln__free(mem, words);
 }
 
-/* Returns one hash of the source and the text from word `from` to word `to`. The name of the file does not count: a
- * declaration that another file has too is not remembered (kiln__host_list_drop). */
+/* Returns one common hash of the source and the text from word `from` to word `to`. The name of the file is not a part
+ * of the hash. A declaration that occurs in two files is not remembered (kiln__host_list_drop). */
 static kiln__hash128 hash_words(const reader *r, size_t from, size_t to)
 {
     const kiln__word *first = &r->words[from], *last = &r->words[to];
@@ -165,7 +167,7 @@ static kiln__hash128 hash_words(const reader *r, size_t from, size_t to)
     return kiln__hash(parts, sizeof parts);
 }
 
-/* Returns the position of the name that the words from..to declare, or 0 if this function does not find it. */
+/* Returns the position of the name that the words from..to declare, or 0 if the function finds no name. */
 static size_t find_name(const reader *r, size_t from, size_t to)
 {
     for (size_t i = from; i <= to && i < r->count; i++) {
@@ -191,14 +193,15 @@ static size_t find_name(const reader *r, size_t from, size_t to)
     return 0;
 }
 
-/* Returns whether the declaration, the words from..to with this hash, has an error in the log or was removed before. */
+/* Returns whether a declaration has an error in the log or was removed before. The declaration is the words from..to
+ * with this hash. */
 static bool must_go(const reader *r, size_t from, size_t to, kiln__hash128 hash)
 {
     return has_error(r, (long)r->words[from].line + r->shift, (long)r->words[to].line + r->shift) ||
            (r->known && has_item(r->known, hash));
 }
 
-/* Blanks the words from..to, and notes their hash and the name that they declare. */
+/* Blanks the words from..to, and records their hash and the name that they declare. */
 static void remove_words(reader *r, size_t from, size_t to, kiln__hash128 hash)
 {
     const size_t name = find_name(r, from, to);
@@ -211,8 +214,8 @@ static void remove_words(reader *r, size_t from, size_t to, kiln__hash128 hash)
     r->removed++;
 }
 
-/* Blanks one declaration, the words from..to, if it is the host's and has an error or was removed before. Newlines
- * stay, so that line numbers stay. */
+/* Blanks one declaration, the words from..to, if it belongs to the host and has an error or was removed before. The
+ * function keeps newlines, so that line numbers do not change. */
 static void blank_declaration(reader *r, size_t from, size_t head, size_t to, bool variable)
 {
     const kiln__word *first = &r->words[from];
@@ -232,7 +235,7 @@ static void follow_line(reader *r, size_t at)
     if (get_kind(r, at) != '#' || !is_text(r, at + 1, "line") || get_kind(r, at + 2) != '0')
         return;
     const long line = strtol(r->words[at + 2].text, NULL, 10);
-    if (line > INT_MAX) /* the compiler refuses such a number */
+    if (line > INT_MAX) /* the compiler refuses such a line number */
         return;
     r->shift = line - (long)r->words[at].line - 1;
     if (get_kind(r, at + 3) == '"' && r->words[at + 3].length >= 2) {
@@ -243,9 +246,9 @@ static void follow_line(reader *r, size_t at)
 
 /* The parts of the current declaration that were seen so far. */
 typedef struct declaration {
-    size_t first; /* first word of the declaration; 0 means that no declaration has begun */
-    bool scope;   /* a namespace, or extern "C" */
-    bool type;    /* a class, struct, union or enum */
+    size_t first; /* first word of the declaration, or 0 between declarations */
+    bool scope;   /* the declaration is a namespace or extern "C" */
+    bool type;    /* the declaration is a class, struct, union or enum */
     bool value;   /* the '=' of the declaration was read */
     bool called;  /* the declaration has parentheses, like a function */
 } declaration;
@@ -262,7 +265,8 @@ static void add_word(const reader *r, size_t at, declaration *d)
                    (strncmp(r->words[at - 1].text, "__", 2) == 0 || is_text(r, at - 1, "alignas")));
 }
 
-/* Returns true if the word is the '#' that begins a directive. In a macro a '#' may also make a text of an argument. */
+/* Returns true if the word is the '#' that begins a directive. Inside a macro, a '#' may also turn an argument into a
+ * string. */
 static bool begins_directive(const reader *r, size_t word)
 {
     static const char *const names[] = {"define", "undef", "if",      "ifdef",  "ifndef", "else",
@@ -273,9 +277,9 @@ static bool begins_directive(const reader *r, size_t word)
     return false;
 }
 
-/* Returns true if `name` and the parentheses at `open` are a use of a macro that makes a whole declaration without ';',
- * such as `INSTANTIATE(float)`. The text must define the macro, and the definition must have no word of the device. The
- * next declaration must begin on another line. */
+/* Returns true if `name` and the parentheses at `open` use a macro that makes a whole declaration without ';', such as
+ * `INSTANTIATE(float)`. The text must define the macro, and the definition must contain no word of the device. The next
+ * declaration must begin on another line. */
 static bool is_macro_alone(const reader *r, size_t name, size_t open)
 {
     const size_t close = find_close(r, open);
@@ -319,7 +323,8 @@ static void split_declarations(reader *r)
             continue;
         }
         bool scope = here == '{' && d.scope && !d.value && !d.called;
-        /* the arguments of a template, which may have parentheses: struct nth<0, void (*)(int)> { ... }; */
+        /* the '<' begins the arguments of a template, which may have parentheses: struct nth<0, void (*)(int)> { ...
+         * }; */
         bool angles = here == '<' &&
                       (is_text(r, i - 1, "template") || (d.type && !d.called && get_kind(r, i - 1) == 'w'));
         if (here == '(' || here == '[' || (here == '{' && !scope) || angles) {
@@ -337,10 +342,11 @@ static void split_declarations(reader *r)
 }
 
 /* Blanks functions that are marked __host__ alone and have an error, because NVRTC refuses them. Such a function may be
- * a member of a structure that a kernel needs, so it is not found as a declaration at namespace scope. */
+ * a member of a structure that a kernel needs, so split_declarations() does not find the function at namespace
+ * scope. */
 static void remove_marked(reader *r)
 {
-    enum { MOST_HEAD = 100 }; /* words before the body */
+    enum { MOST_HEAD = 100 }; /* largest number of words before the body of a function */
     for (size_t i = 1; i < r->count; i++) {
         if (r->words[i].directive)
             follow_line(r, i);
@@ -361,13 +367,13 @@ static void remove_marked(reader *r)
     }
 }
 
-/* ---- kernels that nobody asked for ---- */
+/* ---- instantiations of kernels that no request needs ---- */
 
 /* Blanks explicit instantiations of kernels: `template __global__ void sum<float>(float *);`, also in macros. The names
- * of a request instantiate the kernels that it needs, and all other instances only cost time. */
+ * of a request instantiate the kernels that it needs. All other instances only cost time. */
 bool kiln__host_drop_instances(const kiln_allocator *mem, char *text)
 {
-    enum { MOST_WORDS = 1000 }; /* words of one declaration */
+    enum { MOST_WORDS = 1000 }; /* largest number of words of one instantiation */
     reader r = {.text = text};
     r.words = kiln__words_read(mem, text, strlen(text), &r.count);
     for (size_t i = 1; r.words && i + 1 < r.count; i++) {
@@ -400,7 +406,7 @@ size_t kiln__host_remove(const kiln_allocator *mem, char *text, const char *name
     r.words = kiln__words_read(mem, text, strlen(text), &r.count);
     if (r.words) {
         split_declarations(&r);
-        const size_t removed = r.removed; /* the words do not show what was blanked */
+        const size_t removed = r.removed; /* `r.words` does not show which words were blanked */
         r.file = name;
         r.file_length = strlen(name);
         r.shift = 0;

@@ -1,8 +1,9 @@
 /* includes.c - finds the project headers that a source includes, so that NVRTC gets them in memory and the cache key
- * covers them. NVRTC does not look for such headers in folders. It compares the names after #include. So this file
- * gives each header one name, and changes names in the texts where that is needed.
+ * covers them. NVRTC does not search folders for headers of the project. NVRTC compares the name in an #include with
+ * the names of the headers that it got in memory. So this file gives each header one name, and where necessary changes
+ * names in the texts.
  *
- * collect_includes() searches depth first: it reads each file once, and calls itself for each new file that the text
+ * collect_includes() searches depth first: it reads each file once, and calls itself for each new file that the file
  * includes. Depth, number and bytes are bounded. */
 #include <errno.h>
 #include <stddef.h>
@@ -14,9 +15,9 @@
 #include "chars.h"
 #include "compile_internal.h"
 
-/* Limits of one collection: depth of inclusion, number of headers, bytes of all. A directive is read from every line
- * start, and a comment or a joined line may go on to the end of the text. So the number of bytes that are read after
- * line starts has a limit too. Without it a hostile text of 1 MB would take hours. */
+/* Limits of one collection: depth of inclusion, number of headers, and bytes of all headers. The code looks for a
+ * directive at every line start, and a comment or a joined line may extend to the end of the text. So the number of
+ * bytes that are read after line starts is limited too. Without this limit a hostile text of 1 MB would take hours. */
 enum { MOST_DEPTH = 64, MOST_HEADERS = 4096 };
 static const size_t most_bytes = (size_t)64 << 20, most_looked = (size_t)64 << 20;
 enum { SEARCH_SPEED = 16 }; /* bytes that strstr() reads in the time that the functions below need for one byte */
@@ -26,32 +27,32 @@ typedef struct collector {
     const kiln_allocator *mem;
     kiln__arena *arena;
     const kiln__include_paths *where;
-    const char *source; /* the text of the source itself */
+    const char *source; /* the text of the source whose headers are collected */
     kiln__include *items;
-    const char **files; /* parallel to items: the path of each file with its links resolved */
+    const char **files; /* for each entry of `items`, the path of the file with its links resolved */
     size_t count, item_room, file_room, bytes;
-    size_t looked;       /* bytes that were read after line starts and in macros; at most most_looked */
-    const char **others; /* names that were not found, for the digest of CUDA's headers */
+    size_t looked;       /* number of bytes that were read after line starts and in macros; at most most_looked */
+    const char **others; /* names that were not found; the digest of CUDA's headers needs them */
     size_t other_count, other_room;
     kiln_error **error;
 } collector;
 
-/* A text in which names after #include are replaced. */
+/* A text in which the names of #include directives are replaced. */
 typedef struct edited {
-    const char *path, *text, *copied; /* copied: the end of the part that is already in `out` */
-    kiln__text out;                   /* empty if nothing was changed */
+    const char *path, *text, *copied; /* `copied` is the end of the part that `out` already contains */
+    kiln__text out;                   /* the changed text, or empty if nothing was changed */
 } edited;
 
 /* ---- finding the directives ----
  *
  * The end of a comment, a string or an #if 0 depends on raw strings, digit separators, trigraphs and the language
- * standard. A parser of Kiln could disagree with NVRTC about it. So this file does not skip comments, strings and
- * conditionals. Any text at the start of a line (physical or joined), or after the end of a block comment, counts as a
- * directive if it reads like one. A superfluous header only makes the key longer. A missing header would make a stale
- * cache hit. */
+ * standard. A parser in Kiln could place this end differently from NVRTC. So the code here does not skip comments,
+ * strings and conditionals. Any text that reads like a directive counts as a directive at the start of a line (physical
+ * or joined), or after a block comment. A superfluous header only makes the key longer. A missing header would make a
+ * stale cache hit. */
 
-/* Skips joints: a line that ends with a backslash, or its trigraph, continues on the next line. A joint may be inside a
- * word. NVRTC drops all carriage returns before the end of a line, not only one. */
+/* Skips joints. A joint is a backslash, or its trigraph, at the end of a line that continues on the next line. A joint
+ * may stand inside a word. NVRTC drops all carriage returns before the end of a line, not only the last one. */
 static const char *skip_joints(const char *at)
 {
     for (;;) {
@@ -89,7 +90,7 @@ static const char *skip_blank(const char *at)
     }
 }
 
-/* Reads a word into `word`, as much as fits. */
+/* Reads a word into `word`, and cuts it if it is longer than `room`. */
 static const char *read_word(const char *at, char *word, size_t room)
 {
     size_t length = 0;
@@ -109,8 +110,8 @@ static const char *joint_in_word(const char *text, const char *at)
     return NULL;
 }
 
-/* Returns false if nothing in the text can name a file, as in most sources. Reading these line by line would be most of
- * the cost of a cache hit. */
+/* Returns false if no directive in the text can name a file. Most sources have no such directive. Reading such texts
+ * line by line would be most of the cost of a cache hit. */
 static bool may_name_file(const char *text)
 {
     return strstr(text, "include") || strstr(text, "import") || strstr(text, "embed") || joint_in_word(text, text);
@@ -118,7 +119,8 @@ static bool may_name_file(const char *text)
 
 typedef enum kind { NONE, INCLUDE, EMBED, IMPORT } kind;
 
-/* Returns the kind of directive at `at`, as if a line began there. *behind is the text after the word. */
+/* Returns the kind of the directive at `at`, as if a line began there. *behind receives the position after the
+ * directive's word. */
 static kind directive_at(const char *at, const char **behind)
 {
     char word[16];
@@ -144,10 +146,10 @@ static kind directive_at(const char *at, const char **behind)
     return strcmp(word, "import") == 0 ? IMPORT : NONE;
 }
 
-/* Returns the next place at or after *at where a line begins or may begin; NULL at the end. NVRTC 13 treats a lone
- * carriage return, a form feed and a vertical tab as white space, as is_blank() does. Another lexer
- * may end a line there, and then see a directive. So this function counts these places as line starts too: no directive
- * of any lexer is missed. */
+/* Returns the next place at or after *at where a line begins or may begin, or NULL at the end of the text. NVRTC 13
+ * treats a lone carriage return, a form feed and a vertical tab as white space, and so does is_blank(). Another lexer
+ * may end a line at these characters, and then see a directive. So this function counts the places after these
+ * characters as line starts too: it misses no directive of any lexer. */
 static const char *next_start(const char **at)
 {
     static const char ends[] = "\n\r\f\v*";
@@ -160,8 +162,8 @@ static const char *next_start(const char **at)
     return *p == '*' ? advance(advance(p)) : p + 1;
 }
 
-/* Returns whether `import` begins an import of C++20. Its operand is a name, or a word that may be a macro. In prose
- * another word follows. */
+/* Returns whether the word `import` begins an import of C++20. The operand of an import is a name of a header, or a
+ * word that may be a macro. In prose the operand is followed by another word. */
 static bool is_import(const char *behind)
 {
     char word[4];
@@ -183,7 +185,8 @@ static bool is_probe(const char *at, const char **behind)
            strcmp(word, "__has_embed") == 0;
 }
 
-/* Returns whether a name leads outside the folder in which it is searched: an absolute path, or a path with "..". */
+/* Returns whether a name leads outside the folder in which it is searched. Such a name is an absolute path, or a path
+ * with "..". */
 static bool leads_away(const char *name, size_t length)
 {
     if (length > 0 && *name == '/')
@@ -203,7 +206,7 @@ const char *kiln__include_next(const char *text, const char **at)
     for (; start; start = next_start(at)) {
         kind what = directive_at(start, &operand);
         if (*at == text)
-            *at = text + (*text != '\0' && *text != '\n'); /* the first line was read already */
+            *at = text + (*text != '\0' && *text != '\n'); /* the first line was already read */
         if (what == INCLUDE && *operand != '\\')
             return operand;
     }
@@ -214,11 +217,12 @@ const char *kiln__include_next(const char *text, const char **at)
 
 /* The result of a search for a file. */
 typedef struct found {
-    const char *path, *file; /* path: the path that was searched, or NULL; file: this path with resolved links */
-    const char *refused;     /* a file that exists and may not be read */
+    /* `path` is the path that was searched, or NULL. `file` is this path with its links resolved */
+    const char *path, *file;
+    const char *refused; /* path of a file that exists but may not be read */
 } found;
 
-/* Searches one folder. Returns true if the search is over: the file was found, or memory is lacking. */
+/* Searches one folder. Returns true if the search is over because the file was found or memory ran out. */
 static bool search_folder(collector *all, const char *folder, const char *name, found *result)
 {
     const char *path = kiln__arena_printf(all->arena, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name);
@@ -272,7 +276,7 @@ static unsigned count_line(const char *text, const char *at)
 
 static kiln_status collect_includes(collector *all, edited *file, unsigned depth);
 
-/* Counts the bytes that were read after a line start. Refuses the text if there are too many of them. */
+/* Counts bytes that were read after a line start. Refuses the text if the sum exceeds most_looked. */
 static kiln_status count_looked(collector *all, const char *path, size_t bytes)
 {
     all->looked += bytes;
@@ -284,7 +288,8 @@ static kiln_status count_looked(collector *all, const char *path, size_t bytes)
                      path);
 }
 
-/* Returns the text for the compiler, in the arena: the original or the changed one. Returns NULL if memory runs out. */
+/* Returns the text for the compiler, which is the original text or the changed text in the arena. Returns NULL if
+ * memory runs out. */
 static const char *finish_text(collector *all, edited *file)
 {
     const char *text = file->text;
@@ -304,9 +309,9 @@ static bool is_name_free(const collector *all, const char *name)
     return true;
 }
 
-/* Chooses the name of a file for the compiler. This is the written name without a part that leads upwards. If another
- * file has that name, it is the path below the source's folder, or below an invented folder. Returns NULL if memory
- * runs out. */
+/* Chooses the name by which the compiler shall know a file. The first choice is the written name without a part that
+ * leads upwards. If another file has that name, the function takes the path below the source's folder, or below an
+ * invented folder. Returns NULL if memory runs out. */
 static const char *choose_name(collector *all, const char *name, const found *at)
 {
     for (const char *up; (up = strstr(name, "../")) != NULL;)
@@ -323,7 +328,8 @@ static const char *choose_name(collector *all, const char *name, const found *at
     }
 }
 
-/* Adds a file unless it was added before, and collects the headers that it includes. *as is its name for the compiler.
+/* Adds a file unless it was added before, and collects the headers that it includes. *as receives the name of the file
+ * for the compiler.
  */
 static kiln_status add_file(collector *all, const char *name, const found *at, unsigned depth, const char **as)
 {
@@ -362,7 +368,7 @@ static kiln_status add_file(collector *all, const char *name, const found *at, u
     return status == KILN_OK && !all->items[place].text ? kiln__fail_memory(all->error) : status;
 }
 
-/* Adds a header that Kiln provides (headers.c). */
+/* Adds a header that Kiln itself provides (headers.c). */
 static kiln_status add_own(collector *all, const char *name, const char *text, unsigned depth)
 {
     for (size_t i = 0; i < all->count; i++)
@@ -402,8 +408,8 @@ static kiln_status check_name(collector *all, const edited *file, const char *at
     return KILN_OK;
 }
 
-/* Finds the header of a name and adds it. *as is its name for the compiler. A name that is not found is refused if it
- * leads outside, and otherwise left to CUDA's headers. */
+/* Finds the header that a name refers to, and adds it. *as receives the name of the header for the compiler. If a name
+ * is not found, the function refuses a name that leads outside, and leaves any other name to CUDA's headers. */
 static kiln_status include_name(collector *all, const edited *file, const char *at, const char *name, bool is_quoted,
                                 unsigned depth, const char **as)
 {
@@ -422,7 +428,7 @@ static kiln_status include_name(collector *all, const edited *file, const char *
             "%s:%u: #include \"%s\": %s is outside the folders that may be read, which are the spec's and "
             "those of the search path; allow its folder with -I FOLDER, or any with --read-anywhere",
             file->path, count_line(file->text, at), name, header.refused);
-    if (leads_away(name, strlen(name))) /* this cannot be the name of a CUDA header */
+    if (leads_away(name, strlen(name))) /* a name that leads outside cannot be a CUDA header */
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: #include \"%s\": not found", file->path,
                           count_line(file->text, at), name);
     const char *own = kiln__header_own(name);
@@ -431,20 +437,21 @@ static kiln_status include_name(collector *all, const edited *file, const char *
 
 /* ---- #include NAME and #include NAME(WORD) ----
  *
- * This file replaces the macro by the name that the macro stands for, so that nothing depends on the compiler's
- * expansion of the macro. It uses all definitions in the texts so far, also inside an #if. All definitions must give
- * the same name. If there is no definition, as with a file that the user of a library may name, the directive gets a
- * name that no file has. Such a directive mostly stands under an `#ifdef NAME`, and the compiler never reads it. */
+ * The code replaces the macro by the name that the macro stands for, so that nothing depends on the compiler's
+ * expansion of the macro. It uses all definitions of the macro in the texts so far, also definitions inside an #if. All
+ * definitions of the macro must give the same name. If a macro has no definition, the directive gets a name that no
+ * file has. An example is a macro by which the user of a library may name a file. Such a directive mostly stands under
+ * an `#ifdef NAME`, so the compiler does not read it. */
 
 /* The use of a macro after #include. */
 typedef struct macro {
-    char name[64], argument[128]; /* "" means that it has no argument */
+    char name[64], argument[128]; /* the argument of the macro, or "" if it has none */
 } macro;
 
 static bool ends_line(const char *at) { return *at == '\n' || *at == '\0' || (*at == '/' && *advance(at) == '/'); }
 
-/* Reads "NAME" or "NAME(WORD)" at the end of a line. Returns the end of this text, or NULL if the line has something
- * else. */
+/* Reads "NAME" or "NAME(WORD)" at the end of a line. Returns the end of this text, or NULL if anything else is on the
+ * line. */
 static const char *read_macro(const char *at, macro *out)
 {
     size_t length = 0;
@@ -482,8 +489,8 @@ static const char *next_define(collector *all, const char **at, const char *name
     return NULL;
 }
 
-/* Expands a use by one definition to "<name>" or "\"name\"", in the arena. Returns NULL if the definition is something
- * else. */
+/* Expands the use of a macro by one definition to "<name>" or "\"name\"", in the arena. Returns NULL if the definition
+ * is no name of a header. */
 static const char *expand_macro(collector *all, const char *at, const macro *use)
 {
     const char *begin = at;
@@ -524,7 +531,7 @@ static const char *expand_macro(collector *all, const char *at, const macro *use
 }
 
 /* Returns the name that all definitions of a macro give. Returns NULL if the macro has no definition, if the
- * definitions give different names, or if the limit `most_looked` is reached. *none tells whether the macro has no
+ * definitions give different names, or if the limit `most_looked` is reached. *none receives whether the macro has no
  * definition. A name that begins with '_' may be a macro of the compiler. */
 static const char *resolve_macro(collector *all, const macro *use, bool *none)
 {
@@ -533,7 +540,7 @@ static const char *resolve_macro(collector *all, const macro *use, bool *none)
     for (size_t i = 0; i <= all->count; i++) {
         const char *at = i < all->count ? all->items[i].text : all->source, *first = at, *behind;
         all->looked += (strlen(at) + 1) / SEARCH_SPEED;
-        if (*use->argument && next_define(all, &first, use->argument)) /* the argument is itself a macro */
+        if (*use->argument && next_define(all, &first, use->argument)) /* the argument of the macro is itself a macro */
             return NULL;
         while ((behind = next_define(all, &at, use->name)) != NULL) {
             const char *name = expand_macro(all, behind, use);
@@ -546,12 +553,12 @@ static const char *resolve_macro(collector *all, const macro *use, bool *none)
     return all->looked <= most_looked ? only : NULL;
 }
 
-/* Handles one #include: finds its name, adds the header, and changes the text if the compiler knows the header by
- * another name. `at` is after the word. */
+/* Handles one #include: finds the name, adds the header, and changes the text if the compiler knows the header by
+ * another name. `at` is the position after the word `include`. */
 static kiln_status handle_include(collector *all, edited *file, const char *at, unsigned depth)
 {
     macro use;
-    if (*at == '\\') /* #include \"a.h\" inside a string is no directive */
+    if (*at == '\\') /* #include \"a.h\" inside a string is not a directive */
         return KILN_OK;
     char close = *at == '"' ? '"' : '>';
     size_t length = *at == '"' || *at == '<' ? strcspn(at + 1, close == '"' ? "\"\n" : ">\n") : 0;
@@ -593,14 +600,15 @@ static kiln_status handle_include(collector *all, edited *file, const char *at, 
     return status;
 }
 
-/* Checks one __has_include(...): it may name only a file that an #include could name. `at` is after the word. */
+/* Checks one __has_include(...). Refuses it unless an #include could name the same file. `at` is the position after the
+ * word `__has_include`. */
 static kiln_status check_probe(collector *all, const char *path, const char *text, const char *at)
 {
     if (*at != '(')
         return KILN_OK; /* #ifdef __has_include */
     at = skip_blank(advance(at));
     size_t length = *at == '"' ? strcspn(at + 1, "\"\n") : *at == '<' ? strcspn(at + 1, ">\n") : 0;
-    if (!leads_away(at + 1, length)) { /* the key must cover whether CUDA has this header */
+    if (!leads_away(at + 1, length)) { /* the cache key must cover whether CUDA has this header */
         char *name = length ? kiln__arena_strndup(all->arena, at + 1, length) : NULL;
         if (length && !name)
             return kiln__fail_memory(all->error);
@@ -669,7 +677,7 @@ static kiln_status collect_includes(collector *all, edited *file, unsigned depth
     return status;
 }
 
-/* Collects from the source, then copies the lists into the arena. */
+/* Collects the headers of the source, then copies the lists into the arena. */
 kiln_status kiln__includes_collect(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
                                    const kiln__include_paths *where, kiln__includes *includes, kiln_error **error)
 {

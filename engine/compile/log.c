@@ -1,4 +1,4 @@
-/* log.c - messages of NVRTC and ptxas for a person, and the figures in them. */
+/* log.c - formats messages of NVRTC and ptxas for a person, and reads the numbers in them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "chars.h"
 #include "compile_internal.h"
 
-/* Limits of a shown log. */
+/* The largest number of lines and columns of a shown log. */
 enum { MOST_LINES = 200, MOST_COLUMNS = 400 };
 
 static bool has_prefix(const char *line, size_t length, const char *prefix)
@@ -35,13 +35,13 @@ static void add_clean(kiln__text *text, const char *line, size_t length)
     size_t shown = length < MOST_COLUMNS ? length : MOST_COLUMNS;
     for (size_t i = 0; i < shown; i++) {
         unsigned char c = (unsigned char)line[i];
-        /* tabs become blanks too: carets count columns */
+        /* tabs become blanks too, because the caret of a message counts columns */
         kiln__text_add(text, c < 0x20 || c == 0x7f ? " " : line + i, 1);
     }
     kiln__text_puts(text, shown < length ? "...\n" : "\n");
 }
 
-/* Shows the line of PTX that a message names, as in "ptxas application ptx input, line 26; error   : ...". */
+/* Adds the line of PTX that a message refers to, as in "ptxas application ptx input, line 26; error : ...". */
 static void add_ptx_line(kiln__text *text, const char *message, size_t length, const char *ptx)
 {
     static const char mark[] = "ptx input, line ";
@@ -62,10 +62,10 @@ static void add_ptx_line(kiln__text *text, const char *message, size_t length, c
     add_clean(text, line, strcspn(line, "\n"));
 }
 
-/* Handles errors in the name of a kernel. NVRTC reports them for a generated file, "__nv_name_map(2): error: identifier
- * ...", with a line that is in no source. Returns the text to show instead of such a line, in `room`. Returns "" for
- * the line "Error in parsing name expression", which repeats the error and is not shown. Returns NULL for any other
- * line. */
+/* Shortens errors in the name of a kernel. NVRTC reports such an error for a generated file, "__nv_name_map(2): error:
+ * identifier ...". The line number belongs to no source. Returns the text that replaces such a line, in `room`. Returns
+ * "" for the line "Error in parsing name expression", because this line only repeats the error. Returns NULL for any
+ * other line. */
 static const char *shorten_name_error(const char *line, size_t length, char *room, size_t size)
 {
     static const char file[] = "__nv_name_map(", mark[] = "): error: ", echo[] = "Error in parsing name expression";
@@ -80,8 +80,8 @@ static const char *shorten_name_error(const char *line, size_t length, char *roo
     return room;
 }
 
-/* Returns whether a line begins a warning or a remark of NVRTC, such as "x.cu(3): warning #177-D: ...". A warning
- * without a place begins with "Warning". */
+/* Returns whether a line begins a warning or a remark of NVRTC, such as "x.cu(3): warning #177-D: ...". A warning that
+ * has no file and line begins with "Warning". */
 static bool is_warning(const char *line, size_t length)
 {
     static const char mark[] = "): warning #";
@@ -89,7 +89,7 @@ static bool is_warning(const char *line, size_t length)
            memmem(line, length, mark, sizeof mark - 1) != NULL;
 }
 
-/* Returns the text behind the lines up to the next blank line. */
+/* Returns the text after the next blank line. */
 static const char *skip_paragraph(const char *at)
 {
     while (*at && *at != '\n') {
@@ -99,13 +99,13 @@ static const char *skip_paragraph(const char *at)
     return at + (*at == '\n');
 }
 
-/* Copies the log line by line: omits statistics and repeated blank lines, shortens errors about names, and counts the
- * lines beyond MOST_LINES. Omits warnings if there are errors, because a thousand warnings of a library would hide the
+/* Copies the log line by line. Omits statistics and repeated blank lines, shortens errors about names, and counts the
+ * lines beyond MOST_LINES. If there are errors, omits warnings, because a thousand warnings of a library would hide the
  * errors. */
 void kiln__compile_log_format(kiln__text *text, const char *log, const char *ptx)
 {
     size_t lines = 0, left = 0;
-    bool blank = true; /* no blank line at the start, and never two in a row */
+    bool blank = true; /* the last line was blank; so the text begins with no blank line and never has two in a row */
     const bool errors = strstr(log, " error: ") != NULL;
     while (*log) {
         size_t length = strcspn(log, "\n");
@@ -119,7 +119,7 @@ void kiln__compile_log_format(kiln__text *text, const char *log, const char *ptx
         if (name) {
             if (*name && lines++ < MOST_LINES)
                 add_clean(text, name, strlen(name));
-            while (length && *next) { /* skips the source line and its caret, up to a blank line */
+            while (length && *next) { /* skip the source line and the caret of a warning, up to a blank line */
                 log = next;
                 length = strcspn(log, "\n");
                 next = log[length] ? log + length + 1 : log + length;

@@ -1,5 +1,6 @@
-/* message.c - messages between the library and a worker as bytes (base/wire.h). The fields of a message are in the
- * order of its writer. A reader checks every field, because both sides treat messages as untrusted. */
+/* message.c - encodes messages between the library and a worker as bytes (base/wire.h). The writer of a message
+ * determines the order of its fields. A reader checks every field, because the library and the worker treat messages as
+ * untrusted. */
 #include <string.h>
 
 #include "compile_internal.h"
@@ -83,8 +84,8 @@ static const char *const *read_strings(kiln__wire *in, kiln__arena *arena, size_
     return list;
 }
 
-/* Reads the fields in the order of kiln__message_request(), with limits for numbers. A failed field makes all later
- * fields empty. */
+/* Reads the fields in the order in which kiln__message_request() writes them, and checks the limits of numbers. If a
+ * field is invalid, all later fields become empty. */
 bool kiln__message_read_request(const char *body, size_t length, kiln__arena *arena, kiln__compile_request *request)
 {
     kiln__wire in = {.at = body, .left = length};

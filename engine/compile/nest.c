@@ -1,14 +1,15 @@
 /* nest.c - measures how deep a source nests, for compiles in the host's own process. NVRTC's parser recurses for each
- * level, and a stack overflow ends the process. Macros are not expanded, so nesting that they produce is not found. */
+ * level of nesting, and a stack overflow ends the process. This code does not expand macros, so it does not find
+ * nesting that macros produce. */
 #include <string.h>
 
 #include "compile_internal.h"
 
-enum { MOST_DEPTH = 256 }; /* the C++ standard's minimum for compilers */
+enum { MOST_DEPTH = 256 }; /* the nesting that a compiler must support by the C++ standard */
 
 /* The nesting at the current character. */
 typedef struct nest {
-    unsigned line, depth, signs; /* signs: number of operators in a row, as in !!!!x */
+    unsigned line, depth, signs; /* `signs` is the number of operators in a row, as in !!!!x */
 } nest;
 
 /* Returns the end of the comment, string or constant that begins at `at`, or `at` if none begins there. */
@@ -21,7 +22,7 @@ static const char *skip_quoted(const char *at, unsigned *line)
         const char *end = strstr(at + 2, "*/");
         at = end ? end + 2 : at + strlen(at);
     } else if (*at == '"' ||
-               /* a character constant, not the separator in 1'000 */
+               /* a character constant, but not the digit separator in 1'000 */
                (*at == '\'' && (at[1] == '\\' || (at[1] && at[2] == '\'')))) {
         const char quote = *at++;
         while (*at && *at != quote && *at != '\n')

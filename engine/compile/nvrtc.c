@@ -1,5 +1,5 @@
-/* nvrtc.c - finds libnvrtc and the CUDA headers, loads the library, and computes its identity for cache keys. Loading
- * is postponed if the names of the files tell the version, because it would take half of the time of a command whose
+/* nvrtc.c - finds libnvrtc and the CUDA headers, loads the library, and computes its identity for cache keys. If the
+ * names of the files tell the version, the library is loaded later. Loading takes half of the time of a command whose
  * kernels are all cached. */
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,14 +15,14 @@
 /* Increment this when the options that the engine adds change the compiled code. */
 #define OPTION_SET "1"
 
-/* The names to try, the newest first. */
+/* The file names of the library to try, the newest first. */
 static const char *const sonames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
 
-/* A search for the library. */
+/* The state of a search for the library. */
 typedef struct search {
     kiln__nvrtc *nvrtc;
-    bool later;       /* loading may be postponed if the files tell the version */
-    kiln__text tried; /* list of failures, for the message if nothing is found */
+    bool later;       /* the library may be loaded later if the names of its files tell the version */
+    kiln__text tried; /* list of the files that failed, for the message if no library is found */
     kiln__arena arena;
 } search;
 
@@ -40,7 +40,8 @@ static bool has_headers(kiln__arena *arena, const char *folder)
     return probe && is_file(probe);
 }
 
-/* Searches the folder of the headers: near the library's file, and in the toolkits that it may belong to. */
+/* Searches the folder of CUDA's headers: near the library's file, and in the toolkits to which the library may
+ * belong. */
 static const char *find_include(kiln__nvrtc *nvrtc, kiln__arena *arena)
 {
     const char *forced = getenv("KILN_CUDA_INCLUDE");
@@ -51,14 +52,13 @@ static const char *find_include(kiln__nvrtc *nvrtc, kiln__arena *arena)
     const char *candidates[] = {
         beside ? kiln__arena_printf(arena, "%s/../include", beside) : NULL,
         beside ? kiln__arena_printf(arena, "%s/../../../include", beside) : NULL,           /* targets/ARCH/lib */
-        beside ? kiln__arena_printf(arena, "%s/../../cuda_runtime/include", beside) : NULL, /* wheels for CUDA 12 */
+        beside ? kiln__arena_printf(arena, "%s/../../cuda_runtime/include", beside) : NULL, /* the wheels for CUDA 12 */
 #ifdef KILN_CUDA_ROOT
-        KILN_CUDA_ROOT "/include", /* one string of two literals: NOLINT(bugprone-suspicious-missing-comma) */
+        /* one string that consists of two literals: NOLINT(bugprone-suspicious-missing-comma) */
+        KILN_CUDA_ROOT "/include",
 #endif
-        home && *home ? kiln__arena_printf(arena, "%s/include", home) : NULL,
-        "/usr/local/cuda/include",
-        "/usr/lib/cuda/include",
-        "/usr/include", /* Debian's package of the toolkit */
+        home && *home ? kiln__arena_printf(arena, "%s/include", home) : NULL, "/usr/local/cuda/include",
+        "/usr/lib/cuda/include", "/usr/include", /* Debian's package of the toolkit */
     };
     for (size_t i = 0; i < KILN__COUNT(candidates); i++)
         if (candidates[i] && has_headers(arena, candidates[i])) {
@@ -103,9 +103,10 @@ static const char *find_builtins(kiln__nvrtc *nvrtc, kiln__arena *arena)
     return beside && is_file(beside) ? beside : NULL;
 }
 
-/* Loads libnvrtc-builtins by its path. NVRTC loads it by its file name at the first compile. If the loader does not
- * find it, NVRTC only reports "builtin operation failure". Python wheels put it beside libnvrtc, where the loader does
- * not look. NVRTC then finds it loaded. */
+/* Loads libnvrtc-builtins from the folder of NVRTC's library. At its first compile NVRTC loads the builtins by their
+ * file name alone. If the loader does not find the builtins, NVRTC only reports "builtin operation failure". Python
+ * wheels put the builtins beside libnvrtc, where the loader does not look. If the builtins are loaded already, NVRTC
+ * finds them. */
 static bool check_builtins(search *found, kiln__nvrtc *nvrtc)
 {
     const char *beside = find_builtins(nvrtc, &found->arena);
@@ -143,10 +144,10 @@ static void unload_library(kiln__nvrtc *nvrtc)
     nvrtc->library = nvrtc->builtins = NULL;
 }
 
-/* Determines version and path of a library without loading it, from the names of its files. Its own name has the major
- * version. The file of its builtins must be beside it, and its name has both numbers. Loading takes 10 ms (200,000
- * relocations), half of the time of a command whose kernels are all in the cache. Returns false if there is not exactly
- * one version of builtins. */
+/* Determines version and path of a library without loading it, from the names of files. The name of the library has the
+ * major version. The library's builtins must be beside it, and their name has the major and the minor version. Loading
+ * the library takes 10 ms (200,000 relocations), half of the time of a command whose kernels are all in the cache.
+ * Returns false unless there is exactly one version of the builtins. */
 static bool recognize_file(search *found, const char *name)
 {
     static const char begin[] = "libnvrtc.so.";
@@ -177,11 +178,12 @@ static bool recognize_file(search *found, const char *name)
     return false;
 }
 
-/* Loads the library and looks up its functions. A failure adds a line to `tried`. */
+/* Loads the library `name` and looks up its functions. If this fails, adds a line to `tried`. */
 static bool load_library(search *found, const char *name)
 {
     kiln__nvrtc *nvrtc = found->nvrtc;
-    /* It stays in memory: it contains its own C++ run-time, whose memory would leak at each unloading. */
+    /* RTLD_NODELETE keeps the library in memory, because the memory of its own C++ run-time would leak at each
+     * unloading. */
     nvrtc->library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!nvrtc->library) {
         const char *why = dlerror();
@@ -208,7 +210,7 @@ static bool load_library(search *found, const char *name)
                           "%d.%d\n",
                           name, major, minor, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
     else {
-        if (!nvrtc->version) /* if the version is set already, other threads read it without the lock */
+        if (!nvrtc->version) /* if the version is already set, other threads read it without the lock */
             nvrtc->version = 1000 * major + 10 * minor;
         return true;
     }
@@ -247,8 +249,8 @@ static bool search_folder(search *found, const char *folder)
     return false;
 }
 
-/* Searches folders near this library or program, where a toolkit may be installed. For the Python package, NVIDIA's
- * wheels for CUDA 13 and 12 are in the same site-packages. */
+/* Searches the folders near Kiln's own library or program in which a toolkit may be installed. In an installed Python
+ * package, NVIDIA's wheels for CUDA 13 and 12 are in the same site-packages. */
 static bool search_near_us(search *found)
 {
     static const char *const places[] = {"../lib/kiln/cuda/lib", "kiln/cuda/lib", "cuda/lib", "../../nvidia/cu13/lib",
@@ -263,9 +265,9 @@ static bool search_near_us(search *found)
     return false;
 }
 
-/* Determines which libnvrtc.so.MAJOR the loader would find, without loading it. The loader must find exactly one
- * builtins library of that version. Then it is the file beside this library. Returns false if the loader finds no such
- * builtins library, or more than one. */
+/* Determines which libnvrtc.so.MAJOR the loader would load, without loading it. The loader must find exactly one
+ * library of builtins of that major version. Then libnvrtc is the file beside the builtins. Returns false if the loader
+ * finds no such builtins, or more than one version. */
 static bool recognize_by_name(search *found, int major)
 {
     char *path = NULL;
@@ -297,7 +299,8 @@ static bool search_loader_path(search *found)
             return true;
         if (use_library(found, sonames[i]))
             return true;
-        /* the final message names the loader's path once, so a name that is not found there needs no line */
+        /* the final message names the loader's path once, so it needs no line for each name that the loader does not
+         * find */
         if (found->tried.length > before && !found->tried.failed)
             if (strstr(found->tried.data + before, "cannot open shared object file: No such file")) {
                 found->tried.length = before;
@@ -335,7 +338,7 @@ static void read_archs(kiln__nvrtc *nvrtc)
         for (int i = 0; i < count && nvrtc->arch_count < KILN__MAX_ARCHS; i++)
             nvrtc->archs[nvrtc->arch_count++] = all[i];
     for (size_t i = 1; i < nvrtc->arch_count;
-         i++) /* NVRTC returns them in ascending order, but does not document that */
+         i++) /* NVRTC returns the architectures in ascending order, but does not document the order */
         for (size_t j = i; j > 0 && nvrtc->archs[j - 1] > nvrtc->archs[j]; j--) {
             int swap = nvrtc->archs[j];
             nvrtc->archs[j] = nvrtc->archs[j - 1];
@@ -381,7 +384,7 @@ static kiln_status fail_requested(const search *found, kiln_error **error)
                       kiln__text_get(&found->tried));
 }
 
-/* Opens one library, or searches for one, and completes the object: headers, architectures, identity. */
+/* Opens the library `path`, or searches for a library. Then completes the object: headers, architectures, identity. */
 static kiln_status open_nvrtc(const kiln_allocator *mem, const char *path, const char *include, bool later,
                               kiln__nvrtc **nvrtc, kiln_error **error)
 {
@@ -487,7 +490,7 @@ const char *kiln__nvrtc_include(const kiln__nvrtc *nvrtc) { return nvrtc->includ
 
 bool kiln__nvrtc_has_arch(kiln__nvrtc *nvrtc, int arch)
 {
-    /* architectures of every version from 12.0 to 13.x, by their documentation */
+    /* architectures that every version from 12.0 to 13.x supports, by NVIDIA's documentation */
     static const int always[] = {75, 80, 86, 89, 90};
     if (nvrtc->version >= 12000 && nvrtc->version < 14000)
         for (size_t i = 0; i < KILN__COUNT(always); i++)

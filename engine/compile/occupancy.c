@@ -1,14 +1,14 @@
-/* occupancy.c - the occupancy of a kernel on any architecture, without the device. NVIDIA's cuda_occupancy.h computes
- * it; the table below has the limits of the devices. */
+/* occupancy.c - computes the occupancy of a kernel on any architecture, without the device. NVIDIA's cuda_occupancy.h
+ * does the computation. The table below has the limits of the devices. */
 #include <limits.h>
 
 #include <cuda_occupancy.h>
 
 #include "compile.h"
 
-/* CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability".
- * X(architecture, threads per SM, KiB of shared memory per SM, KiB that a block may opt in to, KiB that the system
- * reserves per block) */
+/* The numbers are from the CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability".
+ * X(architecture, threads per SM, KiB of shared memory per SM, KiB of shared memory that a block may opt in to, KiB
+ * that the system reserves per block) */
 #define ARCHITECTURES(X)                                                                                               \
     X(70, 2048, 96, 96, 0)                                                                                             \
     X(72, 2048, 96, 96, 0)                                                                                             \
@@ -34,8 +34,8 @@ static const limits table[] = {
     ARCHITECTURES(KILN_X)
 #undef KILN_X
 };
-/* Limits that all of these architectures share. MOST_REGISTERS is per thread. */
-enum { TENSOR_COLUMNS = 512 }; /* of tensor memory per SM, PTX ISA 9.0, "Tensor Memory" */
+/* Limits that all of these architectures share. MOST_REGISTERS is a limit per thread. */
+enum { TENSOR_COLUMNS = 512 }; /* columns of tensor memory per SM, PTX ISA 9.0, "Tensor Memory" */
 enum { WARP = 32, MOST_THREADS = 1024, REGISTERS = 65536, MOST_REGISTERS = 255, SHARED_WITHOUT_OPT_IN = 48 * 1024 };
 
 static const limits *find_limits(int arch)
@@ -60,7 +60,7 @@ static const char *name_limit(unsigned factors)
 }
 
 /* Fills in the properties of the device and the attributes of the kernel, and lets NVIDIA's header compute the result.
- * Sizes from a cubin are untrusted, so values that the header would overflow on are handled first. */
+ * Sizes from a cubin are untrusted. So the function first handles values at which the header would overflow. */
 kiln_status kiln__occupancy_of(const kiln_allocator *mem, int arch, const kiln__cubin_kernel *kernel, unsigned threads,
                                uint64_t dynamic_shared, kiln__occupancy *occupancy, kiln_error **error)
 {
@@ -69,12 +69,14 @@ kiln_status kiln__occupancy_of(const kiln_allocator *mem, int arch, const kiln__
         return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "no occupancy: the limits of sm_%d are not known", arch);
     if (threads == 0 || threads > MOST_THREADS)
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "no occupancy: a block cannot have %u threads", threads);
-    if (kernel->registers > MOST_REGISTERS) { /* a cubin may contain any number, which the header multiplies */
+    /* a cubin may contain any number of registers, and the header multiplies this number */
+    if (kernel->registers > MOST_REGISTERS) {
         *occupancy = (kiln__occupancy){.limited_by = "registers"};
         return KILN_OK;
     }
     if (dynamic_shared > INT_MAX / 2 || kernel->static_shared > INT_MAX / 2 || kernel->registers < 0) {
-        *occupancy = (kiln__occupancy){.limited_by = "shared memory"}; /* more than any device has */
+        /* the kernel needs more shared memory than any device has */
+        *occupancy = (kiln__occupancy){.limited_by = "shared memory"};
         return KILN_OK;
     }
     cudaOccDeviceProp properties = {0};
@@ -104,7 +106,7 @@ kiln_status kiln__occupancy_of(const kiln_allocator *mem, int arch, const kiln__
     if (failed != CUDA_OCC_SUCCESS)
         return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "no occupancy for sm_%d (error %d of cuda_occupancy.h)",
                           arch, (int)failed);
-    /* NVIDIA's header does not know tensor memory, which blocks hold by columns */
+    /* NVIDIA's header does not know tensor memory, of which each block allocates columns */
     int blocks = result.activeBlocksPerMultiprocessor;
     const int most = kernel->tensor_columns > 0 ? TENSOR_COLUMNS / kernel->tensor_columns : blocks;
     const char *limit = most < blocks ? "tensor memory" : name_limit(result.limitingFactors);

@@ -1,15 +1,15 @@
-/* options.c - the compile options that a spec may give. The list has the allowed options, and every other option is
- * refused. So a new option of NVRTC that writes a file is refused too. */
+/* options.c - checks the compile options that a spec may give. The tables have the allowed options. Kiln refuses every
+ * other option. So Kiln also refuses a new option of NVRTC that writes a file. */
 #include <string.h>
 
 #include "chars.h"
 #include "compile.h"
 
-/* The kind of an option's value: no value, a word of letters, digits and a few signs, a macro, or a list of ptxas
- * options. */
+/* The kind of an option's value: no value, a word of letters, digits and a few signs, a macro, or an option of
+ * ptxas. */
 typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
 
-/* X(long name, short name, value). NVRTC's documentation says what each option means. */
+/* X(long name, short name, value). NVRTC's documentation describes the meaning of each option. */
 #define ALLOWED(X)                                                                                                     \
     X("--define-macro", "-D", MACRO)                                                                                   \
     X("--undefine-macro", "-U", MACRO)                                                                                 \
@@ -46,7 +46,8 @@ typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
     X("--brief-diagnostics", "-brief-diag", WORD)                                                                      \
     X("--ptxas-options", "-Xptxas", PTXAS)
 
-/* The options of ptxas that a spec may give. NVRTC passes the whole value as one option, so a comma cannot add another.
+/* The options of ptxas that a spec may give. NVRTC passes the whole value as one option, so a comma cannot add a second
+ * option.
  */
 #define ALLOWED_PTXAS(X)                                                                                               \
     X("--verbose", "-v", NOTHING)                                                                                      \
@@ -69,7 +70,7 @@ typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
     X("--warn-on-local-memory-usage", "-warn-lmem-usage", NOTHING)                                                     \
     X("--warn-on-double-precision-use", "-warn-double-usage", NOTHING)
 
-/* Options that are known and refused: X(long name, short name, reason). */
+/* Options that Kiln knows and refuses: X(long name, short name, reason). */
 #define OURS "the engine sets this option itself"
 #define WRITES "it writes a file"
 #define READS "it reads files that the cache does not know of; headers are read from the folder of the source"
@@ -98,12 +99,12 @@ typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
     X("--no-cache", "-no-cache", OURS)                                                                                 \
     X("--split-compile", "-split-compile", "the compile workers already use all cores")
 
-/* An allowed option, with its long and its short name. */
+/* An allowed option with its long name and its short name. */
 typedef struct allowed {
     const char *names[2];
     value_kind value;
 } allowed;
-/* A refused option, with the reason. */
+/* A refused option with the reason. */
 typedef struct refused {
     const char *names[2];
     const char *why;
@@ -115,7 +116,7 @@ static const refused refused_options[] = {REFUSED(KILN_X)};
 #undef KILN_X
 
 /* Returns the text after `name` if `option` is that option: "" or "=value", or the value itself for -Dx and -O3.
- * Returns NULL for another option. */
+ * Returns NULL if `option` is another option. */
 static const char *match_name(const char *option, const char *name, bool attached)
 {
     size_t length = strlen(name);
@@ -136,7 +137,7 @@ static bool is_word(const char *text)
     return true;
 }
 
-/* Finds an option in a table. *value is the text after '='. */
+/* Finds an option in a table. *value receives the text after '='. */
 static const allowed *find_option(const allowed *table, size_t count, const char *option, const char **value)
 {
     for (size_t i = 0; i < count; i++)
@@ -179,8 +180,8 @@ static kiln_status check_ptxas(const kiln_allocator *mem, const char *option, co
     return KILN_OK;
 }
 
-/* Refuses control characters and options without '-', then known refused options, then options outside the allow-list,
- * then values of the wrong kind. */
+/* Refuses, in this order: control characters and options without '-', known options of the second table, options
+ * outside the allow-list, values of the wrong kind. */
 kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, kiln_error **error)
 {
     for (const char *at = option; *at; at++)
@@ -191,7 +192,7 @@ kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, ki
                           "the compile option '%s' is refused: it does not begin with "
                           "'-'; give an option and its value as one text, with '=' between them",
                           option);
-    /* Refused names are tested before allowed names. A name of two characters may have its value attached (-Dx). */
+    /* The loop tests refused names before allowed names. A name of two characters may have its value attached (-Dx). */
     const char *value = "";
     const allowed *match = NULL;
     for (size_t i = 0; i < KILN__COUNT(refused_options); i++)
@@ -215,7 +216,7 @@ kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, ki
             return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' takes no value", option);
         return KILN_OK;
     case WORD:
-        /* this option may have no value */
+        /* this option needs no value */
         if (!*value && !strchr(option, '=') && strstr(match->names[0], "-stack-protector"))
             return KILN_OK;
         if (!is_word(value))

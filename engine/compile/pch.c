@@ -1,18 +1,19 @@
-/* pch.c - precompiled headers, from the pool's side: which file belongs to a request, and who makes it and when.
+/* pch.c - decides for the pool which file of precompiled headers belongs to a request, and which request makes the
+ * file.
  *
- * NVRTC writes the state of its front end into a file, and reads that file faster than the headers. The file holds
- * addresses. So only a process with the same library at the same address can use the file (see worker.c).
+ * NVRTC writes the state of its front end into such a file, and reads the file faster than the headers. The file
+ * contains addresses. So only a process with the same library at the same address can use the file (see worker.c).
  *
- * States of a set, which is one prelude with its options. A new set is THERE if the folder has its file, otherwise
- * ABSENT.
- * - ABSENT: there is no file. The second request, or the first with `again` (kiln__compile_request), makes it ->
- *   MAKING.
+ * States of a set, which is one prelude with its options. A set starts as THERE if the folder has its file, and as
+ * ABSENT if not.
+ * - ABSENT: there is no file. The second request, or the first request with `again` (kiln__compile_request), makes the
+ *   file -> MAKING.
  * - MAKING: one request makes the file, and the others compile without it. A success -> THERE, a failure -> REFUSED.
  * - THERE: requests use the file. If a compile did not use the file -> ABSENT, so that a request makes it again. If
- *   that compile was of the request that made the file, or if its worker died -> REFUSED.
+ *   that compile was the compile of the request that made the file, or if its worker died -> REFUSED.
  * - REFUSED: requests compile without a file, as long as this pool exists.
  *
- * The pool's lock guards all sets. Sets after the first MOST_SETS have no file. */
+ * The pool's lock guards all sets. Only the first MOST_SETS sets have a file. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,14 +24,13 @@
 
 #include "pool.h"
 
-/* SWEEP: the number of requests for a set at which its file is made, unless the caller says that more will come */
+/* SWEEP is the number of requests for a set at which its file is made, unless the caller announces more requests */
 enum { MOST_SETS = 64, MOST_FILES = 64, SWEEP = 2 };
-static const uint64_t most_bytes = (uint64_t)1 << 30; /* bytes that all files of the folder may take */
+static const uint64_t most_bytes = (uint64_t)1 << 30; /* largest number of bytes of all files of the folder */
 
 typedef enum state { ABSENT, MAKING, THERE, REFUSED } state;
 
-typedef struct
-    set { /* a file of precompiled headers, or a file that could be made; `seen` counts the requests for it */
+typedef struct set { /* a set, whose file exists or could be made; `seen` counts the requests for the set */
     char id[33];
     state state;
     size_t seen;
@@ -85,7 +85,7 @@ const char *kiln__pch_folder(const kiln__pch *pch) { return pch ? pch->folder : 
 
 /* ---- the folder ---- */
 
-/* A file of the folder. */
+/* A file of the folder of precompiled headers. */
 typedef struct entry {
     char name[128];
     struct timespec made;
@@ -149,7 +149,7 @@ static bool hash_request(const kiln__nvrtc *nvrtc, const kiln__compile_request *
 {
     kiln__text text = {0};
     kiln__text_printf(&text, "%s\n%s\n%d %d\n", kiln__nvrtc_identity(nvrtc), request->headers, request->arch,
-                      request->kind); /* the front end is the same for compute_90 and sm_90 */
+                      request->kind); /* NVRTC's front end does the same for compute_90 and sm_90 */
     for (size_t i = 0; i < request->option_count; i++)
         kiln__text_printf(&text, "%s\n", request->options[i]);
     kiln__text_add(&text, request->source, request->prelude);
@@ -210,6 +210,6 @@ void kiln__pch_used(kiln__pch *pch, const kiln__pch_use *use, bool used, bool di
     set *at = &pch->sets[use->set - 1];
     if (died)
         remove_files(pch->folder, at->id);
-    if (at->state == THERE) /* if another request made the file, a request may make it again */
+    if (at->state == THERE) /* if another request made the file, a later request may make the file again */
         at->state = use->make || died ? REFUSED : ABSENT;
 }

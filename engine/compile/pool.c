@@ -1,18 +1,19 @@
-/* pool.c - the worker pool: a queue of compiles and the threads that serve it. Each thread owns one slot, and each slot
- * owns one worker process. So compiles run between calls of the host too.
+/* pool.c - the worker pool: a queue of compiles and the threads that perform them. Each thread owns one slot, and each
+ * slot owns one worker process. So compiles continue while the host does something else.
  *
- * States of a job, under the lock:
- * - QUEUED: in `waiting` or `held`. A slot takes the oldest job of `waiting` -> RUNNING. kiln__compile_cancel() frees
- *   it.
+ * States of a job, which the lock guards:
+ * - QUEUED: the job is in `waiting` or `held`. A slot takes the oldest job of `waiting` -> RUNNING.
+ *   kiln__compile_cancel() frees the job.
  * - RUNNING: a slot waits for its worker. An answer -> DONE. If the worker's machine is gone -> QUEUED, at the front of
  *   its queue. kiln__compile_cancel() only marks it `abandoned`; the slot frees it after the answer.
  * - FOLLOWING: an equal request is QUEUED or RUNNING (its leader). The leader's answer -> DONE. If a queued leader is
  *   cancelled, the first follower becomes QUEUED in its place.
  * - DONE: kiln__compile_take() takes the outcome and frees the job.
  *
- * A group is a job that the pool makes for several QUEUED jobs which NVRTC can compile as one program (group.c). They
- * become its followers. The group is RUNNING until it is freed. If it fails, its followers become QUEUED again, and
- * each is compiled alone, so that every job has the error of its own kernels.
+ * A group is a job that the pool makes from several QUEUED jobs, because NVRTC can compile them as one program
+ * (group.c). These jobs become followers of the group. The group is RUNNING until the pool frees it. If the group
+ * fails, its followers become QUEUED again, and the pool compiles each of them alone, so that every job gets the error
+ * of its own kernels.
  *
  * States of a slot's thread (serve_jobs):
  * - idle: waits until there is a job and no other slot retries alone (`lone`).
@@ -39,24 +40,26 @@
 
 enum { QUEUED, RUNNING, FOLLOWING, DONE };
 
-enum { GROUP_MOST = 8 }; /* the code of each job holds the kernels of its whole group, so a group stays small */
+enum { GROUP_MOST = 8 }; /* the code of each job contains the kernels of its whole group, so a group must be small */
 
-/* One request. The pool owns it until kiln__compile_take() or kiln__compile_cancel(). */
+/* One request. The job belongs to the pool until kiln__compile_take() or kiln__compile_cancel(). */
 struct kiln__compile_job {
     kiln__compiler *compiler;
     kiln__compile_job *next;
     int state;
-    bool abandoned; /* the job was cancelled while it ran */
-    /* Jobs with equal requests: the followers get copies of the leader's outcome. */
-    kiln__compile_job *leader, *followers; /* a list, linked by `next` */
-    kiln__text message;                    /* the encoded request, a copy */
-    size_t names;                          /* place of the names in the message */
-    bool together;                         /* the request allows a group, and no group with this request has failed */
-    bool member;                           /* the request is a member of a group and follows it */
-    size_t group;                          /* number of members; 0 means that this job is no group */
-    bool prelude;                          /* the request has a prelude */
-    bool again;                            /* as in the request */
-    size_t hold;                           /* number of the hold during which the job was requested; 0 means no hold */
+    bool abandoned; /* the caller cancelled the job while it ran */
+    /* Jobs with equal requests: followers get copies of their leader's outcome. */
+    kiln__compile_job *leader, *followers; /* the followers are a list, linked by `next` */
+    kiln__text message;                    /* the encoded request of the job */
+    size_t names;                          /* position of the names in the message */
+    /* the request may be compiled in a group, and no group with this request has failed */
+    bool together;
+    bool member;  /* the job is a member of a group and follows the group */
+    size_t group; /* number of members of the group, or 0 if this job is not a group */
+    bool prelude; /* the request has a prelude */
+    bool again;   /* `again` of the request */
+    /* number of the hold during which the job was requested, or 0 if there was no hold */
+    size_t hold;
     kiln__outcome outcome;
 };
 
@@ -65,38 +68,41 @@ typedef struct queue { /* a singly linked list of jobs, first in first out */
     size_t count;
 } queue;
 
-typedef struct slot { /* a thread and its worker; places come after the slots of this machine */
+typedef struct slot { /* a thread and its worker; the slots of other machines come after the slots of this machine */
     kiln__compiler *compiler;
     kiln__compile_job *running;
     pthread_t thread;
     kiln__worker worker;
 } slot;
 
-/* The pool. Slots are started when jobs need them, up to slot_room. */
+/* The pool. It starts a slot when jobs need it, up to slot_room slots. */
 struct kiln__compiler {
     const kiln_allocator *mem;
     kiln__log log;
     kiln__nvrtc *nvrtc;
-    char *worker, *library;            /* worker NULL: compiles run in this process */
-    const kiln__compile_place *places; /* other machines; their slots follow this machine's slots, in this order */
-    size_t place_count, own;           /* own: number of slots of this machine */
+    char *worker, *library; /* `worker` is NULL if compiles run in this process */
+    /* other machines; their slots follow the slots of this machine, in the same order */
+    const kiln__compile_place *places;
+    size_t place_count, own; /* `own` is the number of slots of this machine */
     double timeout;
     uint64_t share;              /* bytes of address space for one worker */
     int wake;                    /* an eventfd, readable when the pool closes */
-    int ended;                   /* an eventfd, readable if a job has ended since the last read */
-    atomic_bool closing, warned; /* warned: "not confined" was logged */
+    int ended;                   /* an eventfd that is readable if a job has ended since the last read */
+    atomic_bool closing, warned; /* `warned` means that the message "not confined" was logged */
 
     pthread_mutex_t lock;
     pthread_cond_t work, done, quiet;
-    queue waiting, held; /* held: the queue in which jobs wait until the last hold is released */
+    queue waiting, held; /* `held` is the queue of the jobs that wait until the last hold is released */
     size_t holds;
     size_t last_hold; /* number of the newest hold; the first is 1 */
     size_t idle;
-    size_t running;    /* number of running compiles */
-    kiln__pch *pch;    /* NULL means that there are no precompiled headers */
-    size_t group_most; /* largest number of jobs of a group: more after each good one, half after a failed one */
-    uint64_t longest_together; /* longest compile of one job that allows groups, in nanoseconds */
-    bool lone;                 /* a slot retries a job alone, or waits for that; no other compile starts */
+    size_t running; /* number of running compiles */
+    kiln__pch *pch; /* state of the precompiled headers, or NULL if the pool has none */
+    /* largest number of jobs of a group: grows by one after each good group, halves after a failed group */
+    size_t group_most;
+    /* longest time of a compile whose job allows groups and was compiled alone, in nanoseconds */
+    uint64_t longest_together;
+    bool lone; /* a slot retries a job alone, or waits until it can; no other compile starts */
     slot *slots;
     size_t slot_count, slot_room;
 };
@@ -109,7 +115,7 @@ static void free_job(kiln__compile_job *job)
     kiln__free(job->compiler->mem, job);
 }
 
-/* ---- queues. The caller holds the lock ---- */
+/* ---- queues. The caller of these functions holds the lock ---- */
 
 static void push_job(queue *into, kiln__compile_job *job)
 {
@@ -157,7 +163,7 @@ static bool remove_job(queue *from, const kiln__compile_job *job)
     return true;
 }
 
-/* Returns the first job of a list with this request, or NULL. */
+/* Returns the first job of a list whose request is `message`, or NULL. */
 static kiln__compile_job *find_same(kiln__compile_job *job, const kiln__text *message)
 {
     while (job &&
@@ -166,7 +172,7 @@ static kiln__compile_job *find_same(kiln__compile_job *job, const kiln__text *me
     return job;
 }
 
-/* Makes the first follower of a job a queued job, which takes over the other followers. */
+/* Turns the first follower of a job into a queued job, which takes over the other followers. */
 static void promote_follower(kiln__compile_job *old, queue *into)
 {
     kiln__compile_job *job = old->followers;
@@ -187,7 +193,7 @@ static void remove_follower(kiln__compile_job *job)
     *link = job->next;
 }
 
-/* Makes a job a follower of `leader`, and the job's own followers too. */
+/* Turns a job and its own followers into followers of `leader`. */
 static void add_follower(kiln__compile_job *leader, kiln__compile_job *job)
 {
     kiln__compile_job *own = job->followers, *next;
@@ -196,7 +202,7 @@ static void add_follower(kiln__compile_job *leader, kiln__compile_job *job)
     job->leader = leader;
     job->next = leader->followers;
     leader->followers = job;
-    for (; own; own = next) { /* a follower has no followers, so this recursion ends there */
+    for (; own; own = next) { /* a follower has no followers, so the recursion is one level deep */
         next = own->next;
         add_follower(leader, own);
     }
@@ -209,7 +215,8 @@ static void move_jobs(queue *from, queue *into)
         push_job(into, take_first(from));
 }
 
-/* Makes an eventfd readable. A failed write does not matter: a full eventfd is readable. */
+/* Makes an eventfd readable. A failed write does not matter, because the counter of the eventfd is then full, and the
+ * eventfd is readable. */
 static void signal_event(int fd)
 {
     uint64_t one = 1;
@@ -219,7 +226,7 @@ static void signal_event(int fd)
 
 /* ---- a slot's thread ---- */
 
-/* Compiles in this process, on the slot's thread. The request is decoded from the job's message. */
+/* Compiles in this process, on the slot's thread. The function decodes the request from the job's message. */
 static void compile_here(kiln__compiler *compiler, const kiln__text *message, kiln__outcome *outcome)
 {
     kiln__arena arena = {.mem = compiler->mem};
@@ -237,8 +244,8 @@ static void compile_here(kiln__compiler *compiler, const kiln__text *message, ki
     kiln__arena_free(&arena);
 }
 
-/* Makes a file of precompiled headers in a separate worker, which can read only CUDA's headers and write only to the
- * folder. Returns false if no usable file was made. */
+/* Starts a separate worker that makes a file of precompiled headers. This worker can read only CUDA's headers and write
+ * only to the folder of these files. Returns false if the worker made no usable file. */
 static bool make_headers(slot *self, const kiln__compile_request *request, const kiln__pch_use *use)
 {
     kiln__compiler *compiler = self->compiler;
@@ -260,7 +267,7 @@ static bool make_headers(slot *self, const kiln__compile_request *request, const
             kiln__worker_compile(&maker, &message, use->path, false, &outcome);
     }
     kiln__worker_end(&maker);
-    /* If a header changed during the compile, the version in the file is unknown. */
+    /* If a header changed during the compile, nobody knows which version the file contains. */
     bool good = outcome.pch &&
                 kiln__nvrtc_headers(compiler->nvrtc, request->header_names, request->header_name_count, true, digest,
                                     NULL) == KILN_OK &&
@@ -275,8 +282,8 @@ static bool make_headers(slot *self, const kiln__compile_request *request, const
     return good;
 }
 
-/* Compiles a job in the slot's worker, with precompiled headers if its prelude has them. The caller does not hold the
- * lock. */
+/* Compiles a job in the slot's worker, with precompiled headers if there are any for its prelude. The caller does not
+ * hold the lock. */
 static void compile_there(slot *self, kiln__compile_job *job)
 {
     kiln__compiler *compiler = self->compiler;
@@ -289,7 +296,7 @@ static void compile_there(slot *self, kiln__compile_job *job)
                 kiln__message_read_request(job->message.data + skip, job->message.length - skip, &arena, &request);
     if (read) {
         pthread_mutex_lock(&compiler->lock);
-        request.again = job->again; /* the worker need not know it, so the message does not have it */
+        request.again = job->again; /* the worker does not need `again`, so the message does not contain it */
         kiln__pch_plan(compiler->pch, compiler->nvrtc, &request, &use);
         pthread_mutex_unlock(&compiler->lock);
     }
@@ -311,9 +318,9 @@ static void compile_there(slot *self, kiln__compile_job *job)
     kiln__arena_free(&arena);
 }
 
-/* Retries a job once after its worker died, while nothing else compiles. The system may have killed the worker for lack
- * of memory, and another compile may have used that memory. The caller holds the lock, which is released while
- * compiling. */
+/* Compiles a job a second time after its worker died, while nothing else compiles. The system may have killed the
+ * worker for lack of memory, and another compile may have used that memory. The caller holds the lock. The function
+ * releases the lock while it compiles. */
 static void retry_alone(slot *self, kiln__compile_job *job)
 {
     kiln__compiler *compiler = self->compiler;
@@ -340,9 +347,9 @@ static void retry_alone(slot *self, kiln__compile_job *job)
     pthread_cond_broadcast(&compiler->work);
 }
 
-/* Returns the queue for a job that goes back. A job that was requested during the hold must not wait for the release,
- * because its caller may release only when the job is done. The same is true for a job that such a job follows. The
- * caller holds the lock. */
+/* Returns the queue for a job that goes back into a queue. A job that was requested during the hold must not wait for
+ * the release, because its caller may release the hold only after the job is done. The same is true for the leader of
+ * such a job. The caller holds the lock. */
 static queue *queue_for(kiln__compiler *compiler, const kiln__compile_job *job)
 {
     if (!compiler->holds || job->hold == compiler->last_hold)
@@ -353,8 +360,8 @@ static queue *queue_for(kiln__compiler *compiler, const kiln__compile_job *job)
     return &compiler->held;
 }
 
-/* Puts a job back to the front of its queue, because the worker's machine is gone. The job is not at fault, so another
- * slot takes it next. The caller holds the lock. */
+/* Puts a job back to the front of its queue, because the machine of its worker is gone. The job did not cause the loss,
+ * so another slot takes the job next. The caller holds the lock. */
 static void requeue_job(slot *self, kiln__compile_job *job)
 {
     kiln__compiler *compiler = self->compiler;
@@ -385,8 +392,8 @@ static void move_to_front(queue *from, queue *into)
 }
 
 /* Puts the followers of a group back to the front of their queues, in the order of their requests, and frees the group.
- * The pool compiles each of these jobs alone next, except after the loss of a machine (`gone`), which is no fault of
- * the group. The caller holds the lock. */
+ * The pool compiles each of these jobs alone next. After the loss of a machine (`gone`), which the group did not cause,
+ * the pool may group them again. The caller holds the lock. */
 static void split_group(slot *self, kiln__compile_job *group, bool gone)
 {
     kiln__compiler *compiler = self->compiler;
@@ -420,8 +427,8 @@ static void split_group(slot *self, kiln__compile_job *group, bool gone)
     pthread_cond_broadcast(&compiler->work);
 }
 
-/* Returns the largest number of jobs that the next group may have. Each slot shall get an equal part of the queue. A
- * group shall keep to half of the time limit even if its jobs gain nothing from being together. */
+/* Returns the largest number of jobs that the next group may have. Each slot should get an equal part of the queue. The
+ * compile of a group should need at most half of the time limit, even if compiling the jobs together saves nothing. */
 static size_t count_for_group(const kiln__compiler *compiler)
 {
     size_t most = (compiler->waiting.count + compiler->slot_room - 1) / compiler->slot_room;
@@ -431,8 +438,8 @@ static size_t count_for_group(const kiln__compiler *compiler)
     return limit > 0 && longest > 0 && (double)most * longest > limit ? (size_t)(limit / longest) : most;
 }
 
-/* Makes an empty group of jobs that fit `first`. Nobody takes the outcome of the group itself. Returns NULL if memory
- * runs out. */
+/* Makes an empty group for jobs that can be compiled together with `first`. The group's own outcome has no taker.
+ * Returns NULL if memory runs out. */
 static kiln__compile_job *make_group(kiln__compiler *compiler, const kiln__compile_job *first)
 {
     kiln__compile_job *group = kiln__calloc(compiler->mem, 1, sizeof *group);
@@ -454,8 +461,8 @@ static void add_member(kiln__compile_job *group, kiln__compile_job *job)
     group->group++;
 }
 
-/* Takes the oldest job of the queue. If other jobs fit it, takes them too, and returns a group of all of them. The
- * caller holds the lock, and the queue is not empty. */
+/* Takes the oldest job of the queue. If other jobs can be compiled together with this job, the function takes them too,
+ * and returns a group of all of them. The caller holds the lock, and the queue is not empty. */
 static kiln__compile_job *take_next(slot *self)
 {
     kiln__compiler *compiler = self->compiler;
@@ -482,11 +489,11 @@ static kiln__compile_job *take_next(slot *self)
         return first;
     if (!group->message.failed && group->message.length <= KILN__MESSAGE_MAX)
         return group;
-    split_group(self, group, false); /* its members are the first jobs of the queue again */
+    split_group(self, group, false); /* the members of the group become the first jobs of the queue again */
     return take_first(&compiler->waiting);
 }
 
-/* Learns from a compile how large groups may be. */
+/* Adapts the largest size of groups to the result of a compile. */
 static void note_compile(kiln__compiler *compiler, const kiln__compile_job *job)
 {
     if (job->outcome.status != KILN_OK)
@@ -497,8 +504,9 @@ static void note_compile(kiln__compiler *compiler, const kiln__compile_job *job)
         compiler->longest_together = job->outcome.ns;
 }
 
-/* Gives the followers of a job copies of its outcome. Their time stays 0, so that the time counts once. If the job is a
- * group, each member gets the code of its own kernels, and an equal part of the time. The caller holds the lock. */
+/* Gives the followers of a job copies of its outcome. The time of a follower stays 0, so that the time of the compile
+ * counts once. If the job is a group, each member gets the code of its own kernels, and an equal part of the time. The
+ * caller holds the lock. */
 static void share_outcome(const kiln__compiler *compiler, kiln__compile_job *job)
 {
     for (kiln__compile_job *at = job->followers, *next; at; at = next) {
@@ -523,7 +531,7 @@ static void share_outcome(const kiln__compiler *compiler, kiln__compile_job *job
     job->followers = NULL;
 }
 
-/* The thread of a slot. The head comment lists its states. */
+/* Runs as the thread of a slot. The comment at the head of the file lists the states of the thread. */
 static void *serve_jobs(void *user)
 {
     slot *self = user;
@@ -590,8 +598,8 @@ static const kiln__place *find_place(const kiln__compiler *compiler, size_t slot
     return NULL;
 }
 
-/* Starts one more slot. Its thread starts with all signals blocked, because it must not handle signals of the host. The
- * caller holds the lock. Returns 0 or an error number. */
+/* Starts one more slot. The thread of the slot starts with all signals blocked, because it must not handle signals of
+ * the host. The caller holds the lock. Returns 0 or an error number. */
 static int add_slot(kiln__compiler *compiler)
 {
     slot *self = &compiler->slots[compiler->slot_count];
@@ -612,14 +620,14 @@ static int add_slot(kiln__compiler *compiler)
     int failed = pthread_attr_init(&attributes);
     if (failed)
         return failed;
-    /* Without a worker, NVRTC runs in this thread and recurses deeply. A thread that waits for a worker needs little
-     * stack. Unused pages of a stack take no memory. */
+    /* If there are no workers, NVRTC runs in this thread and recurses deeply. A thread that waits for a worker needs
+     * little stack. Unused pages of a stack take no memory. */
     pthread_attr_setstacksize(&attributes, compiler->worker ? (size_t)1 << 20 : (size_t)512 << 20);
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     failed = pthread_create(&self->thread, &attributes, serve_jobs, self);
-    if (failed && !compiler->worker) { /* the host may limit its address space */
+    if (failed && !compiler->worker) { /* the host may have limited its address space */
         pthread_attr_setstacksize(&attributes, (size_t)64 << 20);
         failed = pthread_create(&self->thread, &attributes, serve_jobs, self);
     }
@@ -668,8 +676,8 @@ static bool init_sync(kiln__compiler *compiler)
     return good;
 }
 
-/* Gives each worker an equal share of memory. A source for which NVRTC needs too much then fails alone and does not end
- * the host. NVRTC needs a minimum, so little memory means fewer workers. */
+/* Gives each worker an equal share of memory. If NVRTC needs too much memory for a source, only this compile fails, and
+ * the host continues. NVRTC needs a minimum of memory, so there are fewer workers if memory is short. */
 static void divide_memory(kiln__compiler *compiler, uint64_t memory)
 {
     static const uint64_t least = (uint64_t)1 << 30, most = (uint64_t)16 << 30;
@@ -690,8 +698,8 @@ static void divide_memory(kiln__compiler *compiler, uint64_t memory)
         compiler->share = most;
 }
 
-/* Prepares a pool: decides between workers and this process, divides the memory, and creates the eventfds. No thread
- * starts yet. */
+/* Prepares a pool: chooses between worker processes and this process, divides the memory, and creates the eventfds. The
+ * function starts no thread. */
 kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_options *options, kiln__nvrtc *nvrtc,
                                 kiln__compiler **compiler, kiln_error **error)
 {
@@ -798,7 +806,7 @@ bool kiln__compiler_is_quiet(kiln__compiler *compiler)
  * holds the lock. */
 static bool follow_same(kiln__compiler *compiler, kiln__compile_job *job)
 {
-    /* does not search `held`: the new job may start during the hold, but held jobs may not */
+    /* the search leaves out `held`, because the new job may start during the hold, but held jobs may not */
     kiln__compile_job *same = find_same(compiler->waiting.first, &job->message);
     for (size_t i = 0; i < compiler->slot_count && !same; i++) {
         kiln__compile_job *running = compiler->slots[i].running;
@@ -810,8 +818,8 @@ static bool follow_same(kiln__compiler *compiler, kiln__compile_job *job)
     return same != NULL;
 }
 
-/* Encodes the request, joins an equal job if there is one, and otherwise queues the job and starts one more slot if no
- * slot is idle. */
+/* Encodes the request. If an equal job exists, the new job joins it. Otherwise queues the job, and starts one more slot
+ * if no slot is idle. */
 kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_request *request, kiln__compile_job **job,
                                 kiln_error **error)
 {

@@ -1,9 +1,9 @@
-/* prelude.c - finds the prelude: the CUDA headers that a source includes before anything else. They can stand before
- * the macros of a configuration, which then do not disturb them. So the prelude is the same for all configurations and
- * can be precompiled (pch.c).
+/* prelude.c - finds the prelude: the CUDA headers that a source includes before anything else. Kiln can put these
+ * includes before the macros of a configuration, so that the macros do not disturb the headers. So the prelude is the
+ * same for all configurations and can be precompiled (pch.c).
  *
  * An #include belongs to the prelude only if nothing stands before it except comments, `#pragma once` and other
- * includes of the prelude. The same rule holds inside a project's header that the prelude includes. */
+ * includes of the prelude. The same rule holds inside a project's header that the source includes in its prelude. */
 #include <string.h>
 
 #include "chars.h"
@@ -11,17 +11,18 @@
 
 enum { MOST_DEPTH = 8 };
 
-typedef struct reader { /* the names that were found so far */
+typedef struct reader { /* the state of the search, with the names that were found so far */
     const kiln__nvrtc *nvrtc;
     kiln__arena *arena;
     const kiln__includes *includes;
-    bool *seen; /* which headers of the project were read, or are being read */
+    bool *seen; /* for each header of the project, whether it was read or is being read */
     const char **names;
     size_t count, room;
     bool failed;
 } reader;
 
-/* Skips a comment. Returns NULL if it has no end, or if its line may continue (a backslash or a trigraph). */
+/* Skips a comment. Returns the end of the comment, or NULL if the comment has no end, or if its line may continue (a
+ * backslash or a trigraph). */
 static const char *skip_comment(const char *at)
 {
     if (at[1] == '*') {
@@ -56,8 +57,8 @@ static void add_header(reader *r, const char *name)
         r->names[r->count++] = name;
 }
 
-/* Adds the CUDA headers that a header of Kiln includes. Its `#include`s have no condition, except that a missing header
- * is skipped. */
+/* Adds the CUDA headers that one of Kiln's own headers includes. The `#include`s of Kiln's headers have no condition,
+ * except that a missing header is skipped. */
 static void add_of_own(reader *r, const char *text)
 {
     const char *at = text, *operand;
@@ -72,9 +73,9 @@ static void add_of_own(reader *r, const char *text)
 
 static bool read_directives(reader *r, const char *text, int depth);
 
-/* Handles the name of one #include. Returns true if the text after it can still belong to the prelude. A header of the
- * project is read only once, because a second time adds no name. Otherwise headers that include each other often would
- * take exponential time. */
+/* Handles the name of one #include. Returns true if the text after the #include can still belong to the prelude. The
+ * function reads a header of the project only once, because reading it again would add no name. Otherwise headers that
+ * include each other several times would take exponential time. */
 static bool take_name(reader *r, const char *name, int depth)
 {
     for (size_t i = 0; i < r->includes->count; i++)
@@ -93,7 +94,8 @@ static bool take_name(reader *r, const char *name, int depth)
     return !r->failed;
 }
 
-/* Reads the directives at the beginning of a text. Returns true if the text contains nothing else. */
+/* Reads the directives of the prelude at the beginning of a text. Returns true if the text contains nothing except such
+ * directives. */
 static bool read_directives(reader *r, const char *text, int depth)
 {
     const char *at = skip_blank(text, true);
@@ -119,7 +121,7 @@ static bool read_directives(reader *r, const char *text, int depth)
         if (!at || (*at && *at != '\n'))
             return false;
     }
-    return at && *at == '\0'; /* the text contains nothing else */
+    return at && *at == '\0'; /* nothing else follows in the text */
 }
 
 kiln_status kiln__prelude_find(const kiln__nvrtc *nvrtc, kiln__arena *arena, const kiln__includes *includes,

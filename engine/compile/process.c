@@ -1,12 +1,12 @@
-/* process.c - the library's side of a worker process: starting, messages, time limits, ending. One thread uses a
- * worker.
+/* process.c - the library's side of a worker process: starts it, exchanges messages, enforces time limits, and ends it.
+ * Only one thread uses a worker.
  *
  * States of a worker:
  * - absent: there is no socket. kiln__worker_greet() starts the process -> started.
- * - started: waits for HELLO. A good HELLO -> ready. Any failure ends the process -> absent.
- * - ready: waits for a request -> compiling. If the idle process is gone, or lacks the folder of precompiled headers
- *   that a request needs -> absent, and the next process starts at once.
- * - compiling: waits for RESULT. A RESULT -> ready, also if it reports an error of the source. A time-out, a stop, a
+ * - started: the library waits for HELLO. A good HELLO -> ready. Any failure ends the process -> absent.
+ * - ready: the process waits for a request -> compiling. If the idle process is gone, or lacks the folder of
+ *   precompiled headers that a request needs -> absent, and the next process starts at once.
+ * - compiling: the library waits for RESULT. A RESULT -> ready, also if it reports an error of the source. A time-out, a stop, a
  *   closed connection or a malformed message ends the process -> absent. */
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 #include "pool.h"
 
-enum { HELLO_SECONDS = 60 }; /* enough for loading 100 MB from a slow disk */
+enum { HELLO_SECONDS = 60 }; /* long enough to load 100 MB from a slow disk */
 
 static int start_process(kiln__worker *worker)
 {
@@ -44,14 +44,15 @@ static kiln__io receive_message(const kiln__worker *worker, uint32_t kind, char 
 
 /* ---- errors ---- */
 
-/* Returns the name of the source in a request, which is its first field, for messages. */
+/* Returns the name of the source in an encoded request, for messages. The name is the first field. */
 static const char *read_name(const kiln__text *message)
 {
     return message->data + sizeof(kiln__message_header) + sizeof(uint64_t);
 }
 
-/* Describes the end of a process that ended or was killed. The system may have run out of memory, or NVRTC may have a
- * bug. This function cannot distinguish these causes, so the failure is never stored as a result of the source. */
+/* Makes the error for a process that ended or was killed. The reason may be that the system ran out of memory, or a bug
+ * of NVRTC. The function cannot distinguish these reasons, so Kiln never stores the failure as a result of the
+ * source. */
 static kiln_status describe_end(kiln__worker *worker, const char *name, bool again, kiln__outcome *outcome)
 {
     char how[256];
@@ -73,7 +74,7 @@ static kiln_status describe_end(kiln__worker *worker, const char *name, bool aga
     return status;
 }
 
-/* Ends the worker after a failed exchange of messages and makes the error. */
+/* After a failed exchange of messages, ends the worker and makes the error. */
 static kiln_status describe_failure(kiln__worker *worker, kiln__io what, const kiln__text *message, bool again,
                                     kiln__outcome *outcome)
 {
@@ -112,8 +113,8 @@ static void warn_unconfined(const kiln__worker *worker, const kiln__hello *hello
                    hello->how);
 }
 
-/* Starts the process, and checks its first message: the new process must have loaded the same NVRTC as this process.
- * *died tells whether the new process ended without a message. *ended is then its wait status, or -1. */
+/* Starts the process, and checks its first message: the process must have loaded the same NVRTC as this process. *died
+ * receives whether the process ended without a message. In that case *ended is its wait status, or -1. */
 static kiln_status greet_once(kiln__worker *worker, bool *confined, char *how_confined, size_t room, bool *died,
                               int *ended, kiln_error **error)
 {
@@ -165,8 +166,8 @@ kiln_status kiln__worker_greet(kiln__worker *worker, bool *confined, char *how_c
     kiln_status status = greet_once(worker, confined, how_confined, room, died, &ended, error);
     if (!*died || ended < 0 || !WIFSIGNALED(ended) || (WTERMSIG(ended) != SIGINT && WTERMSIG(ended) != SIGTERM))
         return status;
-    /* A new process belongs to the host's process group until it has a group of its own. If Ctrl-C ends the process in
-     * this moment, another process is started. */
+    /* A new process belongs to the host's process group until it has a group of its own. If Ctrl-C ends the process at
+     * this moment, the function starts another process. */
     if (error) {
         kiln_error_free(*error);
         *error = NULL;
@@ -196,15 +197,15 @@ kiln_status kiln__worker_look(const kiln_allocator *mem, const char *program, co
     return status;
 }
 
-/* Compiles one request in the worker. The function first replaces a process that is gone or lacks the folder of
- * precompiled headers. It converts the answer, or the failure, into an outcome. */
+/* Compiles one request in the worker. If the process is gone, or lacks the folder of precompiled headers, the function
+ * first starts another process. It converts the answer or the failure into an outcome. */
 void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, const char *path, bool again,
                           kiln__outcome *outcome)
 {
     if (path && worker->child.socket >= 0 &&
         !worker->pch_given) /* the running process has random addresses, so it cannot use precompiled headers */
         kiln__worker_end(worker);
-    /* The system may have ended an idle worker since its last job. This job is not the cause. */
+    /* The system may have ended an idle worker since its last job. The current job did not cause this. */
     if (worker->child.socket >= 0 && kiln__child_is_gone(&worker->child)) {
         kiln__logf(&worker->log, KILN_LOG_INFO, "a compile worker ended while it was idle; starting another");
         kiln__worker_end(worker);
@@ -244,8 +245,9 @@ void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, const
     } else if (outcome->status == KILN_ERROR_MEMORY) {
         kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE, "%s: the compiler ran out of memory",
                    read_name(message));
-        kiln__error_mark_passing(outcome->error); /* a limit of memory depends on the machine */
-        outcome->status = KILN_ERROR_COMPILE;     /* the worker hit its limit; the host still has memory */
+        kiln__error_mark_passing(outcome->error); /* the limit of memory depends on the machine */
+        /* the worker reached its limit of memory, but the host still has memory */
+        outcome->status = KILN_ERROR_COMPILE;
     } else {
         kiln__fail(worker->mem, &outcome->error, outcome->status, "%s", why);
         if (passing)

@@ -1,5 +1,6 @@
 /* signature.c - reads the parameters of a kernel from its PTX (PTX ISA, section "Kernel and Function Directives:
- * .entry"), and converts values to them. Without a driver, only PTX tells the types of the parameters. */
+ * .entry"), and converts values to the parameters' types. If no driver is loaded, only the PTX tells the types of the
+ * parameters. */
 #include <math.h>
 #include <string.h>
 
@@ -110,7 +111,7 @@ static bool read_param(scanner *s, named *param)
             if (!read_word(s))
                 return false;
             if (!param->type.pointer &&
-                /* after .ptr, this is the alignment of the memory to which the parameter points */
+                /* the number after .ptr is the alignment of the memory to which the parameter points */
                 parse_number(s, &align))
                 param->type.align = align;
         } else if (is_text(s, ".ptr")) {
@@ -123,7 +124,7 @@ static bool read_param(scanner *s, named *param)
             param->type.array = true;
             param->type.bytes *= count;
         } else if (s->word[0] == '.') {
-            typed |= parse_type(s, &param->type); /* other words are state spaces of pointers */
+            typed |= parse_type(s, &param->type); /* any word that is not a type is the state space of a pointer */
         } else if (typed && !param->name) {
             param->name = s->word;
             param->length = s->length;
@@ -137,15 +138,15 @@ static bool read_param(scanner *s, named *param)
 /* ---- which parameters are pointers ----
  *
  * NVRTC declares pointers as .u64. If the body loads a parameter and converts the value to the address of a state space
- * (cvta), the parameter was a pointer. Bodies are long, each register is assigned once, and both instructions are near
- * the start. So two searches suffice, and they end when all parameters are resolved. */
+ * (cvta), the parameter was a pointer. Bodies of kernels are long, but each register is assigned once, and both
+ * instructions are near the start. So two searches suffice, and they end as soon as all parameters are resolved. */
 
-typedef struct loaded { /* a register that holds parameter number `param` */
+typedef struct loaded { /* a register that holds the value of parameter number `param` */
     const char *name;
     size_t length, param;
 } loaded;
 
-/* Finds the next instruction that begins with `opcode`. The scanner is then after the opcode. */
+/* Finds the next instruction that begins with `opcode`. After the call the scanner is behind the opcode. */
 static bool find_instruction(scanner *s, const char *opcode)
 {
     const char *found = s->at < s->end ? memmem(s->at, (size_t)(s->end - s->at), opcode, strlen(opcode)) : NULL;
@@ -212,7 +213,7 @@ static kiln_status read_entry(kiln__arena *arena, scanner *s, const char *symbol
     size_t count = 0, capacity = 0;
     kiln_status status = KILN_OK;
     if (!read_word(s) || !is_text(s, "("))
-        return KILN_OK; /* without a list there are no parameters */
+        return KILN_OK; /* an entry without a list has no parameters */
     while (read_word(s) && !is_text(s, ")")) {
         if (!kiln__grow(arena->mem, &params, &capacity, count + 1, sizeof *params)) {
             status = kiln__fail_memory(error);
@@ -244,9 +245,9 @@ done:
     return status;
 }
 
-/* Moves *from, a position in front of `at`, forward to `at`. *plain: only directives are between the start of the line
- * and that position, so that it is in no comment and no quoted text. The whole text is read once, however many
- * positions are asked for in one line. */
+/* Moves *from, a position in front of `at`, forward to `at`. *plain tells whether only directives are between the start
+ * of the line and that position. Then the position is in no comment and no quoted text. The whole text is read only
+ * once, even if one line has many such positions. */
 static void follow_line(const char **from, const char *at, bool *plain)
 {
     for (; *from < at; ++*from) {
@@ -323,6 +324,6 @@ const char *kiln__param_store(const kiln__param_type *type, kiln_value value, ui
         if (value.as.i < -((int64_t)1 << (bits - 1)) || value.as.i > ((int64_t)1 << bits) - 1)
             return "the value does not fit";
     }
-    *slot = (uint64_t)value.as.i; /* little-endian: the low bytes come first */
+    *slot = (uint64_t)value.as.i; /* on a little-endian machine the low bytes come first */
     return NULL;
 }

@@ -1,4 +1,5 @@
-/* signature.h - the parameters of a kernel, read from the `.param` list of its PTX. It knows nothing about plans. */
+/* signature.h - the parameters of a kernel, read from the `.param` list of its PTX. The code knows nothing about
+ * plans. */
 #ifndef KILN_PLAN_SIGNATURE_H
 #define KILN_PLAN_SIGNATURE_H
 
@@ -9,8 +10,9 @@ typedef struct kiln__param_type {
     char kind;      /* 'u', 's', 'f' or 'b' as in .u64, .s32, .f32, .b8 */
     uint32_t bytes; /* size of the whole argument */
     bool array;     /* the parameter is a structure by value: .b8 NAME[bytes] */
-    bool pointer;   /* the parameter is certainly a pointer: marked .ptr, or converted by cvta. False means unknown */
-    uint32_t align; /* declared alignment in bytes; 0 if no alignment is declared */
+    /* the parameter is certainly a pointer, because it is marked .ptr or converted by cvta. False means unknown */
+    bool pointer;
+    uint32_t align; /* declared alignment in bytes, or 0 if no alignment is declared */
 } kiln__param_type;
 
 /* The parameters of a kernel, in order. */
@@ -19,15 +21,15 @@ typedef struct kiln__signature {
     kiln__param_type *params;
 } kiln__signature;
 
-/* Reads the signature of the entry `symbol` into the arena. The text is untrusted. Returns KILN_ERROR_NOT_FOUND if the
- * text has no such entry. */
+/* Reads the signature of the entry `symbol` into the arena. The text of the PTX is untrusted. Returns
+ * KILN_ERROR_NOT_FOUND if the PTX has no such entry. */
 kiln_status kiln__signature_read(kiln__arena *arena, const char *ptx, size_t length, const char *symbol,
                                  kiln__signature *signature, kiln_error **error);
 /* Describes a type for messages: "a pointer", "a 32-bit integer", ... */
 const char *kiln__param_type_text(const kiln__param_type *type);
 
-/* Writes `value` into the first bytes of *slot in the parameter's type. Returns NULL, or a static text with the reason
- * why the value does not fit. PTX does not tell whether an integer is signed, so a value may be in the range of the
- * signed or of the unsigned type. */
+/* Converts `value` to the parameter's type and writes it into the first bytes of *slot. Returns NULL, or a static text
+ * with the reason why the value does not fit. PTX does not tell whether an integer is signed, so a value may be in the
+ * range of the signed or of the unsigned type. */
 const char *kiln__param_store(const kiln__param_type *type, kiln_value value, uint64_t *slot);
 #endif

@@ -1,7 +1,7 @@
-/* toolkit.c - a digest of the CUDA headers that a source includes, for cache keys. NVRTC reads these headers from their
- * folder, so nothing else would notice a change. The headers form a graph; a query walks it breadth first from the
- * names of the source. A file is read once, and again when stat() shows a change. The lock of kiln__nvrtc guards all
- * data of this file. */
+/* toolkit.c - computes a digest of the CUDA headers that a source includes, for cache keys. NVRTC reads these headers
+ * from their folder, so without the digest a change of a header would go unnoticed. The headers form a graph. A query
+ * walks the graph breadth first, from the headers that the source names. The code reads a file once, and reads it again
+ * when stat() shows a change. The lock of kiln__nvrtc guards all data of this file. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -23,15 +23,16 @@ typedef struct stamp { /* identifies a version of a file */
 
 /* A node of the graph of headers. */
 typedef struct file {
-    char *path;         /* relative to the folder of the headers, so that its location does not matter */
+    /* path relative to the folder of the headers, so that the location of the folder does not matter */
+    char *path;
     uint64_t hash;      /* hash of the path */
-    bool there, opaque; /* there: the file exists. opaque: the file includes a file whose name a macro gives */
+    bool there, opaque; /* `there`: the file exists. `opaque`: the file has an #include whose name is a macro */
     stamp stamp;
-    kiln__hash128 digest; /* digest of the text */
-    size_t *children;     /* indices of the files that its includes may refer to */
+    kiln__hash128 digest; /* digest of the file's text */
+    size_t *children;     /* indices of the files to which the includes of this file may refer */
     size_t child_count, child_room;
     uint64_t seen;   /* number of the last query that reached the file */
-    uint32_t *words; /* hashes of the words in its directives, ascending */
+    uint32_t *words; /* hashes of the words in the file's directives, in ascending order */
     size_t word_count, word_room;
 } file;
 
@@ -39,17 +40,17 @@ typedef struct file {
 struct kiln__toolkit {
     file *files;
     size_t count, room;
-    size_t *slots; /* hash table by path: index in files + 1; 0 means a free slot */
+    size_t *slots; /* hash table by path; an entry is an index in `files` + 1, or 0 if the slot is free */
     size_t slot_count;
     size_t *queue;
     size_t queue_room;
     uint64_t question; /* number of the current query */
-    /* The last answer is kept, because a sweep asks for the same digest a hundred times a second, and CUB has a
-     * thousand files. */
+    /* Key of the last answer. The answer is kept because a sweep asks for the same digest a hundred times a second, and
+     * CUB has a thousand files. */
     kiln__hash128 asked;
-    uint64_t answered; /* time of the last answer on the clock of kiln__now_ns(); 0 if there was none */
+    uint64_t answered; /* time of the last answer on the clock of kiln__now_ns(), or 0 if there was no answer */
     char answer[33];
-    kiln__hash128 asked_words; /* the last query of kiln__nvrtc_mentions(), and its answer */
+    kiln__hash128 asked_words; /* key of the last query of kiln__nvrtc_mentions(), and the answer to it */
     uint64_t answered_words, answer_words;
 };
 
@@ -95,8 +96,8 @@ static bool is_same(const stamp *a, const stamp *b)
            a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
 }
 
-/* Returns the file's index in the table, and adds it if needed. A missing file has an index too, so that it is looked
- * up once. Returns SIZE_MAX if there is no memory. */
+/* Returns the index of a path in the table. If the table lacks the path, adds it. A missing file has an index too, so
+ * that the code looks for the file only once. Returns SIZE_MAX if there is no memory. */
 static size_t find_file(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *path)
 {
     kiln__toolkit *kit = nvrtc->toolkit;
@@ -140,7 +141,7 @@ static bool add_child(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t parent, con
     return true;
 }
 
-/* Adds every file that a name may refer to, because versions of NVRTC search in different orders. */
+/* Adds every file to which an included name may refer, because versions of NVRTC search in different orders. */
 static bool add_name(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t parent, const char *name)
 {
     bool good = true;
@@ -164,8 +165,8 @@ static int compare_words(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Hashes the words of each line from its first '#' on, and of the lines that continue it. So it hashes the words of all
- * directives, and perhaps other words. */
+/* Hashes the words of each line from its first '#' on, and the words of the lines that continue the line. So the
+ * function hashes the words of all directives, and perhaps some other words. */
 static bool read_words(const kiln__nvrtc *nvrtc, file *at, const char *text)
 {
     at->word_count = 0;
@@ -194,7 +195,8 @@ static bool read_words(const kiln__nvrtc *nvrtc, file *at, const char *text)
     return true;
 }
 
-/* Reads a header: its digest, its words and its includes. A file that cannot be read counts as missing. */
+/* Reads a header: computes its digest, hashes its words, and finds its includes. A file that cannot be read counts as a
+ * missing file. */
 static bool read_file(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t place)
 {
     kiln__toolkit *kit = nvrtc->toolkit;
@@ -203,7 +205,7 @@ static bool read_file(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t place)
     if (!full)
         return false;
     kiln_status status = kiln__file_read(nvrtc->mem, full, MOST_BYTES, &text, &length, NULL);
-    if (status != KILN_OK) { /* NVRTC cannot read it either */
+    if (status != KILN_OK) { /* NVRTC cannot read such a file either */
         kit->files[place].there = status == KILN_ERROR_MEMORY;
         return status != KILN_ERROR_MEMORY;
     }
@@ -231,7 +233,8 @@ static bool read_file(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t place)
 
 static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* Adds every file of a folder by name, size and time. This replaces the digest for headers that include by macros. */
+/* Adds every file of a folder with its name, size and time. This list replaces the digest for headers that include by
+ * macros. */
 static bool add_tree(const kiln__nvrtc *nvrtc, kiln__arena *arena, const char *path, kiln__text *text, int depth)
 {
     char *full = kiln__arena_printf(arena, "%s/%s", nvrtc->include, path), **names = NULL;
@@ -275,7 +278,7 @@ static bool enqueue(const kiln__nvrtc *nvrtc, size_t place, size_t *count)
     return true;
 }
 
-/* The breadth-first walk over the queue of files. Adds a line with path and digest for each file. */
+/* Walks breadth first over the queue of files. For each file the function adds a line with path and digest. */
 static bool walk_headers(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t count, kiln__text *text)
 {
     kiln__toolkit *kit = nvrtc->toolkit;
@@ -289,9 +292,9 @@ static bool walk_headers(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t count, k
         at->there = there;
         if (there && !is_same(&now, &at->stamp)) {
             good = read_file(nvrtc, arena, place);
-            at = &kit->files[place]; /* reading may have moved the table */
+            at = &kit->files[place]; /* reading a file may have moved the table */
             if (good)
-                at->stamp = now; /* the stamp is older than the read, so the next query notices a change in between */
+                at->stamp = now; /* the stamp is older than the read, so the next query notices a change between them */
         }
         if (!at->there || !good)
             continue;
@@ -321,8 +324,8 @@ static bool query_headers(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *co
     return good && walk_headers(nvrtc, arena, queued, text);
 }
 
-/* Writes the digest for some names. Repeats the last answer if it was for the same names and is recent enough. Returns
- * false if memory runs out. The caller holds the lock. */
+/* Writes the digest of the headers that some names reach. If the last answer was for the same names and is recent
+ * enough, writes that answer again. Returns false if memory runs out. The caller holds the lock. */
 static bool answer_digest(kiln__nvrtc *nvrtc, const char *const *names, size_t count, bool fresh, char digest[33])
 {
     if (!nvrtc->toolkit && !(nvrtc->toolkit = kiln__calloc(nvrtc->mem, 1, sizeof *nvrtc->toolkit)))
@@ -353,7 +356,7 @@ static bool answer_digest(kiln__nvrtc *nvrtc, const char *const *names, size_t c
     return good;
 }
 
-/* Returns whether a macro may control CUDA's headers. */
+/* Returns whether the name of a macro looks as if it controls CUDA's headers. */
 static bool is_cuda_macro(const char *word)
 {
     static const char *const begins[] = {"_", "CUB_", "CUDA", "CCCL_", "LIBCUDACXX_", "THRUST_", "NV", "NDEBUG"};
@@ -363,7 +366,8 @@ static bool is_cuda_macro(const char *word)
     return false;
 }
 
-/* Finds the words in the directives of the reached headers, one bit for each. The caller holds the lock. */
+/* Finds which words occur in the directives of the reached headers, and sets one bit for each. The caller holds the
+ * lock. */
 static bool find_words(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *const *names, size_t count,
                        const char *const *words, size_t word_count, uint64_t *found)
 {
@@ -378,7 +382,7 @@ static bool find_words(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *const
             continue;
         for (size_t w = 0; w < word_count; w++) {
             uint32_t hash = hash_word(words[w], strlen(words[w]));
-            if (at->opaque && is_cuda_macro(words[w])) /* an unread file may contain it */
+            if (at->opaque && is_cuda_macro(words[w])) /* a file that was not read may contain the word */
                 *found |= (uint64_t)1 << w;
             if (at->word_count && bsearch(&hash, at->words, at->word_count, sizeof hash, compare_words))
                 *found |= (uint64_t)1 << w;
@@ -387,7 +391,7 @@ static bool find_words(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *const
     return good;
 }
 
-/* Repeats the last answer if it was for the same names and words and is at most ANSWER_NS old. */
+/* Returns the last answer if it was for the same names and words and is at most ANSWER_NS old. */
 kiln_status kiln__nvrtc_mentions(kiln__nvrtc *nvrtc, const char *const *names, size_t count, const char *const *words,
                                  size_t word_count, uint64_t *found, kiln_error **error)
 {

@@ -1,4 +1,5 @@
-/* words.c - splits CUDA source into words. It accepts any text: for malformed source the words are unspecified. */
+/* words.c - splits CUDA source into words. The code accepts any text. For malformed source the words are
+ * unspecified. */
 #include "chars.h"
 #include "words.h"
 
@@ -8,7 +9,8 @@
 typedef struct reader {
     const char *at, *end;
     unsigned line;
-    bool fresh, directive; /* fresh: only blanks since the line began. directive: inside a directive */
+    /* `fresh`: only blanks since the line began; `directive`: the position is inside a directive */
+    bool fresh, directive;
 } reader;
 
 static bool begins_with(const reader *in, const char *text)
@@ -45,7 +47,7 @@ static void skip_blank(reader *in)
     }
 }
 
-/* Skips a raw string R"x( ... )x". The position is after the R. */
+/* Skips a raw string R"x( ... )x". The position at the call is after the R. */
 static void skip_raw(reader *in)
 {
     char close[20] = ")";

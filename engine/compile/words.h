@@ -1,4 +1,4 @@
-/* words.h - CUDA source as words, for decisions before a compiler sees the text. */
+/* words.h - splits CUDA source into words, for decisions before a compiler sees the source. */
 #ifndef KILN_WORDS_H
 #define KILN_WORDS_H
 
@@ -6,13 +6,13 @@
 
 /* A word of CUDA source. */
 typedef struct kiln__word {
-    const char *text; /* points into the source; not terminated */
+    const char *text; /* a pointer into the source; not terminated */
     size_t length;
     unsigned line;
     /* 'w' for a name or keyword, '0' for a number, '"' for a quoted text, ' ' for word 0; otherwise the character
      * itself */
     char kind;
-    bool directive; /* the word is in a line that begins with # */
+    bool directive; /* the word is on a line that begins with # */
 } kiln__word;
 
 enum { KILN__WORDS_MAX = 1 << 20 };

@@ -10,14 +10,15 @@
 #include "compile_internal.h"
 #include "confine.h"
 
-/* The file of precompiled headers for the next request. Such a file holds addresses. So a worker that uses or makes
- * such a file runs without address space randomisation (main.c), and lets NVRTC allocate the heap of precompiled
- * headers before anything else. The file's name contains the address of the library. NVRTC itself compares the address
- * of the heap. */
+/* The file of precompiled headers for the next request of the worker. A file of precompiled headers contains addresses.
+ * So a worker that uses or makes such a file runs without address space randomisation (main.c), and lets NVRTC allocate
+ * the heap of precompiled headers before anything else. The name of the file contains the address of NVRTC's library.
+ * NVRTC itself checks the address of the heap. */
 typedef struct pch {
-    const char *folder, *writable; /* writable: for NVRTC's temporary files, which NVRTC removes after opening them */
+    /* `writable` is the folder for NVRTC's temporary files, which NVRTC removes after it opened them */
+    const char *folder, *writable;
     bool makes;
-    char path[4400]; /* file of precompiled headers for the next request; "" if there is none */
+    char path[4400]; /* path of the file, or "" if the next request uses none */
 } pch;
 
 /* Makes NVRTC allocate the heap of precompiled headers first, so that the heap has the same address in each process. */
@@ -32,7 +33,8 @@ static void warm_up(kiln__nvrtc *nvrtc)
     nvrtc->nvrtcDestroyProgram(&program);
 }
 
-/* Sets the file for `path`. Sets no file if the file may not be trusted, or if it must be read and does not exist. */
+/* Chooses the file of precompiled headers at `path` for the next request. Chooses no file if the file may not be
+ * trusted, or if it shall be read and does not exist. */
 static void choose_file(pch *with, const kiln__nvrtc *nvrtc, const char *path, bool make)
 {
     struct stat info;
@@ -47,8 +49,8 @@ static void choose_file(pch *with, const kiln__nvrtc *nvrtc, const char *path, b
         with->path[0] = '\0';
 }
 
-/* Compiles one request. A new file of precompiled headers is written under a temporary name and renamed when it is
- * complete. */
+/* Compiles one request. Compiles a request. If NVRTC makes a new file of precompiled headers, the file gets a temporary
+ * name, and the function renames it when it is complete. */
 static void compile_request(kiln__nvrtc *nvrtc, kiln__compile_request *request, const pch *with, kiln__unit *unit,
                             uint64_t *ns, kiln_status *status, kiln_error **error)
 {
@@ -93,15 +95,16 @@ static bool answer_request(int fd, kiln__nvrtc *nvrtc, const pch *with, const ch
 
 static bool confine_self(const kiln__nvrtc *nvrtc, const pch *with, char *how, size_t room)
 {
-    /* The libraries are loaded already. They stay readable for versions of NVRTC that open them again. */
+    /* The libraries are already loaded at this point. The worker may still read the libraries, because some versions of
+     * NVRTC open them again. */
     const char *readable[] = {nvrtc->include, nvrtc->cccl, nvrtc->path, KILN__SANITIZED ? "/proc/self" : NULL,
                               with->makes ? NULL : with->folder};
     const kiln__confinement want = {.readable = readable, .count = KILN__COUNT(readable), .writable = with->writable};
     return kiln__confine(&want, how, room) & KILN__CONFINED_FILES;
 }
 
-/* Loads NVRTC, then confines itself, then says HELLO: no source is taken before confinement. Then answers requests
- * until the connection closes. */
+/* Loads NVRTC, then confines the process, then sends HELLO: the worker takes no source before it is confined. After
+ * HELLO the worker answers requests until the connection closes. */
 int kiln__worker_run(int fd, const char *path, const char *include, const char *folder, bool makes, bool confined)
 {
     pch with = {.folder = folder, .makes = makes};

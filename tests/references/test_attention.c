@@ -221,8 +221,8 @@ static void test_errors(void)
     r.kind = RMS_NORM, r.gamma.shape[0] = 3;
     CHECK(normalise(&r, NULL, &error) == KILN_ERROR_HOST_FUNCTION);
     CHECK_TEXT(kiln_error_message(error),
-               "host function 'normalise_f64': gamma and beta must have an element of x's type "
-               "for each of a row");
+               "host function 'normalise_f64': gamma and beta must be one-dimensional, of x's type, "
+               "with one element for each column of x");
     kiln_error_free(error), error = NULL;
     r.kind = SOFTMAX, r.y.shape[0] = 1;
     CHECK(normalise(&r, NULL, &error) == KILN_ERROR_HOST_FUNCTION);

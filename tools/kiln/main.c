@@ -1,4 +1,5 @@
-/* main.c - kiln COMMAND ...: finds the subcommand, parses by its table, runs it. */
+/* main.c - the program `kiln`: finds the subcommand, parses the command line by the subcommand's option tables, and
+ * runs the subcommand. */
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
@@ -10,8 +11,8 @@
 #include "commands.h"
 
 /* If descriptor 0, 1 or 2 is closed, the next opened file would get its number, and output would be written to that
- * file. So the function opens /dev/null for each closed descriptor. For standard output it opens /dev/null read-only,
- * so that writing fails. */
+ * file. Therefore the function opens /dev/null for each closed descriptor. If standard output is closed, /dev/null is
+ * opened read-only, so that writing to it fails. */
 static void hold_standard_streams(void)
 {
     for (int fd = 0; fd <= 2; fd++)
@@ -24,7 +25,7 @@ static int dispatch(cli *c, int argc, char **argv)
 {
     const char *first = argc > 1 ? argv[1] : NULL;
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        /* so that errors found before the option is parsed are printed as JSON too */
+        /* errors that are found before the option --json is parsed are printed as JSON too */
         c->output.json |= strcmp(argv[i], "--json") == 0;
     if (c->output.json)
         out_start_json();
@@ -77,10 +78,11 @@ static int run(int argc, char **argv)
     /* this locale stays, even if a loaded library sets the locale of the process */
     uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
     hold_standard_streams();
-    /* ignored so that a compile worker that has died is reported; out_finish() ends the command if standard output is
-     * closed */
+    /* SIGPIPE is ignored so that the command can report a compile worker that has died; out_finish() ends the command
+     * if standard output is closed */
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* ignored so that writing beyond the limit on file sizes fails, and the old file stays */
+    /* SIGXFSZ is ignored so that a write beyond the limit on file sizes fails, and the old file stays */
+    signal(SIGXFSZ, SIG_IGN);
     out_start();
     cli c = {.line = "kiln"};
     for (int i = 1; i < argc; i++)

@@ -1,11 +1,11 @@
 /* apart.c - runs a command that launches kernels of the simulated device in a child process, which gives up its rights
- * before the first launch (KILN_SANDBOX). The child does everything that the command does: it reads, compiles, runs and
- * prints. This process waits for it, passes signals on, writes the files of --output, and reports how the child ended.
- * This process forks before it uses the library. So it has one thread, and data of kernels reach it only as the
- * contents of these files.
+ * before the first launch (KILN_SANDBOX). The child process does everything that the command does: it reads, compiles,
+ * runs and prints. The parent process waits for the child, passes signals on to it, writes the files of --output, and
+ * reports how the child ended. The parent forks before it uses the library. Therefore the parent has only one thread,
+ * and data of kernels reach it only as the contents of output files.
  *
- * A kernel may have taken control of the child, so this process checks the child's messages. The child can replace the
- * files that the command line names, each once, and nothing else. */
+ * A kernel may have taken control of the child, so the parent checks the child's messages. The child can replace each
+ * file that the command line names once, and no other file. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ static volatile pid_t child;
 static volatile sig_atomic_t asked;
 static struct timespec asked_at;
 
-/* Passes the first signal on to the child, which then ends in an orderly way. A later signal kills the child. */
+/* Passes the first signal on to the child, which then ends in an orderly way. The second signal kills the child. */
 static void on_signal(int number)
 {
     struct timespec now;
@@ -98,7 +98,8 @@ static bool receive_all(int fd, void *data, size_t length)
     return true;
 }
 
-/* Receives `bytes` bytes, and allocates memory as they arrive. Returns NULL if the child ended or memory ran out. */
+/* Receives `bytes` bytes, and allocates memory for them as they arrive. Returns NULL if the child ended or memory ran
+ * out. */
 static char *receive_file(int fd, uint64_t bytes)
 {
     enum { STEP = 16 << 20 };
@@ -178,9 +179,10 @@ int cli_apart_error(const cli *c, kiln_error *error)
 
 /* ---- the two processes ---- */
 
-/* Returns the longest time that the child can take without a defect; 0 means that there is no limit. Only a kernel that
- * has taken over the child takes longer, because the simulated device ends all other kernels. `kiln judge` begins
- * trials until its budget ends, so for this command the budget is added to the limit of one trial. */
+/* Returns the longest time in seconds that the child can take if it works correctly; 0 means that there is no limit.
+ * The simulated device ends every kernel at its time limit, so only a kernel that has taken over the child can take
+ * longer. `kiln judge` begins trials until its budget ends, so its longest time is the budget plus the limit of one
+ * trial. */
 static double longest(const cli_run_args *args)
 {
     double limit = args->sample_timeout != 0 ? args->sample_timeout : USUAL_LIMIT + 2 * args->budget;
@@ -189,7 +191,7 @@ static double longest(const cli_run_args *args)
     return PREPARE_SECONDS + args->budget + limit * (2 + 4 * (double)args->repetitions);
 }
 
-/* Serves the child until it ends. */
+/* Serves the child's requests to write files until the child ends. */
 static int await(const cli *c, const cli_run_args *run, int fd)
 {
     bool *written = cli_alloc(c->apart_outputs->count + 1);
@@ -205,7 +207,7 @@ static int await(const cli *c, const cli_run_args *run, int fd)
         if (got > 0)
             open = serve(c, fd, written);
     }
-    close(fd); /* a child that waits for an answer ends, too */
+    close(fd); /* closing the socket also ends a child that waits for an answer */
     if (late)
         kill(child, SIGKILL);
     int how = 0;
@@ -256,14 +258,15 @@ int cli_apart(cli *c, const cli_engine_args *args, const cli_run_args *run, int 
     sigemptyset(&blocked);
     for (size_t i = 0; i < CLI_COUNT(passed); i++)
         sigaddset(&blocked, passed[i]);
-    sigprocmask(SIG_BLOCK, &blocked, &usual); /* blocked until there is a child that gets them */
+    /* the signals stay blocked until there is a child to which they can be passed on */
+    sigprocmask(SIG_BLOCK, &blocked, &usual);
     pid_t parent = getpid(), made = fork();
     if (made == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         sigprocmask(SIG_SETMASK, &usual, NULL);
         close(pair[0]);
         if (getppid() != parent)
-            _exit(0); /* the parent died before the previous line */
+            _exit(0); /* the parent died before this child asked for SIGKILL at the death of its parent */
         c->apart = true;
         c->apart_fd = pair[1];
         return work(c, user);

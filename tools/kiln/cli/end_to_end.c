@@ -1,11 +1,10 @@
-/* end_to_end.c - the costs of inputs on the host, and the number of repetitions from which on a costly input pays
- * off. */
+/* end_to_end.c - the host's costs of inputs, and the number of repetitions from which on a costly input pays off. */
 #include "end_to_end.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MANY = 1000 }; /* repetitions in the table */
+enum { MANY = 1000 }; /* the number of repetitions for which the table shows the total time */
 
 whole_cost whole_cost_of(const char *variant, const kiln_result *result)
 {
@@ -22,7 +21,8 @@ double whole_cost_sum(const whole_cost *cost, uint64_t repetitions)
     return cost->inputs + cost->copy + (double)repetitions * cost->repetition;
 }
 
-/* Compares only the names of two lists of functions, because their times differ between processes. */
+/* Returns true if two lists of functions have the same names. It ignores their times, which differ between
+ * processes. */
 static bool same_functions(const char *a, const char *b)
 {
     for (;;) {
@@ -87,8 +87,9 @@ const char *whole_cost_pays_text(const whole_cost *cost, const whole_cost *plain
     return after ? cli_printf("from %s on", cli_whole(after)) : "never";
 }
 
-/* Prints the costs as a table: the inputs, the copy, and with `timed` one repetition, the sum for MANY repetitions,
- * and the number from which on the variant pays off. Prints nothing if the host makes no inputs. */
+/* Prints the costs as a table: the inputs and the copy. With `timed` the table also has one repetition, the sum for
+ * MANY repetitions, and the number of repetitions from which on the variant pays off. Prints nothing if the host
+ * computes no inputs. */
 void whole_cost_text(const whole_cost *costs, size_t count, bool timed)
 {
     cli_table table;

@@ -10,7 +10,7 @@
 
 typedef struct log_to {
     int least;
-    bool progress; /* lines that begin with "reading " are shown as a progress line */
+    bool progress; /* true: messages that begin with "reading " are shown as a progress line */
 } log_to;
 
 void cli_log(void *user, kiln_log_level level, const char *message)
@@ -20,7 +20,7 @@ void cli_log(void *user, kiln_log_level level, const char *message)
     bool progress = to->progress && level == KILN_LOG_INFO && strncmp(message, "reading ", strlen("reading ")) == 0;
     if ((int)level < to->least && !progress)
         return;
-    /* This function runs in any thread, so it must not call cli_printf(). */
+    /* This callback runs in any thread, so it must not call cli_printf(), whose memory belongs to one thread. */
     char *shown = cli_escape(message, strlen(message), "\n\t");
     if (progress && shown)
         progress_line(shown);
@@ -54,7 +54,7 @@ void *cli_log_to(const cli *c)
 }
 
 /* Opens the engine with the options of the command line, unless it is open already. Returns 0, or the exit code after
- * a message. */
+ * an error message. */
 int cli_engine(cli *c, const cli_engine_args *args)
 {
     static const cli_engine_args usual = {0};
@@ -90,7 +90,7 @@ int cli_engine(cli *c, const cli_engine_args *args)
     return 0;
 }
 
-/* Reports a spec that was not found, with a file whose name is near, or the way to find specs. */
+/* Reports that a spec was not found. Names a file with a similar name, or tells how to find specs. */
 static int fail_spec(const cli *c, const char *word, kiln_error *error)
 {
     if (kiln_error_status(error) != KILN_ERROR_NOT_FOUND)
@@ -278,8 +278,8 @@ static bool value_bool(const char *text, kiln_value *value)
     return true;
 }
 
-/* Converts `text` to a value of `kind`. If that is not possible, the function returns a value of the kind that the text
- * looks like, and the library later reports the error. */
+/* Converts `text` to a value of `kind`. If the text cannot be converted, the function returns a value of the kind that
+ * the text looks like, and the library later reports the error. */
 static kiln_value value_of(const char *text, const kiln_kind *kind)
 {
     kiln_value value = {.kind = KILN_TEXT, .as.text = text};
@@ -293,8 +293,8 @@ static kiln_value value_of(const char *text, const kiln_kind *kind)
     return value;
 }
 
-/* Returns the kind of the param with this name, in the variant or in any variant. Returns NULL if there is no such
- * param. */
+/* Returns the kind of the param `name` in the given variant, or in any variant if `variant` is negative. Returns NULL
+ * if no such param exists. */
 static const kiln_kind *param_kind(const kiln_spec *spec, int variant, const char *name)
 {
     for (size_t v = 0; v < kiln_spec_variant_count(spec); v++) {
@@ -320,8 +320,8 @@ static bool split(cli *c, const char *option, const char *wants, const char *tex
     return true;
 }
 
-/* Reports a size set that does not exist, if the word is a size without its value, or a value without its size. The
- * library reports all other mistakes. */
+/* Reports a size set that does not exist. The user may also have written a size without its value, or a value without
+ * its size. The library reports all other mistakes in sizes. */
 static bool check_size_set(cli *c, const char *word)
 {
     const kiln_size_set *first = kiln_spec_size_set(c->spec, 0);
@@ -428,7 +428,7 @@ void cli_make_run(const cli_run_args *args, kiln_run_options *options)
 
 static const kiln_setting *find_setting(const kiln_setting *settings, size_t count, const char *name)
 {
-    for (size_t i = count; i-- > 0;) /* the last setting of a name counts */
+    for (size_t i = count; i-- > 0;) /* the last setting of a name counts, so the loop runs backwards */
         if (strcmp(settings[i].name, name) == 0)
             return &settings[i];
     return NULL;
@@ -464,7 +464,7 @@ const char *cli_why_set(const kiln_spec *spec, const char *set, bool simulated, 
     for (size_t i = 0; i < sizes->count; i++)
         if (!strchr(sizes->items[i], '='))
             return NULL;
-    if (!simulated || sizes->count >= kiln_spec_size_set(spec, 0)->count) /* the user gave all sizes */
+    if (!simulated || sizes->count >= kiln_spec_size_set(spec, 0)->count) /* the user gave every size */
         return NULL;
     const char *first = kiln_spec_size_set(spec, 0)->name;
     if (tuned && strcmp(set, first) == 0)
@@ -516,7 +516,7 @@ size_t cli_whole_sizes(const kiln_spec *spec, const kiln_choice *choice, bool si
     return set->count;
 }
 
-/* ---- printing them ---- */
+/* ---- printing values ---- */
 
 const char *cli_value_text(kiln_value value)
 {
@@ -526,7 +526,7 @@ const char *cli_value_text(kiln_value value)
     case KILN_TEXT: return value.as.text;
     case KILN_FLOAT: break;
     }
-    for (int digits = 1; digits < 17; digits++) { /* the shortest text that reads back the same */
+    for (int digits = 1; digits < 17; digits++) { /* finds the fewest digits from which the same number is read back */
         char *text = cli_printf("%.*g", digits, value.as.f);
         if (strtod(text, NULL) == value.as.f)
             return strpbrk(text, ".en") ? text : cli_printf("%s.0", text);

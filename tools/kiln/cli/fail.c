@@ -21,7 +21,7 @@ void cli_complain(const char *text)
     progress_clear();
     char *shown = cli_escape(text, strlen(text), "\n\t");
     const char *line = shown ? cli_printf("kiln: %s\n", shown) : "kiln: out of host memory\n";
-    fputs(line, stderr); /* a single write, because other threads may write too */
+    fputs(line, stderr); /* a single fputs(), because other threads may write at the same time */
     free(shown);
 }
 

@@ -1,4 +1,4 @@
-/* files.c - files that the command reads and writes itself, in addition to the files of the library. */
+/* files.c - files that the command itself reads and writes; the library handles other files. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ int cli_write_stream(const cli *c, const char *path, cli_stream *stream)
     return code;
 }
 
-/* Returns a file's name without its ending. */
+/* Returns the name of a file without its ending. */
 static const char *stem(const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -77,7 +77,8 @@ FILE *cli_stream_open(cli_stream *stream)
 const char *cli_read_file(const char *path, size_t most, size_t *length)
 {
     struct stat about;
-    if (stat(path, &about) != 0) /* before the file is opened: a FIFO would block, and a device may have side effects */
+    /* stat() comes before open(), because opening a FIFO would block, and opening a device may have side effects */
+    if (stat(path, &about) != 0)
         return NULL;
     int fd = -1;
     if (S_ISREG(about.st_mode))

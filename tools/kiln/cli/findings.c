@@ -6,8 +6,8 @@
 
 static const char *keep(const char *text) { return cli_printf("%s", text ? text : ""); }
 
-/* Returns true if two sides are at the same line of a source. Without line numbers the PTX lines are compared, and then
- * the kernels must be the same too. */
+/* Returns true if two sides of findings are at the same line of a source. If line numbers are missing, the PTX lines
+ * are compared, and then the kernels must be equal too. */
 static bool same_place(const kiln_check_finding *f, const kiln_check_side *a, const kiln_check_finding *g,
                        const kiln_check_side *b)
 {
@@ -18,7 +18,8 @@ static bool same_place(const kiln_check_finding *f, const kiln_check_side *a, co
     return a->ptx_line == b->ptx_line && strcmp(f->kernel, g->kernel) == 0;
 }
 
-/* Returns the length of the part of "atomic write of 4 bytes" that does not depend on the type of the element. */
+/* Returns the length of the part of a text such as "atomic write of 4 bytes" that does not depend on the type of the
+ * element. */
 static size_t deed_length(const char *what)
 {
     const char *of = what ? strstr(what, " of ") : NULL;
@@ -31,14 +32,14 @@ static bool same_deed(const kiln_check_side *a, const kiln_check_side *b)
     return length == deed_length(b->what) && (length == 0 || strncmp(a->what, b->what, length) == 0);
 }
 
-/* Returns true if two findings belong to one entry. The two sides of a race may be swapped, because it is chance which
+/* Returns true if two findings are shown as one. The two sides of a race may be swapped, because it is chance which
  * access comes second. */
 static bool same_finding(const kiln_check_finding *a, const kiln_check_finding *b)
 {
     if (a->kind != b->kind || a->note != b->note || strcmp(a->buffer, b->buffer) != 0)
         return false;
     if (a->kind == KILN_CHECK_LEAK && !a->at.file[0] && !a->at.ptx_line && a->bytes != b->bytes)
-        return false; /* allocations of the host have no place in a source, so their sizes distinguish them */
+        return false; /* leaks of the host's allocations have no place in a source, so their sizes distinguish them */
     const bool straight = same_place(a, &a->at, b, &b->at) && same_place(a, &a->other, b, &b->other);
     if (a->kind != KILN_CHECK_RACE)
         return straight && same_deed(&a->at, &b->at);
@@ -55,7 +56,7 @@ static void keep_side(kiln_check_side *side)
 
 static void add_kernel(finding *item, const char *kernel)
 {
-    enum { MOST = 1000 }; /* most kernel names that are kept for one place */
+    enum { MOST = 1000 }; /* the largest number of kernel names that are kept for one place */
     for (size_t k = 0; k < item->kernels.count; k++)
         if (strcmp(item->kernels.items[k], kernel) == 0)
             return;
@@ -63,7 +64,8 @@ static void add_kernel(finding *item, const char *kernel)
         cli_list_add(&item->kernels, keep(kernel));
 }
 
-/* Adds a finding. The first finding of a place is copied, because its texts live only during the call. */
+/* Adds a finding. The list copies the first finding of a place, because the texts of a finding live only during the
+ * call. */
 int findings_add(void *user, const kiln_check_finding *f)
 {
     findings *list = user;
@@ -114,7 +116,7 @@ size_t findings_severe(const findings *list)
     return count;
 }
 
-/* ---- as text ---- */
+/* ---- findings as text ---- */
 
 static const char *base_name(const char *path)
 {
@@ -130,7 +132,7 @@ const char *findings_place(const kiln_check_side *side)
 }
 
 /* Returns the position of the '(' that begins the parameters of a demangled name, or the name's length. A '(' within
- * template arguments belongs to a type. */
+ * template arguments belongs to a type, so it is skipped. */
 static size_t without_parameters(const char *name)
 {
     size_t at = 0, depth = 0;
@@ -154,7 +156,7 @@ const char *findings_short_name(const char *name, size_t most)
     return strlen(name) > most ? cli_printf("%.*s...", (int)(most - strlen("...")), name) : name;
 }
 
-/* Returns the kernels of a place: "scan<int>", "scan<int> and 11 others". */
+/* Returns the names of the kernels with this finding as a text: "scan<int>", "scan<int> and 11 others". */
 static const char *kernels_text(const finding *item, size_t most)
 {
     const size_t others = item->kernels.count ? item->kernels.count - 1 : 0;
@@ -302,7 +304,8 @@ static json_t *side_json(const kiln_check_side *side)
     return object;
 }
 
-/* offset of the access from the start of the buffer: negative before it, at least `bytes` after it */
+/* `offset` is the offset of the access from the start of the buffer: negative before the buffer, at least `bytes` after
+ * its end */
 static json_t *buffer_json(const kiln_check_finding *f)
 {
     json_t *object = js_object();

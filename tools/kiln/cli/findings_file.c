@@ -1,5 +1,5 @@
-/* findings_file.c - findings of the processes of a program: the files that the simulated device's libcuda writes with
- * KILN_SIM_CHECK_FORMAT=json (engine/sim/driver/objects/check_report.c), and the rules of --suppress. */
+/* findings_file.c - reads the findings of a program's processes, and the rules of --suppress. The simulated device's
+ * libcuda writes the findings with KILN_SIM_CHECK_FORMAT=json (engine/sim/driver/objects/check_report.c). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static uint64_t whole_of(const json_t *object, const char *key)
     return value > 0 ? (uint64_t)value : 0;
 }
 
-/* Reads three coordinates. Returns 0 if they are not known. */
+/* Reads three coordinates. Returns the number of axes, or 0 if the file does not have them. */
 static int read_axes(const json_t *side, const char *key, unsigned to[3])
 {
     const json_t *array = json_object_get(side, key);
@@ -45,7 +45,7 @@ static void read_side(const json_t *object, const char *key, kiln_check_side *si
     side->has_thread = read_axes(from, "thread", side->thread);
 }
 
-/* Returns false if the element has no kind that this version knows. */
+/* Returns false if this version of Kiln does not know the kind of the finding. */
 static bool read_finding(const json_t *object, kiln_check_finding *f)
 {
     unsigned kind = 0;
@@ -67,8 +67,9 @@ static bool read_finding(const json_t *object, kiln_check_finding *f)
     return kind < KILN_CHECK_KINDS;
 }
 
-/* Returns the last count of a finding. A check that ended has written the count in its element "counts". Without this
- * element the process was killed, and the count is the number that was written with the finding. */
+/* Returns how often a finding occurred, by the last count in the file. When a check ends, it writes the final counts of
+ * its findings into an element with the key "counts". If this element is missing, the process was killed. Then the
+ * function returns the count that was written with the finding. */
 static uint64_t last_count(const json_t *array, const json_t *of)
 {
     for (size_t k = json_array_size(array); k-- > 1;) {
@@ -110,15 +111,15 @@ bool findings_read(findings *list, const char *path)
     return right;
 }
 
-/* ---- lines of sources ---- */
+/* ---- lines of source files ---- */
 
-/* The sources of a program that findings belong to. Each file is read once. */
+/* A source file that findings name. Each source file is read only once. */
 typedef struct source {
     struct source *next;
-    const char *path, *text; /* text: NULL if the file cannot be read, or is newer than the program */
+    const char *path, *text; /* text: `text` is NULL if the file cannot be read, or if it is newer than the program */
 } source;
 
-/* Returns true if both files exist and the first one changed later. */
+/* Returns true if both files exist and `path` changed after `than`. */
 static bool is_newer(const char *path, const char *than)
 {
     struct stat a, b;
@@ -163,7 +164,7 @@ void findings_read_sources(findings *list, const char *program)
 
 /* ---- rules ---- */
 
-/* Returns the kind as a rule writes it, with dashes in place of spaces. */
+/* Returns a kind of finding as a rule writes it, with dashes in place of spaces. */
 static const char *kind_word(kiln_check_kind kind)
 {
     char *word = cli_printf("%s", kiln_check_text(kind));
@@ -172,7 +173,8 @@ static const char *kind_word(kiln_check_kind kind)
     return word;
 }
 
-/* Returns true if the first word of a rule is a kind or a pattern. A misspelt kind would match nothing. */
+/* Returns true if the first word of a rule is a kind of finding, or a pattern. A rule with a misspelt kind would
+ * suppress nothing, so such a rule is refused. */
 static bool is_kind(const char *word)
 {
     if (word[strcspn(word, "*?[\\")])
@@ -183,7 +185,7 @@ static bool is_kind(const char *word)
     return false;
 }
 
-/* Complains about a rule whose kind does not exist, with a list of all kinds. */
+/* Complains about a rule whose kind does not exist, and lists all kinds. */
 static void refuse_kind(const char *path, size_t line, const char *word)
 {
     const char *all = kind_word((kiln_check_kind)0);

@@ -7,7 +7,7 @@
 
 #include "findings.h"
 
-/* Returns the sentence that describes a kind of finding. SARIF calls a kind a rule. */
+/* Returns the sentence that describes a kind of finding. A kind of finding is called a rule in SARIF. */
 static const char *rule_text(kiln_check_kind kind)
 {
     switch (kind) {
@@ -35,7 +35,7 @@ static const char *rule_text(kiln_check_kind kind)
     }
 }
 
-/* Returns the identifier of a kind: its text with dashes, as in rules of suppressions. */
+/* Returns the SARIF identifier of a kind of finding: its text with dashes, as in rules of suppressions. */
 static const char *rule_name(kiln_check_kind kind)
 {
     char *name = cli_strndup(kiln_check_text(kind), strlen(kiln_check_text(kind)));
@@ -44,7 +44,7 @@ static const char *rule_name(kiln_check_kind kind)
     return name;
 }
 
-/* Writes a path as part of a URI (RFC 3986): all bytes but unreserved ones and '/' become %XX. */
+/* Encodes a path as part of a URI (RFC 3986): every byte becomes %XX, except unreserved characters and '/'. */
 static const char *encode_path(const char *path)
 {
     char *text = cli_alloc(3 * strlen(path) + 1), *to = text;
@@ -59,8 +59,8 @@ static const char *encode_path(const char *path)
     return text;
 }
 
-/* Returns the location of a file. A file below the current folder gets its path from this folder, because a code host
- * knows files by their place in the repository. */
+/* Returns the location of a file for SARIF. A file below the current folder gets its path from this folder, because a
+ * code host knows files by their place in the repository. */
 static json_t *artifact(const char *file)
 {
     char here[PATH_MAX];
@@ -76,8 +76,8 @@ static json_t *artifact(const char *file)
     return object;
 }
 
-/* Returns the place of one side, or NULL if it has no line of a source. `text` tells the event at this place, or is
- * NULL. */
+/* Returns the place of one side of a finding, or NULL if this side has no source line. `text` describes the event at
+ * this place, or is NULL. */
 static json_t *location(const kiln_check_finding *f, const kiln_check_side *side, const char *text)
 {
     if (!side->what || !side->file[0] || !side->line)
@@ -102,7 +102,7 @@ static json_t *location(const kiln_check_finding *f, const kiln_check_side *side
     return object;
 }
 
-/* Returns the place of a finding that has no line of a source. */
+/* Returns the place for a finding that has no source line: the file `program`. */
 static json_t *program_location(const char *program)
 {
     json_t *object = js_object(), *physical = js_object();
@@ -119,7 +119,7 @@ static const char *thread_text(const kiln_check_side *side)
 }
 
 /* Returns a hash (FNV-1a) that identifies the finding in the results of later runs. Line numbers change with every edit
- * above, so the hash has the text of a line in place of its number, if the text is known. */
+ * above the line. Therefore the hash has the text of the line in place of its number, if the text is known. */
 static const char *fingerprint(const finding *item)
 {
     const kiln_check_finding *f = &item->f;
@@ -137,7 +137,8 @@ static const char *fingerprint(const finding *item)
     return cli_printf("%016llx", (unsigned long long)hash);
 }
 
-/* Returns the message with the kernel and the example: "MESSAGE. In kernel NAME: write of 4 bytes by thread ...". */
+/* Returns the message of a finding, with the kernel and the example: "MESSAGE. In kernel NAME: write of 4 bytes by
+ * thread ...". */
 static const char *sentence(const kiln_check_finding *f)
 {
     return f->kernel[0] && f->at.what

@@ -1,19 +1,19 @@
 /* interrupt.c - handles SIGINT and SIGTERM, and ends a command that hangs.
  *
- * The first signal ends a command in an orderly way, the second one at once. The handler is in the command and not in
- * the library. It sets a flag, which the library and the commands read.
+ * The first signal ends the command in an orderly way, and the second signal ends it at once. The signal handler
+ * belongs to the command and not to the library. The handler sets a flag, which the library and the subcommands read.
  *
- * A kernel, or the code that runs it, may hang at a place that reads neither the flag nor its time limit. Examples
+ * A kernel, or the code that runs it, may hang at a place that reads neither the flag nor its time limit. Such places
  * are a host function that does not return, the wait for a lock, and the handler of another signal. Therefore a
- * watchdog ends the process at a deadline. It waits for no thread, takes no lock, and calls only async-signal-safe
- * functions. Three mechanisms guard the deadline, because each of them may fail:
+ * watchdog ends the process at a deadline. The watchdog waits for no thread, takes no lock, and calls only
+ * async-signal-safe functions. Three mechanisms guard the deadline, because each of them may fail:
  *
- * - The handler of a timer's signal prints a message and exits. It needs a thread that does not block the signal.
- * - A thread does the same. It also takes signals that all other threads block. The thread exists only after kernels
- *  have run.
- * - A second timer sends SIGKILL some seconds later. Nothing can block this signal, but it prints no message.
+ * - The handler of a timer's signal prints a message and exits. This mechanism needs a thread that does not block the
+ *   signal. - A thread does the same. It works even if all other threads block the signal. The thread exists only after
+ *   kernels have run. - A second timer sends SIGKILL some seconds later. No thread can block SIGKILL, but the process
+ *   then prints no message.
  *
- * A sandbox may forbid timers, and the system may refuse another thread. */
+ * A timer may be missing because a sandbox forbids it, and the thread because the system refuses another thread. */
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -31,14 +31,16 @@ enum { SIGNAL_GRACE = 10, LIMIT_GRACE = 10, KILL_GRACE = 5, LONGEST = 1 << 30 };
 /* The library reads `interrupted` as an int; on this platform sig_atomic_t is an int. */
 static volatile int interrupted;
 static struct timespec interrupted_at;
-/* the text is not in the command's memory, because a signal may come after that memory was freed */
+/* this text is not in the command's memory, because a signal may come after that memory was freed */
 static char interrupted_text[256];
 static size_t interrupted_length;
-static volatile sig_atomic_t has_other_work; /* after the first signal the command finishes other work than kernels */
+/* true: after the first signal the command finishes work other than kernels */
+static volatile sig_atomic_t has_other_work;
 
-static timer_t timers[2]; /* timers that send SIGRTMIN and SIGKILL */
+static timer_t timers[2]; /* two timers: the first sends SIGRTMIN, the second sends SIGKILL */
 static bool has_timers;
-static atomic_llong deadline; /* in seconds of CLOCK_MONOTONIC; 0 means no deadline */
+/* the watchdog's deadline in seconds of CLOCK_MONOTONIC; 0 means that there is no deadline */
+static atomic_llong deadline;
 static atomic_bool kernels_run;
 
 static void say(const char *text) { (void)!write(STDERR_FILENO, text, strlen(text)); }
@@ -50,14 +52,15 @@ static struct timespec get_time(void)
     return now;
 }
 
-/* Makes the watchdog end the process in `seconds`; 0 means never. It is async-signal-safe. */
+/* Makes the watchdog end the process in `seconds` seconds; 0 means never. It is async-signal-safe. */
 static void set_deadline(time_t seconds)
 {
-    const int before = errno; /* errno of the code that the signal interrupted */
+    const int before = errno; /* keeps the errno of the code that the signal interrupted */
     atomic_store(&deadline, seconds ? (long long)(get_time().tv_sec + seconds) : 0);
     for (int i = 0; has_timers && i < 2; i++) {
         struct itimerspec when = {.it_value.tv_sec = seconds ? seconds + i * KILL_GRACE : 0};
-        timer_settime(timers[i], 0, &when, NULL); /* a sandbox may forbid timers; the thread then remains */
+        /* a sandbox may forbid timers; then only the thread guards the deadline */
+        timer_settime(timers[i], 0, &when, NULL);
     }
     errno = before;
 }
@@ -77,14 +80,14 @@ static void end_at_once(void)
 static void on_timer(int number, siginfo_t *info, void *context)
 {
     (void)number, (void)context;
-    if (info->si_code == SI_TIMER) /* otherwise the signal came from somebody else */
+    if (info->si_code == SI_TIMER) /* another process may have sent this signal; only the timer's own signal counts */
         end_at_once();
 }
 
 /* Handles SIGINT and SIGTERM. A second signal ends the process at once, unless it comes very soon after the first. A
  * signal that comes so soon is probably the same signal: a terminal, `timeout` and similar programs may send a signal
- * both to a process and to its group. In the first process of a container the signal's default action has no effect, so
- * _exit() ends that process. */
+ * both to a process and to its group. In the first process of a container, the default action of a signal has no
+ * effect, so _exit() ends that process. */
 static void on_signal(int number)
 {
     const struct timespec now = get_time();
@@ -106,7 +109,7 @@ static void on_signal(int number)
     }
 }
 
-/* Makes the timers early, because the process loses the right to make them later. */
+/* Makes the timers before the sandbox begins, because the process then loses the right to make timers. */
 static void start_watchdog(void)
 {
     if (has_timers)
@@ -129,13 +132,15 @@ static void *watch(void *unused)
     for (;;) {
         nanosleep(&step, NULL); /* a signal ends the sleep early */
         const long long until = atomic_load(&deadline);
-        if (until && get_time().tv_sec > until) /* later than the timer, so that the two do not speak at once */
+        /* the thread waits longer than the timer, so that the two do not print at the same time */
+        if (until && get_time().tv_sec > until)
             end_at_once();
     }
     return unused;
 }
 
-/* Starts the thread when kernels begin to run. A process must still have a single thread when it gives up its rights.
+/* Starts the thread when kernels begin to run. It cannot start earlier, because a process must have a single thread
+ * when it gives up its rights.
  */
 static void start_thread(void)
 {
@@ -166,12 +171,12 @@ void cli_watch(void *user, double seconds)
     if (seconds > 0)
         start_thread();
     atomic_store(&kernels_run, seconds > 0);
-    /* The time limit of the kernels is doubled, because this limit also covers host functions, and because the machine
-     * may be busy. */
+    /* The deadline is twice the time limit of the kernels, because it also covers host functions, and because the
+     * machine may be busy. */
     const double most = 2 * seconds + LIMIT_GRACE;
     if (!interrupted)
         set_deadline(seconds > 0 && most < LONGEST ? (time_t)ceil(most) : 0);
-    if (interrupted) /* a signal came before or just now, so repeat the work of the handler */
+    if (interrupted) /* a signal came before this call or during it, so the code repeats the work of the handler */
         set_deadline(!has_other_work || seconds > 0 ? SIGNAL_GRACE : 0);
 }
 

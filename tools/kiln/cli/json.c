@@ -1,4 +1,4 @@
-/* json.c - the library's results as JSON: one object, exact numbers. */
+/* json.c - writes the library's results as JSON: one object, with exact numbers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 static json_t *require_value(json_t *value)
 {
-    if (!value) { /* all arguments are valid, so the only possible reason is a lack of memory */
+    if (!value) { /* all arguments are valid, so the only possible reason for NULL is a lack of memory */
         fputs("kiln: out of host memory\n", stderr);
         exit(cli_exit_code(KILN_ERROR_MEMORY));
     }
@@ -82,7 +82,7 @@ json_t *js_settings(const kiln_setting *settings, size_t count)
     return object;
 }
 
-/* Returns the value, or null for 0, because 0 means that the value is not known. */
+/* Returns the value, or null for 0, because 0 stands for an unknown value. */
 static json_t *js_known(double value) { return value != 0 ? js_real(value) : json_null(); }
 
 static json_t *js_throttle(unsigned throttle)
@@ -115,7 +115,8 @@ json_t *js_host_times(const char *text)
     return object;
 }
 
-/* Writes a field by its kind. A time in nanoseconds is written in seconds, and its key ends in `_seconds`. */
+/* Writes a field of a result by the kind of the field. A time in nanoseconds is written in seconds, and its key ends in
+ * `_seconds`. */
 #define SET(kind, name, unit, text) SET_##kind(name)
 #define SET_FLAG(name) js_set(object, #name, json_boolean(result->name));
 #define SET_COUNT(name) js_set(object, #name, js_whole(result->name));
@@ -134,7 +135,7 @@ json_t *js_result(const kiln_result *result)
 {
     json_t *object = js_object();
     bool timed = result->measured || result->estimated;
-    /* Put `verified` first, because a key keeps its place. */
+    /* `verified` is set here, before the other keys, because a key keeps its place in the object. */
     js_set(object, "verified", json_null());
     js_set(object, "worst_error", json_null());
     KILN_RESULT_MAP(SET)
@@ -185,16 +186,17 @@ json_t *js_error(kiln_status status, const char *message)
     return object;
 }
 
-/* Control characters outside ASCII are valid in JSON strings, but a terminal would execute them. So they are written as
- * \u009b, which means the same string. Everything outside strings is ASCII. */
+/* JSON allows control characters outside ASCII in strings, but a terminal would execute them. Therefore the function
+ * writes them as escapes such as \u009b, which mean the same string. In JSON, everything outside strings is ASCII. */
 const char *js_visible(const char *text)
 {
     size_t length = strlen(text);
-    char *made = cli_alloc(6 * length + 1), *to = made; /* "\u007f" of one byte */
+    /* an escape such as "\u007f" replaces a character of at least one byte by 6 bytes */
+    char *made = cli_alloc(6 * length + 1), *to = made;
     while (length) {
         uint32_t code;
         size_t size = cli_utf8(text, length, &code);
-        size = size ? size : 1; /* jansson's output is UTF-8 */
+        size = size ? size : 1; /* jansson's output is valid UTF-8, so a size of 0 does not occur */
         if (code >= 0x7f && cli_is_control(code)) {
             to += sprintf(to, "\\u%04x", (unsigned)code);
         } else {
@@ -207,7 +209,7 @@ const char *js_visible(const char *text)
     return made;
 }
 
-/* Does not use json_dumps(), which skips a key and succeeds if memory runs out at the key. */
+/* Does not use json_dumps(): if memory runs out at a key, json_dumps() skips the key and reports success. */
 char *js_dump(const json_t *object, size_t flags)
 {
     size_t size = json_dumpb(object, NULL, 0, flags);

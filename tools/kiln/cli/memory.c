@@ -1,4 +1,5 @@
-/* memory.c - memory of the command, freed when it ends: it is short-lived and has few objects. */
+/* memory.c - allocates memory of the command, which is freed when the command ends. The command lives briefly and has
+ * few objects. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -105,8 +105,8 @@ static size_t least_of_three(size_t a, size_t b, size_t c)
     return m < c ? m : c;
 }
 
-/* Returns the edit distance (Damerau-Levenshtein: two swapped neighbours are one edit). Texts above 63 bytes are never
- * near. */
+/* Returns the edit distance of two names (Damerau-Levenshtein: a swap of two neighbouring letters is one edit). Names
+ * longer than 63 bytes count as never similar. */
 static size_t distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);
@@ -132,13 +132,14 @@ static size_t distance(const char *a, const char *b)
 const char *cli_nearest(const char *name, const char *const *names, size_t count)
 {
     const char *best = NULL;
-    size_t limit = strlen(name) / 3 + 1; /* a name with more edits is a different word */
+    size_t limit = strlen(name) / 3 + 1; /* a name with more edits than this is a different word */
     size_t least_score = SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
         size_t edits = distance(name, names[i]), length = strlen(name);
         if (length > 2 && strncmp(name, names[i], length) == 0) /* abbreviated */
             edits = edits ? 1 : 0;
-        size_t score = 2 * edits + (names[i][0] != name[0]); /* the first letter is seldom wrong */
+        /* users seldom mistype the first letter, so a different first letter counts against a name */
+        size_t score = 2 * edits + (names[i][0] != name[0]);
         if (edits <= limit && score < least_score) {
             best = names[i];
             least_score = score;
@@ -227,16 +228,16 @@ static void add_commas(cli_list *list, const char *text)
     }
 }
 
-/* Returns the place of the value of an option that belongs to this group of the command. */
+/* Returns a pointer to the value of an option, which belongs to the group number `group` of the command. */
 static void *field_of(cli *c, size_t group, const cli_option *option)
 {
     const cli_use *use = c->command->groups ? &c->command->groups[group] : NULL;
-    if (!use || !use->group) /* the common group comes after the groups of the command */
+    if (!use || !use->group) /* the common group comes after the command's own groups */
         return (char *)&c->output + option->offset;
     return (char *)c->args + use->at + option->offset;
 }
 
-/* Stores a value ("" for a flag) in the field. `as` is the spelling that the user wrote, for messages. */
+/* Stores a value ("" for a flag) in the field. `as` is the spelling of the option that the user wrote, for messages. */
 static bool store(cli *c, const cli_option *option, void *field, const char *as, const char *value)
 {
     bool fits = true;
@@ -323,7 +324,7 @@ static bool unknown_option(cli *c, const char *shown, const char *name)
     for (size_t g = 0; name && g < count; g++)
         for (size_t i = 0; i < groups[g]->count; i++)
             cli_list_add(&names, groups[g]->options[i].name);
-    /* names that other programs have for an option */
+    /* names that other programs use for an option of Kiln */
     static const char *const others[][2] = {{"time", "max-seconds"},
                                             {"seconds", "max-seconds"},
                                             {"max-time", "max-seconds"},
@@ -423,7 +424,7 @@ static bool has_commas(const cli_command *command)
     return false;
 }
 
-/* Reports an argument that the command does not take, with a guess of the option that the user meant. */
+/* Reports an argument that the command does not accept, and guesses which option the user meant. */
 static void fail_many(cli *c)
 {
     const char *extra = c->words.items[c->command->max_words];
@@ -440,8 +441,9 @@ static void fail_many(cli *c)
     cli_usage(c, "one argument too many: '%s'%s", extra, hint);
 }
 
-/* Parses the arguments after the command's name by the option tables. `--` ends the options. For a command such as
- * `kiln sim run PROGRAM`, everything after the program belongs to the program. Returns false after a message. */
+/* Parses the arguments after the command's name by the option tables. The word `--` ends the options. For a command
+ * such as `kiln sim run PROGRAM`, everything after the program belongs to the program. Returns false after a
+ * message. */
 bool cli_parse(cli *c, int argc, char **argv)
 {
     cursor in = {.argc = argc, .argv = argv};

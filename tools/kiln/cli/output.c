@@ -1,4 +1,4 @@
-/* output.c - standard output (write errors are remembered), colours, tables, numbers for people. */
+/* output.c - standard output: remembers write errors, and formats colours, tables, and numbers for people. */
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -16,21 +16,21 @@
 
 static struct {
     bool terminal, colour, utf8;
-    locale_t user;           /* the locale of the user, for the width of characters; 0 means that it is not valid */
-    unsigned width, columns; /* columns: the columns of the terminal */
+    locale_t user;           /* the user's locale, for the width of characters; 0 means that this locale is not valid */
+    unsigned width, columns; /* `columns` is the number of columns of the terminal */
     int fd;
     int error; /* errno of the first write that failed */
     size_t length;
     char data[1 << 16];
-    bool json, answered; /* json: other output is kept and becomes "text" of the object */
-    bool keeps;          /* out_keep_json(): the object is kept too */
+    bool json, answered; /* `json`: other output is kept, and becomes the member "text" of the JSON object */
+    bool keeps;          /* true after out_keep_json(): the JSON object is kept instead of printed */
     char *kept;
     char *held;
     size_t held_length, held_room;
     char styles[5][24]; /* see style() */
 } out = {.fd = STDOUT_FILENO};
 
-/* A colour is a part of a text, and the same text may contain untrusted text of a spec. The code of a colour is an
+/* The code of a colour stands within a text that may also contain untrusted text of a spec. The code of a colour is an
  * escape character and a random word of this run, so that a spec cannot write a colour. out_puts() turns the code into
  * an escape sequence of the terminal. */
 enum { MARK = 17 };
@@ -61,14 +61,15 @@ static const char *style(size_t i) { return out.colour ? out.styles[i] : ""; }
 
 void out_start(void)
 {
-    if (out.fd != STDOUT_FILENO) /* the descriptor is open from an earlier run in this process, as in tests */
+    /* the descriptor is still open from an earlier run in this process, which happens in tests */
+    if (out.fd != STDOUT_FILENO)
         close(out.fd);
     out.fd = STDOUT_FILENO;
     out.error = 0;
     out.length = out.held_length = out.held_room = 0;
     out.json = out.answered = out.keeps = false;
     out.held = out.kept = NULL;
-    if (!out.user) /* used only for the width of characters; the process itself stays in the C locale */
+    if (!out.user) /* this locale is used only for the width of characters; the process itself stays in the C locale */
         out.user = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
     out.utf8 = out.user && strcmp(nl_langinfo_l(CODESET, out.user), "UTF-8") == 0;
     out.terminal = isatty(STDOUT_FILENO) == 1;
@@ -86,7 +87,7 @@ bool out_is_terminal(void) { return out.terminal; }
 bool out_utf8(void) { return out.utf8; }
 int out_character_columns(uint32_t code)
 {
-    const locale_t before = uselocale(out.user); /* wcwidth() knows the characters of the thread's locale alone */
+    const locale_t before = uselocale(out.user); /* wcwidth() uses the locale of the calling thread */
     const int columns = wcwidth((wchar_t)code);
     uselocale(before);
     return columns;
@@ -173,7 +174,7 @@ void out_start_json(void)
         return;
     out.json = true;
     out.colour = false;
-    int own = dup(STDOUT_FILENO); /* output of kernels goes to standard error, because it is not JSON */
+    int own = dup(STDOUT_FILENO); /* standard output of kernels goes to standard error, because it is not JSON */
     if (own >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
         out.fd = own;
 }
@@ -214,7 +215,7 @@ void out_json(const char *text)
     out.answered = true;
     if (out.keeps) {
         free(out.kept);
-        out.kept = strdup(text); /* a copy, because the text must outlive the memory of js_print() */
+        out.kept = strdup(text); /* a copy of the text, because it must outlive the memory of js_print() */
         out.error = out.kept ? out.error : ENOMEM;
         return;
     }
@@ -235,7 +236,8 @@ void out_puts(const char *text)
             continue;
         }
         put_visible(from, (size_t)(at - from));
-        const char *style = at + strnlen(at, MARK); /* the mark is complete: is_style() */
+        /* the mark of a colour is complete here, because is_style() has checked it */
+        const char *style = at + strnlen(at, MARK);
         size_t length = strcspn(style, "m") + 1;
         write_buffered("\033[", 2);
         write_buffered(style, length);
@@ -269,7 +271,7 @@ int out_finish(int code)
     out_flush();
     if (!out.error)
         return code;
-    if (out.error == EPIPE) { /* the reader has closed the pipe, so end as SIGPIPE would end the process */
+    if (out.error == EPIPE) { /* the reader has closed the pipe, so the process ends as SIGPIPE would end it */
         signal(SIGPIPE, SIG_DFL);
         raise(SIGPIPE);
     }
@@ -362,17 +364,20 @@ void table_cell(cli_table *table, const char *format, ...)
     for (char *c = cell; *c; c++)
         if (*c == '\n' || *c == '\t')
             *c = ' ';
-    cli_list_add(&table->cells, cli_visible(cell)); /* escaped now, so that columns are counted as they are shown */
+    /* the cell is escaped here, so that its columns are counted as they are shown */
+    cli_list_add(&table->cells, cli_visible(cell));
 }
 
-/* Writes the last cell of a row. If the row is wider than the terminal, the cell continues on further lines below its
- * first line, so that the terminal breaks no value in the middle. `from`: the column at which the cell begins. */
+/* Writes the last cell of a row. If the row is wider than the terminal, the last cell continues on further lines below
+ * its first line, so that the terminal breaks no value in the middle. `from` is the column at which the last cell
+ * begins. */
 static void put_last(const char *cell, size_t from, size_t width)
 {
     size_t column = from;
     while (*cell) {
         size_t blank = strspn(cell, " "), length = strcspn(cell + blank, " ");
-        if (strncmp(cell + blank, "kiln ", 5) == 0) /* a command: a shell must get it as one line */
+        /* a command must stay on one line, so that a user can copy it into a shell */
+        if (strncmp(cell + blank, "kiln ", 5) == 0)
             length = strlen(cell + blank);
         const char *word = cli_strndup(cell + blank, length);
         size_t columns = out_columns(word);
@@ -389,9 +394,9 @@ static void put_last(const char *cell, size_t from, size_t width)
     }
 }
 
-/* Returns the columns of the terminal if the table is wider than it and ends with a column of texts. Returns 0 for all
- * other tables, because programs that read a table expect one line for a row. *from gets the column at which the last
- * cells begin. *below tells that they need a line of their own. */
+/* Returns the columns of the terminal if a table is wider than the terminal and ends with a column of texts. Returns 0
+ * for all other tables, because programs that read a table expect one line for a row. Sets *from to the column at which
+ * the last cells begin. Sets *below if the last cells need a line of their own. */
 static size_t narrow_width(const cli_table *table, const size_t *widths, size_t *from, bool *below)
 {
     enum { LEAST = 24, INDENT = 4 };
@@ -417,7 +422,7 @@ void table_print(const cli_table *table, bool heading)
     bool below;
     const size_t narrow = narrow_width(table, widths, &from, &below);
     for (size_t row = 0; row < rows; row++) {
-        size_t owed = table->indent; /* pending spaces, so that no line ends with spaces */
+        size_t owed = table->indent; /* the spaces that are still to be written, so that no line ends with spaces */
         for (size_t column = 0; column < table->columns; column++) {
             const char *cell = table->cells.items[row * table->columns + column];
             size_t pad = widths[column] - out_columns(cell);

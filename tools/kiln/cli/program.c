@@ -1,5 +1,5 @@
 /* program.c - reads from an ELF program how it uses CUDA: its shared libraries and its fat binaries. The file may be
- * damaged, so every offset is checked. */
+ * damaged, so the code checks every offset. */
 #include "program.h"
 
 #include <elf.h>
@@ -26,7 +26,7 @@ static view find_part(view v, uint64_t at, uint64_t size)
     return (view){v.p + at, (size_t)size};
 }
 
-/* Returns a text that ends inside `v`, or "". */
+/* Returns the zero-terminated text at an offset of `v`. Returns "" if the text does not end inside `v`. */
 static const char *text(view v, uint64_t at)
 {
     return at < v.length && memchr(v.p + at, 0, v.length - (size_t)at) ? (const char *)v.p + at : "";
@@ -66,7 +66,7 @@ static void read_binaries(program *p, view section)
         uint16_t header;
         uint64_t size;
         if (memcmp(section.p + at, magic, sizeof magic) != 0) {
-            at += 8; /* the gap between two entries */
+            at += 8; /* the next entry comes later; the bytes between two entries are a gap */
             continue;
         }
         memcpy(&header, section.p + at + 6, sizeof header);
@@ -75,7 +75,7 @@ static void read_binaries(program *p, view section)
             damaged(p, "a fat binary is longer than its section");
             return;
         }
-        p->binaries += size > 0; /* an empty binary stands for parts that are linked later, and does not count */
+        p->binaries += size > 0; /* an empty binary stands for parts that are linked later, so it does not count */
         read_binary(p, find_part(section, at + header, size));
         at += header + size;
         at = (at + 7) & ~(uint64_t)7;
@@ -87,7 +87,7 @@ static void read_binaries(program *p, view section)
 static void read_sections(program *p, view file, const Elf64_Ehdr *head)
 {
     Elf64_Shdr names;
-    if (head->e_shoff == 0 || head->e_shnum == 0) /* the file is stripped of section headers */
+    if (head->e_shoff == 0 || head->e_shnum == 0) /* the section headers were stripped from the file */
         return;
     if (head->e_shentsize != sizeof names ||
         !copy_part(file, head->e_shoff + (uint64_t)head->e_shstrndx * sizeof names, &names, sizeof names)) {
@@ -127,8 +127,9 @@ static bool find_place(view file, const Elf64_Ehdr *head, uint64_t address, uint
     return false;
 }
 
-/* Reads the dynamic section: the shared libraries that the program needs, and its search path. libcudart means a
- * shared runtime, libcuda the driver API. A runtime has priority over the driver, because it also needs the driver. */
+/* Reads the dynamic section: the shared libraries that the program needs, and its search path. If libcudart is among
+ * them, the program uses a shared runtime; libcuda alone means the driver API. A runtime needs the driver too, so a
+ * runtime has priority over the driver. */
 static void read_needed(program *p, view file, const Elf64_Ehdr *head, view entries)
 {
     uint64_t texts = 0, size = 0, at = 0;
@@ -223,7 +224,7 @@ void program_read(program *p, const void *bytes, size_t length)
     read_segments(p, file, &head);
     if (p->kind != PROGRAM_DAMAGED)
         read_sections(p, file, &head);
-    /* Kiln's runtime contains this text as a part of a message (runtime/register.c) */
+    /* a statically linked runtime of Kiln has this text in one of its messages (runtime/register.c) */
     if ((p->kind == PROGRAM_PLAIN || p->kind == PROGRAM_DRIVER) && p->binaries > 0)
         p->kind = contains(file, "kiln: cudart: ") ? PROGRAM_KILN : PROGRAM_NVIDIA;
 }

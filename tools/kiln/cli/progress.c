@@ -1,4 +1,4 @@
-/* progress.c - one line at the bottom of a terminal, which is redrawn. */
+/* progress.c - the progress line at the bottom of a terminal, which is drawn again and again. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "cli.h"
 
-static atomic_bool shown; /* warnings of other threads clear the line first */
+static atomic_bool shown; /* true: other threads remove the progress line before they print a warning */
 
 bool progress_wanted(const cli *c)
 {
@@ -41,7 +41,7 @@ static const char *cut(const char *text, size_t columns)
 
 void progress_show(const char *left, const char *middle, const char *right)
 {
-    size_t width = terminal_width() - 1; /* the last column would wrap on some terminals */
+    size_t width = terminal_width() - 1; /* a character in the last column would wrap on some terminals */
     left = cli_visible(left);
     right = cli_visible(right);
     size_t fixed = out_columns(left) + out_columns(right);
@@ -58,7 +58,8 @@ void progress_line(const char *text)
     for (length = length < width ? length : width; length && ((unsigned char)text[length] & 0xc0) == 0x80; length--)
         ;
     shown = true;
-    fprintf(stderr, "\r%.*s\033[K", (int)length, text); /* a single call, so that another thread's line is not cut */
+    /* a single call, so that the line of another thread is not cut in two */
+    fprintf(stderr, "\r%.*s\033[K", (int)length, text);
     fflush(stderr);
 }
 

@@ -1,8 +1,8 @@
 /* visible.c - makes untrusted text safe for a terminal.
  *
- * A terminal executes escape sequences in texts from specs, file names, compilers and drivers: Such sequences can move
- * the cursor, rename the window or enter input. Bidirectional marks change the order of text. All output for people
- * goes through output.c or cli_complain(), which use this file. */
+ * A terminal executes escape sequences in texts from specs, file names, compilers and drivers: An escape sequence can
+ * move the cursor, rename the window or enter input. Bidirectional marks change the order of text. All output for
+ * people goes through output.c or cli_complain(), which use this file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,8 @@ bool cli_is_control(uint32_t code)
 
 char *cli_escape(const char *text, size_t length, const char *as_is)
 {
-    char *made = length < SIZE_MAX / 4 ? malloc(4 * length + 1) : NULL; /* "\x1b" of one byte, "\u202e" of three */
+    /* the longest escapes: "\x1b" for one byte, "\u202e" for three bytes */
+    char *made = length < SIZE_MAX / 4 ? malloc(4 * length + 1) : NULL;
     if (!made)
         return NULL;
     char *to = made;
@@ -51,7 +52,7 @@ char *cli_escape(const char *text, size_t length, const char *as_is)
             memcpy(to, text + at, size);
             to += size;
         } else if (code == '\r' && at + 1 < length && text[at + 1] == '\n' && strchr(as_is, '\n')) {
-            /* the carriage return of a line that ends as in DOS is dropped */
+            /* a line that ends as in DOS has a carriage return, which is dropped */
         } else {
             to += sprintf(to, code < 0x80 || !valid ? "\\x%02x" : "\\u%04x", (unsigned)code);
         }
@@ -86,7 +87,7 @@ size_t cli_character(const char *text, size_t *columns)
     uint32_t code;
     size_t size = cli_utf8(text, strlen(text), &code);
     int wide = size > 1 && out_utf8() ? out_character_columns(code)
-                                      : 1; /* a Chinese character takes two columns, a combining accent none */
+                                      : 1; /* a Chinese character takes two columns, a combining accent takes none */
     *columns = wide < 0 ? 1 : (size_t)wide;
     return size ? size : 1;
 }

@@ -1,5 +1,5 @@
-/* best.c - kiln best: the best known configuration for sizes and a device; `--export` writes the known configurations
- * to a text file. */
+/* best.c - kiln best: finds the best known configuration for sizes and a device; `--export` writes the known
+ * configurations to a text file. */
 #include <string.h>
 #include <time.h>
 
@@ -38,8 +38,8 @@ static void close_sources(sources *s)
     kiln_store_close(s->store);
 }
 
-/* Opens the store, and reads the file of --known. A missing store counts as empty, unless the user named it. Returns 0
- * or the exit code. */
+/* Opens the store, and reads the known configurations in the file of --known. A missing store counts as empty, unless
+ * the user named it. Returns 0 or the exit code. */
 static int open_sources(cli *c, sources *s, bool writes)
 {
     const best_args *args = c->args;
@@ -77,7 +77,7 @@ static void show_tie_rule(const kiln_best *best)
         out_puts("nearly equal estimates " CLI_TIE_RULE "\n");
 }
 
-/* Warns of an answer whose sample belongs to older code. */
+/* Warns if the sample behind the answer was made with older code. */
 static void show_change(const cli *c, const kiln_best *best)
 {
     if (best->code_changed)
@@ -86,7 +86,7 @@ static void show_change(const cli *c, const kiln_best *best)
             cli_shell_word(c->words.items[0]));
 }
 
-/* Prints the work of the host before the first repetition. */
+/* Prints the work that the host does before the first repetition. */
 static void show_inputs(const kiln_best *best)
 {
     if (best->inputs_seconds > 0)
@@ -95,8 +95,8 @@ static void show_inputs(const kiln_best *best)
                    cli_seconds(best->copy_seconds));
 }
 
-/* Prints the best-known configuration, and where it comes from: these sizes, near sizes or inputs, another device, or
- * the defaults. */
+/* Prints the best known configuration and its origin: these sizes, near sizes or inputs, another device, or the
+ * defaults. */
 static void show_text(const cli *c, const kiln_device_info *device, const kiln_best *best, const char *why)
 {
     const char *params = cli_settings_text(best->params, best->param_count);
@@ -138,8 +138,8 @@ static void show_text(const cli *c, const kiln_device_info *device, const kiln_b
     show_inputs(best);
 }
 
-/* Prints the best-known configuration as JSON. The member `known` describes the sample from which the configuration was
- * taken. It is missing for the defaults. */
+/* Prints the best known configuration as JSON. The member `known` describes the sample from which the configuration was
+ * taken. For the defaults, the member `known` is missing. */
 static void show_json(const cli *c, const kiln_device_info *device, const kiln_best *best, const char *why)
 {
     static const char *const words[] = {
@@ -184,7 +184,8 @@ static void show_json(const cli *c, const kiln_device_info *device, const kiln_b
     js_print(object);
 }
 
-/* Finds the best-known configuration, or with --tune opens a plan, which runs a sweep if the sizes are not known. */
+/* Finds the best known configuration. With --tune it opens a plan instead, which runs a sweep if no configuration is
+ * known for the sizes. */
 static kiln_status look_up(cli *c, const kiln_choice *choice, const kiln_best_options *options, kiln_plan **plan,
                            kiln_best **best, kiln_error **error)
 {
@@ -197,8 +198,9 @@ static bool is_of_these_sizes(const kiln_best *best)
     return best->from == KILN_BEST_EXACT || best->from == KILN_BEST_TUNED;
 }
 
-/* Looks for a configuration that is known at the small sizes. If there is one, *best becomes this configuration. `tune`
- * takes the small sizes if it cannot estimate the kernel at the large sizes. */
+/* Looks for a configuration that is known at the small sizes. If there is one, *best becomes this configuration. `kiln
+ * tune` sweeps at the small sizes if it cannot estimate the kernel at the large sizes, so a configuration may be known
+ * only there. */
 static void take_small_sizes(cli *c, kiln_choice *choice, kiln_best_options *options, const char *set, kiln_best **best)
 {
     kiln_best *other = NULL;
@@ -211,8 +213,8 @@ static void take_small_sizes(cli *c, kiln_choice *choice, kiln_best_options *opt
     *best = found ? other : *best;
 }
 
-/* Finds the best-known configuration in the store and in files, and shows it. Without a GPU, a device and
- * sizes, it takes the sizes that `tune` takes. Returns the exit code. */
+/* Finds the best known configuration in the store and in files, and shows it. If there is no GPU and the user names
+ * neither a device nor sizes, it takes the sizes that `kiln tune` takes. Returns the exit code. */
 static int find_best(cli *c)
 {
     const best_args *args = c->args;
@@ -262,7 +264,7 @@ static int find_best(cli *c)
 
 /* ---- exporting ---- */
 
-/* Fails because no sample fits the filter. The message has the filter and the command that makes samples. */
+/* Fails because no stored sample fits the filter. The message tells the filter, and the command that makes samples. */
 static int fail_nothing_known(cli *c, const kiln_store_filter *filter, const char *store)
 {
     const best_args *args = c->args;
@@ -289,7 +291,8 @@ static int export_known(cli *c)
                                 .device = args->engine.device};
     if (args->known)
         return cli_usage(c, "--export writes the contents of the store; --known cannot be used with it");
-    args->engine.device = NULL; /* here the device is a filter, not the device to open */
+    /* here the name of the device filters samples, so the command must not open this device */
+    args->engine.device = NULL;
     int code = cli_engine(c, &args->engine);
     if (!code && filter.spec)
         code = cli_stored_spec(c, filter.spec, &filter.spec, &filter.path);

@@ -1,4 +1,4 @@
-/* cache.c - kiln cache */
+/* cache.c - kiln cache: lists, shows and removes the entries of the disk cache */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static int add_entry(void *user, const kiln_cache_entry *entry)
     l->damaged += l->verify && !entry->intact;
     js_add(l->entries, entry_json(entry, l->verify));
     if (l->verify && entry->intact)
-        return 0; /* shown in the table */
+        return 0; /* the table already shows the fault */
     table_cell(&l->table, "%.12s", entry->id);
     table_cell(&l->table, "%s", entry->source ? entry->source : "");
     table_cell(&l->table, "%s", entry->arch ? entry->arch : "");
@@ -66,8 +66,8 @@ static int add_entry(void *user, const kiln_cache_entry *entry)
     return 0;
 }
 
-/* Lists the entries of the disk cache. With `verify` it checks each entry and removes damaged entries. With `brief` it
- * ends with a line about the other actions. */
+/* Lists the entries of the disk cache. With `verify`, it also checks each entry and removes damaged entries. With
+ * `brief`, it ends with a line about the other actions of `kiln cache`. */
 static int cache_list(cli *c, bool verify, bool brief)
 {
     listing l = {.entries = js_array(), .verify = verify};
@@ -159,7 +159,7 @@ static int cache_show(cli *c, const char *id)
     return 0;
 }
 
-/* Removes the verdicts that `kiln judge` has kept, and returns their number. */
+/* Removes the kept verdicts of `kiln judge`, and returns their number. */
 static uint64_t remove_verdicts(const cli *c)
 {
     const char *folder = cli_printf("%s/" JUDGE_FOLDER, kiln_cache_dir(c->engine));
@@ -197,7 +197,7 @@ static int cache_gc(cli *c, bool clear)
     return 0;
 }
 
-/* `kiln cache`: parses the action and runs it. Without an action it lists the entries. */
+/* `kiln cache`: finds the action that the user named, and runs it. Without an action it lists the entries. */
 static int cache_run(cli *c)
 {
     const cache_args *args = c->args;

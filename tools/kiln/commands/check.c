@@ -1,4 +1,4 @@
-/* check.c - kiln check: a sweep under the checks of the simulated device. */
+/* check.c - kiln check: runs a sweep under the checks of the simulated device. */
 #include <string.h>
 
 #include "commands.h"
@@ -19,13 +19,14 @@ typedef struct check_view {
     findings found;
     cli_choice chosen;
     uint64_t failed;
-    int code;                /* exit code for the first configuration that failed */
-    const char *why, *which; /* message and name of that configuration */
+    int code;                /* the exit code for the first configuration that failed */
+    const char *why, *which; /* the error message and the name of the first configuration that failed */
     bool progress;
     double shown;
-    uint64_t configurations; /* number over all sweeps */
+    uint64_t configurations; /* the number of configurations over all sweeps */
     bool uncounted, sampled;
-    const char *whole; /* the sizes, if all blocks of the default configurations are whole there; NULL otherwise */
+    /* the sizes, if these sizes leave no block of the default configurations incomplete; NULL otherwise */
+    const char *whole;
 } check_view;
 
 static int on_progress(void *user, const kiln_progress *progress, const kiln_sample *sample)
@@ -108,14 +109,14 @@ static void show_json(const cli *c, const check_view *view)
     js_print(object);
 }
 
-/* The sizes that were multiples of an extent of the block in every plan so far. */
+/* The sizes that every plan so far divides into whole blocks. */
 typedef struct whole_sizes {
     kiln_setting *items;
     size_t count;
-    bool all; /* no integer size above 1 was removed */
+    bool all; /* true: every size that was removed is 1 or is not an integer */
 } whole_sizes;
 
-/* Returns true if an extent of each kernel's block divides the size. */
+/* Returns true if the size is a multiple of an extent of the block, for each kernel of the plan. */
 static bool is_multiple(kiln_plan *plan, const kiln_setting *size)
 {
     const kiln_kernel_info *kernel;
@@ -140,10 +141,10 @@ static void keep_multiples(whole_sizes *sizes, kiln_plan *plan)
     sizes->count = kept;
 }
 
-/* Returns the sizes along which all blocks of the default configurations are whole. At such sizes no check can find an
- * access past the end of an array that the kernel makes only in an incomplete block. If there are incomplete blocks
- * along another size, a small size does not count, because it is probably not a dimension of the problem. The function
- * opens plans, so it must be called before the first run, which may give up rights. */
+/* Returns the sizes along which all blocks of the default configurations are whole. Some kernels access memory past the
+ * end of an array only in an incomplete block, so at such sizes no check can find this error. If another size leaves
+ * incomplete blocks, a small size does not count, because it is probably not a dimension of the problem. The function
+ * opens plans. Therefore it must be called before the first run, which may give up the right to open files. */
 static const char *find_whole_sizes(cli *c, const check_args *args)
 {
     enum { SMALL = 16 };
@@ -156,7 +157,7 @@ static const char *find_whole_sizes(cli *c, const check_args *args)
         const char *name = count ? args->variants.items[i] : kiln_spec_variant_name(c->spec, i);
         if (!cli_make_choice(c, &args->choice, name, &chosen) ||
             kiln_plan_open(c->engine, c->spec, &chosen.choice, &plan, NULL) != KILN_OK)
-            return NULL; /* the sweep reports the error */
+            return NULL; /* the sweep itself will report this error */
         while (kiln_plan_size(plan, length))
             length++;
         if (i == 0)
@@ -174,8 +175,8 @@ static const char *find_whole_sizes(cli *c, const check_args *args)
     return kept ? cli_settings_text(sizes.items, kept) : NULL;
 }
 
-/* Sweeps these variants (all variants if `count` is 0), and adds the results to the view. Prints a message if the
- * sweep fails. Sets *ended if the view has no results to show. */
+/* Sweeps these variants (all variants if `count` is 0), and adds the results to the view. Prints a message if the sweep
+ * fails. Sets *ended if the view has no results to show. */
 static kiln_status sweep(cli *c, check_view *view, kiln_run_options *run, const char *const *variants, size_t count,
                          bool *ended, int *code)
 {
@@ -217,7 +218,8 @@ static kiln_status sweep(cli *c, check_view *view, kiln_run_options *run, const 
     view->uncounted |= totals->uncounted != 0;
     view->sampled |= totals->sampled != 0;
     if (status != KILN_OK &&
-        totals->end != KILN_END_EARLY) /* every configuration failed: `code` and the findings give the reason */
+        /* every configuration failed: otherwise `code` and the findings already give the reason */
+        totals->end != KILN_END_EARLY)
         status = KILN_OK;
     if (status != KILN_OK && !c->output.json)
         cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; showing the results so far"
@@ -336,7 +338,8 @@ const cli_command cli_check_command = {
     .groups =
         (const cli_use[]){{&group, 0}, {&cli_sandbox_group, FIELD(engine)}, {&cli_engine_group, FIELD(engine)}, {0}},
     .examples = (const cli_example[]){{"kiln check matmul", "All configurations, at the size `tiny`."},
-                                      {"kiln check matmul -v tiled -s ragged -m 20", "Some of them, at another size."},
+                                      {"kiln check matmul -v tiled -s ragged -m 20",
+                                       "Some of the configurations, at another size."},
                                       {"kiln check matmul --each -m 3 --strategy random", "Three of each variant."},
                                       {0}},
     .run = check_run,

@@ -1,4 +1,4 @@
-/* commands.c - the table of subcommands. */
+/* commands.c - the table of all subcommands of `kiln`. */
 #include <string.h>
 
 #include "commands.h"

@@ -1,4 +1,4 @@
-/* commands.h - the subcommands, and functions that they share. */
+/* commands.h - the list of subcommands, and functions that subcommands share. */
 #ifndef KILN_CLI_COMMANDS_H
 #define KILN_CLI_COMMANDS_H
 
@@ -32,15 +32,16 @@
 #define CLI_X(name) extern const cli_command cli_##name##_command;
 CLI_COMMANDS(CLI_X)
 #undef CLI_X
-extern const cli_command *const cli_commands[];        /* ends with NULL */
-const cli_command *cli_find_command(const char *name); /* returns NULL if there is no command of that name */
-/* " (did you mean 'tune'?)" or "". */
+extern const cli_command *const cli_commands[]; /* ends with NULL */
+/* returns the subcommand of that name, or NULL if there is none */
+const cli_command *cli_find_command(const char *name);
+/* Returns a suggestion for a misspelt subcommand, such as " (did you mean 'tune'?)", or "". */
 const char *cli_suggest_command(const char *name);
-/* Prints the help of a command, or the overview if `command` is NULL. If the command has a short help, `all` prints the
- * long help in its place. */
+/* Prints the help of a command, or the overview if `command` is NULL. If the command has a short help, `all` makes the
+ * function print the long help instead. */
 void help_print(const cli_command *command, bool all);
 
-/* The tables of `kiln profile` on memory, shared memory, tensor cores and the rest. */
+/* Prints the tables of `kiln profile` about memory, shared memory, tensor cores and the other units. */
 void profile_show_counters(const kiln_counters *counters);
 
 /* The metrics of a plan's configuration; the names belong to the spec. */
@@ -50,7 +51,8 @@ typedef struct metric_list {
     double *values;
 } metric_list;
 kiln_status metrics_read(kiln_plan *plan, metric_list *metrics, kiln_error **error);
-const char *metrics_text(const metric_list *metrics, bool all); /* "A 1, B 0.25"; not `all`: without flops and bytes */
+/* returns the metrics as a text, "A 1, B 0.25"; without `all`, the text omits the metrics flops and bytes */
+const char *metrics_text(const metric_list *metrics, bool all);
 json_t *metrics_json(const metric_list *metrics);
 
 #endif

@@ -1,4 +1,5 @@
-/* compare.c - kiln compare: two results, such as sweeps before and after a change. compare_read.c reads them. */
+/* compare.c - kiln compare: compares two results, such as sweeps before and after a change. compare_read.c reads the
+ * results. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,8 +7,10 @@
 
 #include "compare.h"
 
-#define USUAL_NOISE 0.01 /* differences between two runs of one program on one device, as a share of the time */
-#define NO_INTERVAL 0.05 /* the share that is assumed for a measured time without a confidence interval */
+/* the usual difference between two runs of one program on one device, as a share of the time */
+#define USUAL_NOISE 0.01
+/* the assumed half width, as a share of the time, if a measured time has no confidence interval */
+#define NO_INTERVAL 0.05
 
 /* ---- pairs ---- */
 
@@ -17,7 +20,7 @@ static const char *const verdict_texts[] = {"within noise", "slower",  "faster",
 
 typedef struct pair {
     const compare_row *a, *b;
-    double ratio; /* b / a; 0 means that a or b failed */
+    double ratio; /* the value of b divided by the value of a; 0 means that a or b failed */
     verdict verdict;
 } pair;
 
@@ -26,10 +29,10 @@ typedef struct comparison {
     pair *pairs;
     size_t count, only_a, only_b;
     size_t numbers[NOT_JUDGED + 1]; /* number of pairs, indexed by verdict */
-    /* the text that all pairs have; NULL means that the pairs differ, or there is no pair */
+    /* the texts that all pairs have in common; NULL if the pairs differ, or if there is no pair */
     const char *spec, *sizes, *device;
     bool devices;    /* both sides have a device in common, so only rows of one device are compared */
-    double noise, z; /* z: factor from a 95 % interval to the interval that is compared */
+    double noise, z; /* `z` is the factor from a 95 % interval to the interval that is compared */
 } comparison;
 
 static int by_key(const compare_row *a, const compare_row *b, bool devices)
@@ -60,7 +63,7 @@ static int by_text(const void *left, const void *right)
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* Returns the names of the devices of all rows, in their order. */
+/* Returns the names of the devices of all rows, sorted. */
 static const char **sorted_devices(const compare_side *side)
 {
     const char **names = cli_alloc((side->count + 1) * sizeof *names);
@@ -83,8 +86,8 @@ static bool shares_device(const compare_side *a, const compare_side *b)
     return false;
 }
 
-/* Gives the side of a failed command a failed row for every configuration of the other side, because the output of
- * such a command does not tell its configurations. */
+/* If a side is the output of a failed command, gives this side a failed row for every configuration of the other side.
+ * The output of a failed command does not tell its configurations. */
 static void fail_rows(compare_side *side, const compare_side *other)
 {
     side->rows = cli_alloc((other->count + 1) * sizeof *side->rows);
@@ -99,7 +102,8 @@ static void fail_rows(compare_side *side, const compare_side *other)
     side->count = side->room = other->count;
 }
 
-/* Keeps the last row of each key, in the order of keys. Rows of one key are in the order in which they were made. */
+/* Keeps the last row of each key, and sorts the rows by key. Rows with equal keys stand in the order in which they were
+ * made, so the last row is the newest. */
 static void keep_last(compare_side *side, bool devices)
 {
     size_t kept = 0;
@@ -111,8 +115,8 @@ static void keep_last(compare_side *side, bool devices)
     side->count = kept;
 }
 
-/* Keeps the fastest row of each problem, which is a spec with sizes on a device. Its key no longer has a
- * configuration, so that two different configurations are compared. */
+/* Keeps the fastest row of each problem, which is a spec with sizes on a device. The key of a kept row has no
+ * configuration, so that the best configurations of both sides are paired even if they differ. */
 static void keep_best(compare_side *side, bool devices)
 {
     size_t kept = 0;
@@ -135,7 +139,7 @@ static void keep_best(compare_side *side, bool devices)
     side->count = kept;
 }
 
-/* Returns z with a normal probability of `tail` above it, by bisection. */
+/* Returns the z above which a standard normal variable lies with probability `tail`. Finds z by bisection. */
 static double normal_quantile(double tail)
 {
     double low = 0, high = 40;
@@ -146,18 +150,18 @@ static double normal_quantile(double tail)
     return low;
 }
 
-/* Returns the half width of the compared interval of a row, in the unit of its value. */
+/* Returns half the width of a row's confidence interval, in the unit of the row's value. */
 static double spread(const comparison *c, const compare_row *row)
 {
     if (row->kind != COMPARE_MEASURED)
-        return 0; /* estimates and counts are exactly repeatable */
+        return 0; /* estimates and counts are the same in every run */
     if (!(row->low > 0 && row->high >= row->low) || row->repetitions < 2)
         return NO_INTERVAL * row->value;
     return fmax(row->high - row->value, row->value - row->low) * c->z;
 }
 
-/* Decides whether B is slower than A beyond noise: the intervals of both medians do not overlap, and the difference
- * exceeds the usual noise between two runs of one program. */
+/* Decides whether B is slower than A beyond noise. B is slower if the intervals of both medians do not overlap, and if
+ * the difference exceeds the usual noise between two runs of one program. */
 static verdict judge(const comparison *c, pair *p)
 {
     const bool works_a = p->a->status == KILN_OK, works_b = p->b->status == KILN_OK;
@@ -181,17 +185,20 @@ static int by_verdict(const void *left, const void *right)
         [FAILS] = 0, [SLOWER] = 1, [DIFFERS] = 2, [FASTER] = 3, [WORKS] = 4, [SAME] = 5, [NOT_JUDGED] = 6};
     const pair *a = left, *b = right;
     const int order = ranks[a->verdict] - ranks[b->verdict];
-    return order ? order : (a->ratio < b->ratio) - (a->ratio > b->ratio); /* the largest ratio first */
+    /* the pair with the largest ratio comes first */
+    return order ? order : (a->ratio < b->ratio) - (a->ratio > b->ratio);
 }
 
-/* Returns true if a counter is 0 on both sides. A kernel has many counters of work that it does not do. */
+/* Returns true if a counter is 0 on both sides, so that its row is not shown. A kernel has many counters of work that
+ * it does not do. */
 static bool is_nothing(const compare_row *a, const compare_row *b)
 {
     return a->kind == COMPARE_COUNT && b->kind == COMPARE_COUNT && !(a->value > 0) && !(b->value > 0);
 }
 
-/* Pairs the rows of both sides by their keys, and judges each pair. The level of the intervals depends on the number
- * of pairs (Bonferroni): with 500 configurations and intervals of 95 %, several would differ by chance. */
+/* Pairs the rows of both sides by their keys, and judges each pair. The confidence level of the intervals depends on
+ * the number of pairs (Bonferroni correction). With 500 configurations and intervals of 95 %, several pairs would
+ * differ by chance. */
 static void pair_rows(comparison *c)
 {
     const compare_side *a = &c->sides[0], *b = &c->sides[1];
@@ -222,8 +229,8 @@ static const char *verdict_text(const pair *p)
     return count && p->verdict == SLOWER ? "more" : count && p->verdict == FASTER ? "less" : verdict_texts[p->verdict];
 }
 
-/* Returns the text that all pairs have at this offset of their rows; NULL means that they differ, or there is no
- * pair. */
+/* Returns the text that all pairs have at this offset of their rows. Returns NULL if the pairs differ, or if there is
+ * no pair. */
 static const char *find_common(const comparison *c, size_t offset)
 {
     const char *text = NULL;
@@ -243,7 +250,8 @@ static void find_commons(comparison *c)
     c->device = find_common(c, offsetof(compare_row, device));
 }
 
-/* larger numbers are shown with an exponent: no hardware reaches them, so their digits have no meaning */
+/* a number above this limit is shown with an exponent: no hardware reaches such numbers, so their digits have no
+ * meaning */
 #define MOST_DIGITS 1e15
 
 static const char *percent_text(const char *sign, double percent)
@@ -281,7 +289,7 @@ static const char *configuration_text(const pair *p)
     return strcmp(p->a->best, p->b->best) == 0 ? p->a->best : cli_printf("%s -> %s", p->a->best, p->b->best);
 }
 
-/* Adds the columns of a pair. `lead` has the texts that are not the same for all pairs. */
+/* Adds the cells of a pair to the table. The first columns show the texts that are not the same for all pairs. */
 static void add_cells(cli_list *cells, const comparison *c, const pair *p)
 {
     cli_list_add(cells, value_text(p->a));
@@ -311,7 +319,7 @@ static void add_heads(cli_list *cells, const comparison *c)
     cli_list_add(cells, "configuration");
 }
 
-/* Returns the spec, sizes and device that all pairs share: "affine, N=500, on NVIDIA H200". */
+/* Returns the spec, sizes and device that all pairs share, as a text: "affine, N=500, on NVIDIA H200". */
 static const char *subject(const comparison *c)
 {
     const char *text = c->spec ? c->spec : "several specs";
@@ -368,7 +376,7 @@ static void print_text(const comparison *c, size_t top)
     out_printf("\n%s\n%s\n", summary(c), sentence(c));
 }
 
-/* Returns a text as Markdown shows it unchanged, on one line, also in a cell of a table. */
+/* Returns a text that Markdown shows unchanged on one line, also in a cell of a table. */
 static const char *as_markdown(const char *text)
 {
     text = cli_visible(text);
@@ -448,7 +456,8 @@ static void print_json(const comparison *c)
     js_print(object);
 }
 
-/* Writes a field of comma-separated values. A text that a spreadsheet would take for a formula gets an apostrophe. */
+/* Writes a field of comma-separated values. If a spreadsheet would take a text for a formula, the text gets an
+ * apostrophe. */
 static void csv_field(FILE *file, const char *text, bool last)
 {
     fputs(strchr("=+-@", *text) && *text ? "\"'" : "\"", file);
@@ -481,8 +490,8 @@ static int write_csv(const cli *c, const comparison *of, const char *path)
 
 /* ---- the command ---- */
 
-/* Runs `kiln compare`: reads both sides, keeps the results to compare, pairs them, and prints the pairs. The exit
- * code is COMPARE_REGRESSION if a pair is slower or fails. */
+/* Runs `kiln compare`: reads both sides, keeps the rows to compare, pairs them, and prints the pairs. The exit code is
+ * COMPARE_REGRESSION if a pair is slower or fails. */
 static int compare_run(cli *c)
 {
     const compare_args *args = c->args;
@@ -587,7 +596,7 @@ const cli_command cli_compare_command = {
                               {"kiln compare h100 h200 matmul", "Two devices of the store."},
                               {"kiln compare old.json new.json", "Two outputs of kiln tune --json."},
                               {"kiln compare 'driver 12.8' 'driver 13.0' matmul --noise 2 --csv all.csv",
-                               "Two drivers, and all rows in a file."},
+                               "Compares two drivers, and writes all rows to a file."},
                               {0}},
     .run = compare_run,
 };

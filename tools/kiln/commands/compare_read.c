@@ -1,4 +1,5 @@
-/* compare_read.c - reads the two sides of `kiln compare`: stores, exported files, recorded spaces, JSON output. */
+/* compare_read.c - reads the two sides of `kiln compare`: stores, exported files, recorded search spaces, JSON
+ * output. */
 #include <ctype.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,7 +12,7 @@
 
 #include "compare.h"
 
-#define MOST_BYTES ((size_t)1 << 28) /* largest number of bytes of a JSON file */
+#define MOST_BYTES ((size_t)1 << 28) /* the largest JSON file that is read, in bytes */
 
 static const char *copy(const char *text) { return cli_strndup(text, strlen(text)); }
 
@@ -46,8 +47,8 @@ static bool is_time(double value) { return value > 0 && isfinite(value); }
 
 typedef struct selecting {
     compare_side *side;
-    const char *select; /* a device or a version; NULL means all records */
-    const char *bad;    /* the first record that works and has no time; NULL means that every time is above 0 */
+    const char *select; /* the device or the version whose records are read; NULL means all records */
+    const char *bad;    /* the first record that succeeded but has no time; NULL means that every time is above 0 */
 } selecting;
 
 static bool contains(const char *text, const char *part)
@@ -59,8 +60,8 @@ static bool contains(const char *text, const char *part)
     return false;
 }
 
-/* Returns true if `select`, a device or a version such as "driver 13.0", selects the record. NULL selects every
- * record. */
+/* Returns true if `select` is the device of the record, or a version of the record such as "driver 13.0". NULL selects
+ * every record. */
 static bool is_selected(const kiln_record *r, const char *select)
 {
     const struct {
@@ -99,7 +100,7 @@ static int add_record(void *user, const kiln_record *r)
     return 1;
 }
 
-/* Lists the records of a store. A `path` of NULL means the usual store. */
+/* Lists the records of a store as rows of one side. A `path` of NULL means the usual store. */
 static int read_store(cli *c, const char *path, const char *select, const char *spec, compare_side *side)
 {
     const compare_args *args = c->args;
@@ -110,7 +111,8 @@ static int read_store(cli *c, const char *path, const char *select, const char *
         int code = cli_stored_spec(c, spec, &filter.spec, &filter.path);
         if (code)
             return code;
-        filter.path = NULL; /* another commit may have the spec in another folder */
+        /* the path of the spec does not filter, because another commit may have the spec in another folder */
+        filter.path = NULL;
     }
     if (kiln_store_open(c->engine, path, KILN_STORE_READ, &store, &error) != KILN_OK)
         return cli_error(c, error);
@@ -137,7 +139,7 @@ static int read_store(cli *c, const char *path, const char *select, const char *
         shown, select ? select : "", spec ? " of " : "", spec ? spec : "");
 }
 
-/* Reads an exported file or a recorded space through a store of its own, in a temporary folder. */
+/* Reads an exported file or a recorded search space: imports it into a store of its own in a temporary folder. */
 static int read_exported(cli *c, const char *spec, compare_side *side)
 {
     const char *folder = getenv("TMPDIR");
@@ -184,7 +186,7 @@ static const char *setting_text(const char *key, const json_t *value)
     return cli_printf("%s=%s", key, cli_value_text(v));
 }
 
-/* Returns the settings as cli_settings_text() writes them: "A=1 B=2". */
+/* Returns the settings as a text, as cli_settings_text() writes them: "A=1 B=2". */
 static const char *settings_of(const json_t *object)
 {
     const char *key;
@@ -208,24 +210,25 @@ static const char *settings_of(const json_t *object)
     return line;
 }
 
-/* A file of JSON that is being read. A sample of a sweep does not repeat keys of the whole object. */
+/* A JSON file that is being read. A sample of a sweep does not repeat the keys of the whole file, so they are kept
+ * here. */
 typedef struct reading {
     cli *c;
     compare_side *side;
     const json_t *whole;
-    const char *only;                  /* the spec of the rows to read; NULL means every spec */
-    const char *spec, *sizes, *device; /* these come from the keys of the whole file */
+    const char *only;                  /* the name of the spec whose rows are read; NULL means every spec */
+    const char *spec, *sizes, *device; /* the values of these keys of the whole file */
 } reading;
 
-/* Returns the name of a device. A device is an object in the output of a sweep or a run, and a text in the list of
- * stored samples. */
+/* Returns the name of the device in a JSON object. In the output of a sweep or a run, the device is an object; in the
+ * list of stored samples, it is a text. */
 static const char *device_of(const json_t *object)
 {
     const json_t *device = json_object_get(object, "device");
     return json_is_object(device) ? text_of(device, "name") : text_of(object, "device");
 }
 
-/* Returns true if --device selects the device of this object: by a part of its name, its id or its uuid. */
+/* Returns true if --device selects the device of this object: by a part of its name, its id or its UUID. */
 static bool takes_device(const compare_args *args, const json_t *object)
 {
     const json_t *device = json_object_get(object, "device");
@@ -245,9 +248,9 @@ static bool read_status(const char *name, kiln_status *status)
     return false;
 }
 
-/* Adds a sample, unless the user asked for other samples. `place` tells where it is in the file. Returns 0, or the exit
- * code if the sample is malformed: a status that this version does not know, or an impossible time, must not count as a
- * success. */
+/* Adds a sample as a row, unless the user asked for other samples only. `place` tells where the sample is in the file.
+ * Returns 0, or the exit code if the sample is malformed. A status that this version does not know, or an impossible
+ * time, must not count as a success. */
 static int add_sample(const reading *r, const json_t *sample, const char *place)
 {
     const compare_args *args = r->c->args;
@@ -315,7 +318,7 @@ static void add_count(const reading *r, const char *kernel, const char *name, do
     row->value = value;
 }
 
-/* Adds the numbers of a kernel's profile, and the numbers of its counters. */
+/* Adds a row for each figure and each counter in the profile of a kernel. */
 static void add_kernel(const reading *r, const json_t *kernel)
 {
     const char *key, *name, *of = text_of(kernel, "name");
@@ -340,8 +343,8 @@ static bool takes_profile(const reading *r)
            (!args->variant || strcmp(text_of(r->whole, "variant"), args->variant) == 0) && takes_device(args, r->whole);
 }
 
-/* Reads the output of a command that failed, {"error": {"status": ..., "message": ...}}. The output does not tell the
- * configurations that failed. */
+/* Reads the output of a failed command: {"error": {"status": ..., "message": ...}}. This output does not tell which
+ * configurations failed. */
 static int read_failure(const reading *r, const json_t *failure)
 {
     if (!read_status(text_of(failure, "status"), &r->side->failed) || r->side->failed == KILN_OK)
@@ -351,7 +354,8 @@ static int read_failure(const reading *r, const json_t *failure)
     return 0;
 }
 
-/* Reads the output of tune, run, results or profile with --json. *known is false for JSON of another kind. */
+/* Reads the output that tune, run, results or profile wrote with --json. *known becomes false if the JSON has another
+ * form. */
 static int read_json(cli *c, const json_t *whole, const char *spec, compare_side *side, bool *known)
 {
     const json_t *samples = json_object_get(whole, "samples"), *kernels = json_object_get(whole, "kernels");

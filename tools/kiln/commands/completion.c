@@ -1,15 +1,16 @@
 /* completion.c - kiln completion SHELL: prints scripts for bash, zsh and fish, made from the option tables.
  *
- * Candidates come from specs and file names, which are untrusted: a value of a param or the name of a file may be
- * $(...). Therefore no script lets its shell expand such a text. The scripts compare, quote and insert the text. Kiln
- * prints one candidate per line, and skips candidates with control characters (out_word()), because a shell cannot show
- * or insert them. */
+ * The candidates for a completion come from specs and file names, which are untrusted: a value of a param or the name
+ * of a file may be $(...). Therefore no script lets its shell expand a candidate. The scripts only compare, quote and
+ * insert candidates. out_word() prints one candidate
+ * per line. It skips candidates with control characters, because a shell cannot show or insert them. */
 #include <stdio.h>
 #include <string.h>
 
 #include "commands.h"
 
-/* Returns the shell command that prints the candidates for a kind of word. Returns "" for files and folders. */
+/* Returns the shell command that prints the candidates for a kind of argument. Returns "" for files and folders, which
+ * the shell itself completes. */
 static const char *lister(cli_completes completes)
 {
     switch (completes) {
@@ -27,8 +28,8 @@ static const char *lister(cli_completes completes)
     return "";
 }
 
-/* Returns the words that are known when the script is made, with spaces between them. Returns NULL if no words are
- * known. */
+/* Returns the candidates that are known when the script is printed, with spaces between them. Returns NULL if no
+ * candidates are known at that time. */
 static const char *fixed_words(cli_completes completes, const char *words)
 {
     if (completes != CLI_STRATEGIES)
@@ -39,7 +40,7 @@ static const char *fixed_words(cli_completes completes, const char *words)
     return names;
 }
 
-/* Returns the first sentence of a help text, without characters that have a meaning in a shell's quotes. */
+/* Returns the first sentence of a help text, without characters that have a meaning in the quotes of a shell. */
 static const char *sentence(const char *help)
 {
     const char *end = strstr(help, ". ");
@@ -313,8 +314,8 @@ static void zsh_option(const cli_option *option)
                value);
 }
 
-/* Prints the script for zsh: helper functions, then one case for each command, whose options are specifications of
- * _arguments. */
+/* Prints the completion script for zsh: helper functions, then one case for each command. The options of a command are
+ * specifications for _arguments. */
 static void print_zsh(void)
 {
     out_puts(
@@ -378,7 +379,7 @@ static void fish_option(const cli_command *command, const cli_option *option)
     out_printf(" -d '%s'\n", sentence(option->help));
 }
 
-/* Prints the script for fish: helper functions, then `complete` lines for each command and each of its options. */
+/* Prints the completion script for fish: helper functions, then `complete` lines for each command and each option. */
 static void print_fish(void)
 {
     out_puts(
@@ -445,7 +446,8 @@ const cli_command cli_completion_command = {
     .max_words = 1,
     .completes = CLI_WORDS,
     .words = "bash zsh fish",
-    .examples = (const cli_example[]){{"source <(kiln completion bash)", "For this shell; in ~/.bashrc, for all."},
+    .examples = (const cli_example[]){{"source <(kiln completion bash)",
+                                       "For this shell. Write the line into ~/.bashrc for all shells."},
                                       {"kiln completion fish > ~/.config/fish/completions/kiln.fish", "For fish."},
                                       {"kiln completion zsh > ~/.zfunc/_kiln", "For zsh, in a folder of $fpath."},
                                       {0}},

@@ -1,9 +1,9 @@
-/* devices.c - kiln devices, kiln doctor */
+/* devices.c - kiln devices and kiln doctor: list the devices, and the parts that Kiln needs */
 #include <string.h>
 
 #include "commands.h"
 
-typedef struct devices_args { /* `kiln doctor` has these arguments too, without `names` */
+typedef struct devices_args { /* the arguments of `kiln devices` and of `kiln doctor`, which does not use `names` */
     cli_engine_args engine;
     bool names;
 } devices_args;
@@ -85,7 +85,9 @@ const cli_command cli_devices_command = {
              "sim:FILE.profile names any other file.",
     .args_size = sizeof(devices_args),
     .groups = (const cli_use[]){{&group, 0}, {&cli_engine_group, FIELD(engine)}, {0}},
-    .examples = (const cli_example[]){{"kiln devices --json", "With all properties that constraints can use."}, {0}},
+    .examples =
+        (const cli_example[]){{"kiln devices --json", "The devices with all properties that constraints can use."},
+                              {0}},
     .run = devices_run,
 };
 
@@ -117,7 +119,7 @@ static int add_finding(void *user, const kiln_finding *finding)
     return 0;
 }
 
-/* `kiln doctor`: lists the parts that Kiln needs or can use, and the remedies for missing parts. Returns 1 if a
+/* `kiln doctor`: lists the parts that Kiln needs or can use, and tells how to install missing parts. Returns 1 if a
  * required part is missing. */
 static int doctor_run(cli *c)
 {

@@ -1,4 +1,4 @@
-/* help.c - `kiln help`, `kiln COMMAND --help`. */
+/* help.c - `kiln help` and `kiln COMMAND --help`: print the help texts. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +22,8 @@ static void print_options(const cli_command *command)
     }
 }
 
-/* Prints the options that `common` names, and the titles of all groups with the command that shows them. */
+/* Prints the options that `common` names. Then it prints the titles of all option groups, and the command that shows
+ * these groups. */
 static void print_common(const cli_command *command)
 {
     const cli_group *groups[CLI_MAX_GROUPS];
@@ -152,7 +153,8 @@ static void print_host(const kiln_host_info *host, unsigned use, const char *giv
     out_wrapped(cli_printf("takes %s; %s %s", host->takes, gives, host->gives), 10, out_width());
 }
 
-/* Lists the host functions of one use, each with its arguments: the functions of the engine, then of the catalogue. */
+/* Lists the host functions that have one use, each with its arguments: first the functions of the engine, then the
+ * functions of the catalogue. */
 static void print_hosts_of(unsigned use, const char *title, const char *gives)
 {
     out_printf("\n%s%s%s\n", out_bold(), title, out_plain());

@@ -1,4 +1,4 @@
-/* init.c - kiln init: a first spec from a CUDA source. */
+/* init.c - kiln init: drafts a first spec from a CUDA source. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #include "commands.h"
 #include "init.h"
 
-enum { COMPILE_SECONDS = 1200 }; /* wall time of one compile */
+enum { COMPILE_SECONDS = 1200 }; /* the limit for one compile, in seconds of wall time */
 
-/* ---- --space: the values of a recorded space ---- */
+/* ---- --space: the values in a recorded search space ---- */
 
 typedef struct value_list {
     kiln_setting *items;
@@ -58,7 +58,7 @@ static int by_value(const void *a, const void *b)
     return (x->value.as.i > y->value.as.i) - (x->value.as.i < y->value.as.i);
 }
 
-/* Adds every value that a configuration of the recorded space has. Returns 0 or the exit code. */
+/* Adds every value that a configuration of the recorded space uses. Returns 0 or the exit code. */
 static int read_space(cli *c, value_list *list)
 {
     const init_args *args = c->args;
@@ -76,14 +76,14 @@ static int read_space(cli *c, value_list *list)
     return 0;
 }
 
-/* ---- --param: values that the user knows ---- */
+/* ---- --param: values that the user gives ---- */
 
 kiln_value init_value(const char *text)
 {
     char *end = NULL;
     errno = 0;
     long long whole = strtoll(text, &end, 10);
-    bool octal = text[0] == '0' && text[1]; /* 010 is 8 in C, so 010 must stay a text */
+    bool octal = text[0] == '0' && text[1]; /* 010 is 8 in C, so 010 must stay a text and not become the number 10 */
     if (*text && !*end && errno == 0 && !octal)
         return (kiln_value){.kind = KILN_INT, .as.i = whole};
     return (kiln_value){.kind = KILN_TEXT, .as.text = text};
@@ -98,7 +98,7 @@ static bool is_name(const char *text)
 }
 
 /* Returns the length of the first value of a list. A comma between '<' and '>' belongs to the value, as in
- * "pair<int,float>". If a '<' is not closed, the value ends at the first comma. */
+ * "pair<int,float>". If a '<' has no matching '>', the value ends at the first comma. */
 static size_t value_length(const char *list)
 {
     size_t depth = 0;
@@ -111,14 +111,14 @@ static size_t value_length(const char *list)
     return depth > 0 ? strcspn(list, ",") : strlen(list);
 }
 
-/* Returns the ',' before the next value, or NULL after the last value. `at` is the character before a value. */
+/* Returns the ',' before the next value, or NULL after the last value. `at` points to the character before a value. */
 static const char *next_value(const char *at)
 {
     at += 1 + value_length(at + 1);
     return *at ? at : NULL;
 }
 
-/* Returns the number of the value that begins behind `at`. `from` is the '=' before the first value. */
+/* Returns the number of the value that begins behind `at`. `from` points to the '=' before the first value. */
 static size_t count_values(const char *from, const char *at)
 {
     size_t count = 1;
@@ -127,7 +127,7 @@ static size_t count_values(const char *from, const char *at)
     return count;
 }
 
-/* Adds the values of --param, such as "BLOCK=64,128". Returns 0 or the exit code. */
+/* Adds the values of the options --param, such as "BLOCK=64,128". Returns 0 or the exit code. */
 static int read_params(cli *c, value_list *list)
 {
     const init_args *args = c->args;
@@ -152,8 +152,8 @@ static int read_params(cli *c, value_list *list)
 
 /* ---- --launch: a file, a line, or both ---- */
 
-/* Splits "FILE", "LINE" or "FILE:LINE". *file is NULL for the source itself. Returns the line, or 0 if none is
- * given. */
+/* Splits "FILE", "LINE" or "FILE:LINE". *file becomes NULL if the text names no file; the launch is then in the source
+ * itself. Returns the line number, or 0 if the text has no line number. */
 static unsigned split_launch(const char *text, const char **file)
 {
     const char *colon = text ? strrchr(text, ':') : NULL, *digits = colon ? colon + 1 : text;
@@ -168,8 +168,8 @@ static unsigned split_launch(const char *text, const char **file)
 
 /* ---- the spec ---- */
 
-/* Returns the path by which a spec in `folder` names the source. A spec may read files below its folder. Other files
- * need --read-anywhere, which the user gave by naming the source. */
+/* Returns the path that a spec in `folder` uses to name the source. A spec may read files below its own folder. Files
+ * outside this folder need --read-anywhere. The user allowed this by naming the source. */
 static const char *name_from(init_args *args, const char *source, const char *folder)
 {
     char whole[PATH_MAX];
@@ -201,8 +201,8 @@ static bool ends_in(const char *path, const char *end)
     return strlen(path) >= strlen(end) && strcmp(path + strlen(path) - strlen(end), end) == 0;
 }
 
-/* `kiln init`: drafts a spec from a CUDA source, and prints it or writes it to a new file. The values of params come
- * from --space if it is given. */
+/* `kiln init`: drafts a spec from a CUDA source, and prints it or writes it to a new file. If the user gives --space,
+ * the values of params come from the recorded space. */
 static int init_run(cli *c)
 {
     init_args *args = c->args;
@@ -227,7 +227,8 @@ static int init_run(cli *c)
         return init_from_signature(c, source, to, folder);
     if (!args->engine.device)
         args->engine.device = "sim";
-    if (args->engine.compile_timeout == 0) /* a draft does not depend on the load of the machine */
+    /* a long time limit makes the draft independent of the load of the machine */
+    if (args->engine.compile_timeout == 0)
         args->engine.compile_timeout = COMPILE_SECONDS;
     if (ends_in(source, ".py") &&
         (args->params.count || args->space || args->launch || args->nvcc || args->stubs.count))
@@ -251,7 +252,7 @@ static int init_run(cli *c)
     const char *launch = NULL;
     const unsigned launch_line = split_launch(args->launch, &launch);
     kiln_status status = KILN_OK;
-    for (bool again = true; again;) { /* one more round for each folder of headers that is found */
+    for (bool again = true; again;) { /* each folder of headers that is found leads to one more round */
         const kiln_draft_options options = {.size = sizeof options,
                                             .kernel = args->kernel,
                                             .source = named,

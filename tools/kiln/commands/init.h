@@ -1,4 +1,4 @@
-/* init.h - the parts of `kiln init`. */
+/* init.h - functions that the files of `kiln init` share. */
 #ifndef KILN_CLI_INIT_H
 #define KILN_CLI_INIT_H
 
@@ -10,29 +10,32 @@ typedef struct init_args {
     cli_list stubs, params; /* params: "NAME=VALUES" */
 } init_args;
 
-/* Values for the spec that come from the command line. */
+/* The values of a new spec that come from the command line. */
 typedef struct init_plan {
-    const char *folder;         /* folder of the spec */
-    cli_list includes, options; /* for `include:` and `options:` of the spec */
+    const char *folder;         /* the folder in which the spec will be */
+    cli_list includes, options; /* values for the keys `include:` and `options:` of the spec */
     kiln_setting *defines;      /* for `define:` */
     size_t define_count, define_room;
 } init_plan;
 
-/* Reads the words of a command line of nvcc (--nvcc): folders of headers, macros, and options that matter for a kernel.
- * Prints the words that were left out. Returns 0 or the exit code. */
+/* Reads a command line of nvcc (--nvcc): folders of headers, macros, and options that matter for a kernel. Prints the
+ * words of the command line that were left out. Returns 0 or the exit code. */
 int init_read_nvcc(cli *c, init_plan *plan);
 /* Makes the empty headers of --stub in the folder `stubs` beside the spec. Returns 0 or the exit code. */
 int init_make_stubs(cli *c, init_plan *plan);
-/* Adds a folder of headers: to `include` of the spec if it lies below the folder of the spec, otherwise to -I. */
+/* Adds a folder of headers. A folder below the folder of the spec becomes a part of `include`; any other folder becomes
+ * an option -I. */
 void init_add_include(cli *c, init_plan *plan, const char *folder);
-/* Finds the header that the message of a failed draft misses, in the project of the source. Adds the folder of the
- * header, and prints a message. Closes the engine if the folder is outside the folder of the spec, because a new engine
- * then needs it as -I. Returns false if the message misses no header, or if the header was not found. */
+/* Finds the header that a failed draft could not find, according to `message`, in the project of the source. Adds the
+ * folder of the header, and prints a message. If the folder is outside the folder of the spec, closes the engine,
+ * because a new engine must get the folder as an option -I. Returns false if the message is not about a missing header,
+ * or if the header was not found. */
 bool init_find_headers(cli *c, init_plan *plan, const char *message);
-/* Returns the path of `file` from `folder`, with ".." where it leads upwards. `file` is a whole path without links. */
+/* Returns the path that leads from `folder` to `file`, with ".." for each step upwards. `file` is an absolute path
+ * without symbolic links. */
 const char *init_path_between(const char *folder, const char *file);
-kiln_value init_value(const char *text); /* a whole number, or the text itself */
-/* A file that is compiled in (kernel_tuner.py). */
+kiln_value init_value(const char *text); /* converts a text to a whole number, or returns the text itself */
+/* A file that is compiled into the command (kernel_tuner.py). */
 typedef struct init_file {
     const char *name;
     const unsigned char *data;
@@ -40,14 +43,14 @@ typedef struct init_file {
 } init_file;
 extern const init_file init_files[]; /* ends with {0} */
 
-/* Writes a spec from a Python script that calls Kernel Tuner, to `to` and files beside it. If `to` is NULL, prints the
- * spec. Returns 0 or the exit code. */
+/* Writes a spec to `to` from a Python script that calls Kernel Tuner, and other files beside the spec. If `to` is NULL,
+ * prints the spec. Returns 0 or the exit code. */
 int init_from_script(cli *c, const char *script, const char *to, const char *folder);
 
-/* Returns true if the text is the signature of a function: it has a parenthesis and an arrow. */
+/* Returns true if the text is the signature of a function, which has a parenthesis and an arrow. */
 bool init_is_signature(const char *text);
-/* Writes a contract from a signature to `to`, and the frame of its reference beside it. If `to` is NULL, prints the
- * contract only. Returns 0 or the exit code. */
+/* Writes a contract (the description of a problem for `kiln judge`) from a signature to `to`, and the frame of its
+ * reference kernel beside it. If `to` is NULL, prints only the contract. Returns 0 or the exit code. */
 int init_from_signature(cli *c, const char *text, const char *to, const char *folder);
 
 #endif

@@ -1,5 +1,4 @@
-/* init_headers.c - finds the folders of headers that a source of `kiln init` includes and the compiler does not
- * find. */
+/* init_headers.c - finds folders of headers that a source includes but the compiler does not find, for `kiln init`. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -9,12 +8,12 @@
 #include "commands.h"
 #include "init.h"
 
-/* Limits of the search: folders above the source, folders below each of these, folders in total. */
+/* Limits of the search for a header: folders above the source, levels below each of these folders, folders in total. */
 enum { MOST_LEVELS = 8, MOST_DEPTH = 5, MOST_FOLDERS = 4000 };
 
 typedef struct header_search {
-    const char *name; /* the name in the #include */
-    cli_list queue;   /* folders that are still to be read */
+    const char *name; /* the name of the header in the #include */
+    cli_list queue;   /* the folders that are still to be searched */
     size_t read, folders;
 } header_search;
 
@@ -26,10 +25,11 @@ static bool has_file(const char *folder, const char *name)
 
 static int by_name(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
 
-/* Hidden folders hold no headers of a project. */
+/* Returns false for hidden folders, which hold no headers of a project. */
 static int is_visible(const struct dirent *entry) { return entry->d_name[0] != '.'; }
 
-/* Adds the folders of `folder` to the queue, in the order of their names, without `except`. Links are not followed. */
+/* Adds the subfolders of `folder` to the queue, in the order of their names, without the subfolder `except`. Symbolic
+ * links are not followed. */
 static void add_folders(header_search *search, const char *folder, const char *except)
 {
     struct dirent **entries = NULL;
@@ -47,9 +47,8 @@ static void add_folders(header_search *search, const char *folder, const char *e
     free(entries);
 }
 
-/* Returns the nearest folder at or below `folder` that has the header. `except` is the folder below it that was
- * searched before; NULL means that no folder was searched. The search is breadth first, so a folder nearer to `folder`
- * has priority. */
+/* Returns the nearest folder at or below `folder` that has the header. `except` is a subfolder that was already
+ * searched, or NULL. The search is breadth-first, so it finds the folder that is nearest to `folder`. */
 static const char *find_below(header_search *search, const char *folder, const char *except)
 {
     if (has_file(folder, search->name))
@@ -71,8 +70,8 @@ static const char *find_below(header_search *search, const char *folder, const c
     return NULL;
 }
 
-/* Returns true if a project ends at this folder: it has the project's repository or licence, or it is a folder that
- * all projects share. */
+/* Returns true if no project extends above this folder. Such a folder has the project's repository or licence, or is a
+ * folder that all projects share. */
 static bool is_top(const char *folder)
 {
     static const char *const files[] = {".git", "LICENSE", "LICENSE.txt", "LICENSE.md", "COPYING"};
@@ -84,8 +83,8 @@ static bool is_top(const char *folder)
     return (home && strcmp(folder, home) == 0) || strcmp(folder, "/tmp") == 0 || !strrchr(folder + 1, '/');
 }
 
-/* Searches the source's folder, then each folder above it up to the top of the project. Returns the folder from which
- * `name` leads to the header. NULL means not found. */
+/* Searches the source's folder, then each folder above it up to the top of the project. Returns the folder in which the
+ * path `name` leads to the header. Returns NULL if the header was not found. */
 static const char *find_header(const char *source, const char *name)
 {
     char whole[PATH_MAX];
@@ -106,14 +105,15 @@ static const char *find_header(const char *source, const char *name)
     return NULL;
 }
 
-/* Returns the text between `before` and `end` in the message. NULL means that the message does not have it. */
+/* Returns the text between `before` and `end` in the message. Returns NULL if the message does not contain these
+ * texts. */
 static const char *part_of(const char *message, const char *before, const char *end)
 {
     const char *at = strstr(message, before), *stop = at ? strstr(at + strlen(before), end) : NULL;
     return stop ? cli_strndup(at + strlen(before), (size_t)(stop - at) - strlen(before)) : NULL;
 }
 
-/* Returns the folder that has both files below it. */
+/* Returns the deepest folder that contains both files. */
 static const char *common_folder(const char *source, const char *header)
 {
     char whole[PATH_MAX];
@@ -141,7 +141,7 @@ bool init_find_headers(cli *c, init_plan *plan, const char *message)
         return false;
     const size_t includes = plan->includes.count, paths = args->engine.paths.count;
     init_add_include(c, plan, folder);
-    if (paths < args->engine.paths.count) { /* a short path for the commands that use the spec */
+    if (paths < args->engine.paths.count) { /* shortens the path for the commands that will use the spec */
         args->engine.paths.items[paths] = init_path_between(plan->folder, folder);
         if (paths > 0 && strcmp(args->engine.paths.items[paths], args->engine.paths.items[paths - 1]) == 0)
             return false; /* an earlier round added this folder, and the compiler still does not find the header */

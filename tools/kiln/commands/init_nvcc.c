@@ -1,4 +1,4 @@
-/* init_nvcc.c - the options --nvcc and --stub of `kiln init`: a command line of nvcc, and empty headers. */
+/* init_nvcc.c - the options --nvcc and --stub of `kiln init`: reads a command line of nvcc, and makes empty headers. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 
 /* ---- the words of a command line ---- */
 
-/* Splits a command line as a shell does: blanks, quotes and backslashes. Variables and patterns are not expanded. */
+/* Splits a command line into words as a shell does, with blanks, quotes and backslashes. Variables and patterns in the
+ * command line are not expanded. */
 static void split_words(const char *line, cli_list *words)
 {
     char *word = cli_alloc(strlen(line) + 1);
@@ -37,10 +38,10 @@ static void split_words(const char *line, cli_list *words)
     }
 }
 
-/* Options of nvcc that a spec may have, with their values. */
+/* Options of nvcc that a spec can also contain, with their values. */
 static const struct {
     const char *names[2];
-    const char *as; /* name in the spec */
+    const char *as; /* the name of the option in the spec */
     bool value;
 } kept[] = {
     {{"-std", "--std"}, "-std", true},
@@ -53,7 +54,7 @@ static const struct {
     {{"-lineinfo", "--generate-line-info"}, "--generate-line-info", false},
     {{"-extra-device-vectorization", "--extra-device-vectorization"}, "--extra-device-vectorization", false},
 };
-/* Options whose value is the next word, and which do not matter for a kernel in a spec. */
+/* Options of nvcc whose value is the next word, and which do not matter for a kernel in a spec. */
 static const char *const with_value[] = {"-o",
                                          "--output-file",
                                          "-arch",
@@ -75,8 +76,8 @@ static const char *const with_value[] = {"-o",
                                          "-MF",
                                          "-isystem"};
 
-/* Returns the value of the option `name` at word *i: "-std=c++17", "-std c++17". Returns NULL if the word is another
- * option. */
+/* Returns the value of the option `name` at word *i, written as "-std=c++17" or "-std c++17". Returns NULL if the word
+ * is another option. */
 static const char *value_of(const cli_list *words, size_t *i, const char *name)
 {
     const char *word = words->items[*i];
@@ -88,8 +89,8 @@ static const char *value_of(const cli_list *words, size_t *i, const char *name)
 
 /* ---- folders ---- */
 
-/* Returns the path of `folder` below `base`, which is "." for `base` itself. Returns NULL if `folder` is not below
- * `base`, or if a folder does not exist. */
+/* Returns the path of `folder` relative to `base`, which is "." if both are the same folder. Returns NULL if `folder`
+ * is not below `base`, or if a folder does not exist. */
 static const char *path_below(const char *folder, const char *base)
 {
     char whole[PATH_MAX], root[PATH_MAX];
@@ -101,8 +102,8 @@ static const char *path_below(const char *folder, const char *base)
     return whole[length] ? cli_printf("%s", whole + length + 1) : ".";
 }
 
-/* Returns the path of `file` from `folder`, with ".." where it leads upwards. `file` and `folder` are whole paths
- * without links. */
+/* Returns the path that leads from `folder` to `file`, with ".." for each step upwards. `file` and `folder` are
+ * absolute paths without symbolic links. */
 static const char *path_between(const char *folder, const char *file)
 {
     size_t same = 0;
@@ -133,7 +134,8 @@ void init_add_include(cli *c, init_plan *plan, const char *folder)
 {
     init_args *args = c->args;
     struct stat info;
-    if (stat(cli_printf("%s/cuda_runtime.h", folder), &info) == 0) /* CUDA's own headers, which Kiln finds itself */
+    /* this folder has CUDA's own headers, which Kiln finds itself */
+    if (stat(cli_printf("%s/cuda_runtime.h", folder), &info) == 0)
         return;
     const char *below = path_below(folder, plan->folder);
     if (below)
@@ -158,7 +160,8 @@ static void add_define(init_plan *plan, const char *text)
 
 /* ---- the command line of nvcc ---- */
 
-/* Refuses `MIN(a,b)=...`: the key `define` of a spec has names of macros without arguments. */
+/* Adds a macro. Refuses a macro with arguments such as `MIN(a,b)=...`, because the key `define` of a spec has only
+ * macros without arguments. */
 static int take_define(cli *c, init_plan *plan, const char *text)
 {
     if (text[strcspn(text, "(=")] == '(')
@@ -170,7 +173,8 @@ static int take_define(cli *c, init_plan *plan, const char *text)
     return 0;
 }
 
-/* Takes options for ptxas, which nvcc separates by commas: "-v,-O3". -v only prints. */
+/* Takes the options of nvcc's -Xptxas, which are separated by commas: "-v,-O3". The option -v is dropped because it
+ * only prints. */
 static void take_ptxas(init_plan *plan, const char *list)
 {
     while (*list) {
@@ -190,7 +194,7 @@ int init_read_nvcc(cli *c, init_plan *plan)
     split_words(args->nvcc, &words);
     for (size_t i = 0; i < words.count; i++) {
         const char *word = words.items[i], *value = NULL;
-        bool taken = i == 0 && !strchr("-", *word); /* the name of nvcc itself */
+        bool taken = i == 0 && !strchr("-", *word); /* the first word is the name of nvcc itself */
         if (strncmp(word, "-I", 2) == 0 && (word[2] || i + 1 < words.count)) {
             init_add_include(c, plan, word[2] ? word + 2 : words.items[++i]);
             taken = true;
@@ -240,7 +244,7 @@ int init_read_nvcc(cli *c, init_plan *plan)
 
 /* ---- empty headers ---- */
 
-/* Makes the folders of a path. Returns false, with errno set, if one cannot be made. */
+/* Makes every missing folder of a path. Returns false, with errno set, if one cannot be made. */
 static bool make_folders(const char *path)
 {
     for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/'))

@@ -1,5 +1,5 @@
-/* init_script.c - kiln init SCRIPT.py: a spec from a script that calls Kernel Tuner. The program kernel_tuner.py, which
- * is compiled in, reads the script in a process of python3 and answers with JSON. */
+/* init_script.c - kiln init SCRIPT.py: drafts a spec from a script that calls Kernel Tuner. The Python program
+ * kernel_tuner.py is compiled into the command. It reads the script in a process of python3 and answers with JSON. */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -16,8 +16,8 @@ extern char **environ;
 
 #define LARGEST_ANSWER (16u << 20)
 
-/* Runs python3 with `from` and `to` as its standard streams. Its messages go to standard error. Returns 0 or an error
- * number. *status becomes the status from waitpid(). */
+/* Runs python3 with `from` as its standard input and `to` as its standard output. Messages of python3 go to standard
+ * error. Returns 0 or an error number. *status becomes the status that waitpid() gives. */
 static int run_python(const char *script, const char *kernel, FILE *from, FILE *to, int *status)
 {
     const char *const words[] = {"python3", "-I", "-", script, kernel ? kernel : "", NULL};
@@ -37,7 +37,8 @@ static int run_python(const char *script, const char *kernel, FILE *from, FILE *
     return failed;
 }
 
-/* Reads the script. *answer is the JSON of kernel_tuner.py; the caller frees it. Returns 0 or the exit code. */
+/* Reads the script. *answer becomes the JSON that kernel_tuner.py prints; the caller frees it. Returns 0 or the exit
+ * code. */
 static int read_script(cli *c, const char *script, json_t **answer)
 {
     const init_args *args = c->args;
@@ -92,8 +93,8 @@ static bool is_same_text(const char *path, const char *text, size_t length)
     return same;
 }
 
-/* Writes the files that belong to the spec, in its folder. The function does not touch a file that already has this
- * text. Returns 0 or the exit code. */
+/* Writes the files that belong to the spec, in its folder. A file that already has this text is not touched. Returns 0
+ * or the exit code. */
 static int write_files(cli *c, json_t *files, const char *folder)
 {
     const char *name;
@@ -117,7 +118,7 @@ static int write_files(cli *c, json_t *files, const char *folder)
     return 0;
 }
 
-/* Returns true if one of the files is a program that makes the inputs of the spec. */
+/* Returns true if one of the files is a program that computes the inputs of the spec. */
 static bool makes_inputs(json_t *files)
 {
     const char *name;
@@ -131,7 +132,7 @@ static bool makes_inputs(json_t *files)
     return false;
 }
 
-/* Runs the default configuration with the tiny sizes. If the run fails, prints the reason. */
+/* Runs the default configuration with the tiny sizes. If the run fails, prints the reason for the failure. */
 static void try_spec(cli *c, const kiln_spec *spec)
 {
     kiln_plan *plan = NULL;
@@ -149,8 +150,8 @@ static void try_spec(cli *c, const kiln_spec *spec)
     kiln_error_free(error);
 }
 
-/* Drafts a spec from a script for Kernel Tuner: runs the script with a stand-in for the tuner, and writes the spec and
- * the files that it gives. Returns the exit code. */
+/* Drafts a spec from a script for Kernel Tuner. Evaluates the script with a stand-in for the tuner, and writes the spec
+ * and the files that belong to it. Returns the exit code. */
 int init_from_script(cli *c, const char *script, const char *to, const char *folder)
 {
     const init_args *args = c->args;
@@ -183,7 +184,7 @@ int init_from_script(cli *c, const char *script, const char *to, const char *fol
     if (!code && to) {
         if (kiln_spec_load(c->engine, to, &spec, &error) != KILN_OK)
             code = cli_error(c, error);
-        else if (!makes_inputs(files)) /* if a program must first make the inputs, the spec cannot be tried */
+        else if (!makes_inputs(files)) /* if a program must first compute the inputs, the spec cannot be tried yet */
             try_spec(c, spec);
         kiln_spec_free(spec);
     }

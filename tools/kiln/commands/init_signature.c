@@ -1,11 +1,12 @@
-/* init_signature.c - kiln init SIGNATURE: a contract from the signature of a function on arrays, as PyTorch has them.
+/* init_signature.c - kiln init SIGNATURE: drafts a contract (the description of a problem for `kiln judge`) from the
+ * signature of a function on arrays, in the notation of PyTorch.
  *
  *     signature = ["def"] NAME "(" argument, ... ")" "->" (array | "(" [NAME ":"] array, ... ")") [":"]
  *     argument  = NAME ":" array | NAME ":" ("float" | "int") ["=" NUMBER]
  *     array     = TYPE "[" (SIZE | NUMBER), ... "]"
  *
- * The spec launches one thread for each element of the first output. The command also writes a kernel beside the spec.
- * This kernel is the reference, and the author must complete it. */
+ * The spec launches one thread for each element of the first output. The command also writes a kernel to a file beside
+ * the spec. This kernel is the reference, whose computation the author must add. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,8 @@
 
 enum { MOST_PARTS = 32, MOST_DIMS = 8 };
 
-/* The names of types. X(kiln's name, PyTorch's name, C's name, is a floating-point type) */
+/* The table of element types. One row of the table: X(Kiln's name, PyTorch's name, C's name, whether the type is a
+ * floating-point type) */
 #define TYPES(X)                                                                                                       \
     X("f32", "float32", "float", true)                                                                                 \
     X("f32", "Tensor", "float", true)                                                                                  \
@@ -36,11 +38,11 @@ typedef struct type {
     bool real;
 } type;
 
-/* An argument or an output. */
+/* One argument or one output of the signature. */
 typedef struct part {
-    const char *name, *value; /* value: the default of a number, as a text */
-    const type *type;         /* NULL means a number */
-    bool whole;               /* the number is an integer */
+    const char *name, *value; /* `value` is the default value of a number, as a text */
+    const type *type;         /* the element type of an array; NULL means that the part is a number */
+    bool whole;               /* true: the number is an integer */
     const char *dims[MOST_DIMS];
     size_t dim_count;
 } part;
@@ -48,11 +50,11 @@ typedef struct part {
 typedef struct signature {
     cli *c;
     const char *text, *at, *name;
-    part parts[MOST_PARTS]; /* the arguments, then the outputs */
+    part parts[MOST_PARTS]; /* all arguments, followed by all outputs */
     size_t argument_count, count;
     const char *sizes[MOST_PARTS];
     size_t size_count;
-    int code; /* the exit code of the first error */
+    int code; /* the exit code of the first error; 0 means no error */
 } signature;
 
 /* ---- reading ---- */
@@ -74,8 +76,8 @@ static bool take(signature *s, const char *text)
     return true;
 }
 
-/* Takes a name, or a number without a sign if `numbers` is true. If there is no such word, notes an error and returns
- * "". */
+/* Takes a name, or a number without a sign if `numbers` is true. If the text has no such word, the function notes an
+ * error and returns "". */
 static const char *take_word(signature *s, bool numbers, const char *wanted)
 {
     s->at += strspn(s->at, " \t\n");
@@ -90,7 +92,7 @@ static const char *take_word(signature *s, bool numbers, const char *wanted)
     return cli_strndup(s->at - length, length);
 }
 
-/* Takes the default value of a number, such as 8, -0.5 or 1e-5. An integer has no fraction and no exponent. */
+/* Takes the default value of a number, such as 8, -0.5 or 1e-5. An integer must have no fraction and no exponent. */
 static const char *take_value(signature *s, bool whole)
 {
     static const char digits[] = "0123456789";
@@ -142,7 +144,8 @@ static void add_size(signature *s, const char *name)
         s->sizes[s->size_count++] = name;
 }
 
-/* Reads the type of a part, with its extents. If `numbers` is true, the part may be a number. */
+/* Reads the type of an argument or output, with the extents of an array. If `numbers` is true, the type may also be the
+ * type of a number. */
 static void read_type(signature *s, part *p, bool numbers)
 {
     const char *word = take_word(s, false, "a type");
@@ -180,7 +183,7 @@ static part *add_part(signature *s)
     return &s->parts[s->count < MOST_PARTS - 1 ? s->count++ : s->count];
 }
 
-/* Reads the arrays behind the arrow. An array without a name is called `out`. */
+/* Reads the output arrays, which stand behind the arrow. An array without a name is called `out`. */
 static void read_outputs(signature *s)
 {
     const bool list = take(s, "(");
@@ -198,8 +201,7 @@ static void read_outputs(signature *s)
         fail(s, "')'");
 }
 
-/* Notes an error if two parts or sizes have the same name, or if a part or a size has the name of the kernel's variable
- * `i`. */
+/* Notes an error if two parts or sizes have the same name, or if a name is the kernel's variable `i`. */
 static void check_names(signature *s)
 {
     const size_t count = s->count + s->size_count;
@@ -247,7 +249,7 @@ static void read_signature(signature *s)
 
 static char *join(char *text, const char *more) { return cli_printf("%s%s", text, more); }
 
-/* Returns the number of elements of an array as an expression: "M * N". */
+/* Returns the number of elements of an array as an expression of the spec: "M * N". */
 static const char *count_elements(const part *p)
 {
     char *text = cli_printf("%s", p->dims[0]);
@@ -288,7 +290,7 @@ static char *write_buffers(const signature *s, char *text)
     return text;
 }
 
-/* Writes the spec: the contract, and one thread for each element of the first output. */
+/* Returns the text of the spec: the contract, and a launch of one thread for each element of the first output. */
 static char *write_spec(const signature *s)
 {
     const part *out = &s->parts[s->argument_count];
@@ -326,8 +328,8 @@ static bool has_type(const signature *s, const char *kiln)
     return false;
 }
 
-/* Writes the kernel of the reference. It does not compile until the author has added the computation, so that no spec
- * has an empty reference. */
+/* Returns the source of the reference kernel. This source does not compile until the author has added the computation,
+ * so that no spec has an empty reference. */
 static char *write_kernel(const signature *s)
 {
     const part *out = &s->parts[s->argument_count];
@@ -370,7 +372,7 @@ int init_from_signature(cli *c, const char *text, const char *to, const char *fo
     if (c->output.json && !code) {
         json_t *object = js_object();
         js_set(object, "spec", js_text(spec));
-        js_set(object, "kernel", js_text(kernel)); /* the file that the spec names */
+        js_set(object, "kernel", js_text(kernel)); /* the spec names this file */
         js_set(object, "file", to ? js_text(to) : json_null());
         js_print(object);
     } else if (to && !code)

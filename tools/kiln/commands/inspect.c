@@ -1,4 +1,4 @@
-/* inspect.c - kiln inspect */
+/* inspect.c - kiln inspect: compiles a configuration and shows its source, code and resources */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,10 +9,11 @@ typedef struct inspect_args {
     cli_choice_args choice;
     cli_engine_args engine;
     const char *arch;
-    const char *source, *ptx, *cubin; /* files to write, or NULL for no file; "-" means standard output */
+    /* files to which these parts are written; NULL means no file, and "-" means standard output */
+    const char *source, *ptx, *cubin;
 } inspect_args;
 
-/* Returns all figures of a compiled kernel as an object. */
+/* Returns all figures of a compiled kernel as a JSON object. */
 static json_t *kernel_json(const kiln_inspected_kernel *kernel)
 {
     json_t *object = js_object(), *block = js_array(), *cluster = js_array();
@@ -72,7 +73,7 @@ static void show_json(cli *c, const char *variant, const kiln_setting *params, s
     js_print(object);
 }
 
-/* Prints the compiler's messages, without the statistics of ptxas, which the table has. */
+/* Prints the compiler's messages, without the statistics of ptxas, because the table shows them. */
 static void show_log(const char *log)
 {
     bool any = false;
@@ -91,10 +92,10 @@ static void show_log(const char *log)
 
 /* ---- tensor memory ---- */
 
-/* Prints the tensor memory of each kernel that allocates some. */
+/* Prints how much tensor memory each kernel allocates, if it allocates any. */
 static void show_tensor_memory(const kiln_inspection *inspection)
 {
-    enum { COLUMNS = 512 }; /* the columns of tensor memory of an SM */
+    enum { COLUMNS = 512 }; /* the number of columns of the tensor memory of an SM */
     for (size_t i = 0; i < kiln_inspection_kernel_count(inspection); i++) {
         const kiln_inspected_kernel *kernel = kiln_inspection_kernel(inspection, i);
         const int columns = kernel->tensor_columns;
@@ -146,7 +147,7 @@ static void show_text(cli *c, const char *variant, const kiln_setting *params, s
     show_log(kiln_inspection_log(inspection));
 }
 
-/* Writes one part to its file or to standard output. Returns 0 or the exit code. */
+/* Writes one part of the compiled code to its file or to standard output. Returns 0 or the exit code. */
 static int write_part(const cli *c, const char *path, const void *data, size_t length)
 {
     if (strcmp(path, "-") == 0) {
@@ -156,7 +157,7 @@ static int write_part(const cli *c, const char *path, const void *data, size_t l
     return cli_write_file(c, path, data, length);
 }
 
-/* Writes the requested parts. *shown is set if one of them went to standard output. */
+/* Writes the parts that the user requested. *shown becomes true if a part went to standard output. */
 static int put_parts(const cli *c, const kiln_inspection *inspection, bool *shown)
 {
     const inspect_args *args = c->args;

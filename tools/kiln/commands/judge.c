@@ -1,4 +1,4 @@
-/* judge.c - kiln judge: a verdict on a kernel that somebody else, or a program, wrote. */
+/* judge.c - kiln judge: gives a verdict on a kernel that somebody else, or a program, wrote. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -86,7 +86,7 @@ const cli_command cli_judge_command = {
                                       {"kiln judge matmul.yaml -c candidates --json --jobs 8",
                                        "All files in a folder, one line for each."},
                                       {"kiln judge matmul.yaml -c theirs.cu --against tiled --device sim:h200",
-                                       "Also compare the speed with the variant 'tiled'."},
+                                       "Also compares the speed with the variant 'tiled'."},
                                       {0}},
     .run = judge_run,
 };

@@ -1,9 +1,9 @@
-/* judge_many.c - kiln judge with several candidates or devices: a process for each pair of both, and one verdict for
- * each candidate.
+/* judge_many.c - kiln judge with several candidates or devices: judges each pair of candidate and device in a separate
+ * process, and gives one verdict for each candidate.
  *
- * This process never uses the library, so that it can fork at any time. A child does everything that `kiln judge`
- * does for one candidate on one device, in a sandbox of its own. It writes an object with the verdict to an unnamed
- * file. So a candidate that crashes its child does not end the others. */
+ * The parent process never uses the library, so that it can fork at any time. A child process does everything that
+ * `kiln judge` does for one candidate on one device, in its own sandbox. The child writes an object with the verdict to
+ * an unnamed file. Therefore a candidate that crashes its child does not end the judgements of other candidates. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -21,43 +21,44 @@ enum { OUTPUT_MOST = 64 << 20 };
 
 typedef struct answer { /* the answer for one candidate on one device */
     const char *device;
-    int kind;                       /* a kiln_judged; -1 means that there is an error instead */
+    int kind;                       /* the verdict, a kiln_judged; -1 means that an error occurred instead */
     const char *json, *page;        /* the verdict */
-    const char *error, *error_text; /* the error as JSON, and its message */
+    const char *error, *error_text; /* the error as a JSON text, and the message of the error */
     int code;
 } answer;
 
 typedef struct judged { /* one candidate */
     const char *path;
-    answer *answers; /* one for each device that was tried */
+    answer *answers; /* one answer for each device that was tried */
     size_t count;
-    bool busy, done, cached; /* cached: every answer comes from the cache */
-    bool digesting,
-        digested;     /* digesting: the child computes the digest; digested: the digest of the next judgement is known
-                       * or impossible */
-    const char *file; /* the file of the cache for the next judgement; NULL means that the judgement is not kept */
-    bool leads;       /* this judgement writes `file` */
+    bool busy, done, cached; /* `cached` is true if every answer comes from the cache */
+    /* digesting: the child computes the digest; digested: the digest of the next judgement is known, or cannot be
+     * computed */
+    bool digesting, digested;
+    const char *file; /* the cache file for the next judgement; NULL means that this judgement is not kept */
+    bool leads;       /* true: this judgement writes `file` */
     pid_t child;
-    int fd; /* the output of the child */
+    int fd; /* the file to which the child writes its output */
 } judged;
 
 typedef struct batch {
     judged *items;
     size_t count, printed;
-    cli_list devices; /* in the order in which they are tried; a NULL item means the default device */
-    bool lines;       /* true: print one line for each candidate */
+    cli_list devices; /* the devices in the order in which they are tried; a NULL item means the default device */
+    bool lines;       /* true: prints one line for each candidate */
     int code;
 } batch;
 
 static bool is_gpu(const char *device)
 {
     const char *name = device ? device : cli_usual_device();
-    return !name || strncmp(name, "cuda", 4) == 0; /* the default device may be a GPU */
+    return !name || strncmp(name, "cuda", 4) == 0; /* the default device may be a GPU too */
 }
 
 /* ---- the children ---- */
 
-/* Starts a child whose output goes to *fd. Returns true in the child. *child is negative after a failure. */
+/* Starts a child whose output goes to the file *fd. Returns true in the child, and false in the parent. *child becomes
+ * negative if no process could be made. */
 static bool start_child(cli *c, pid_t *child, int *fd)
 {
     const pid_t parent = getpid();
@@ -65,19 +66,19 @@ static bool start_child(cli *c, pid_t *child, int *fd)
     *fd = memfd_create("verdict", MFD_CLOEXEC);
     if (*fd < 0)
         return false;
-    out_flush(); /* otherwise the child would write these bytes too */
+    out_flush(); /* otherwise the child would write the buffered bytes a second time */
     *child = fork();
     if (*child != 0)
         return false;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
-        _exit(0); /* the parent died before the previous lines */
+        _exit(0); /* the parent died before this child asked for a signal at the death of its parent */
     out_collect(*fd);
     c->output.json = true;
     return true;
 }
 
-/* Reads the object that a child has written. Returns NULL if the output is not an object. */
+/* Reads the object that a child has written. Returns NULL if the output is not a JSON object. */
 static json_t *read_output(int fd)
 {
     struct stat info;
@@ -97,7 +98,7 @@ static const char *get_text(const json_t *object, const char *name)
     return text ? cli_printf("%s", text) : NULL;
 }
 
-/* Makes an answer of the output of a child, and of the way in which the child ended. */
+/* Makes an answer from the output of a child, and from the way in which the child ended. */
 static answer take_answer(const char *device, int fd, int how)
 {
     answer made = {.device = device, .kind = -1, .code = WIFEXITED(how) ? WEXITSTATUS(how) : 0};
@@ -125,8 +126,8 @@ static answer take_answer(const char *device, int fd, int how)
     return made;
 }
 
-/* Opens every device, in a child because this process must not use the library. A device that does not exist is an
- * error before any candidate is judged. *child is set in the child, which has to end with the returned code. */
+/* Opens every device in a child, because the parent must not use the library. Reports a device that does not exist
+ * before any candidate is judged. *child becomes true in the child, which must then end with the returned code. */
 static int check_devices(cli *c, const batch *all, bool *child)
 {
     judge_args *args = c->args;
@@ -168,8 +169,9 @@ static int check_devices(cli *c, const batch *all, bool *child)
 
 /* ---- the verdict of a candidate ---- */
 
-/* Returns how bad an answer is. An error is the worst, because then a candidate was not judged. Undefined behaviour
- * is worse than a wrong answer, and a wrong answer is worse than an undecided judgement. */
+/* Returns how bad an answer is, so that the worst answer of a candidate can be found. An error is the worst answer,
+ * because the candidate was then not judged. Undefined behaviour is worse than a wrong answer, and a wrong answer is
+ * worse than an undecided judgement. */
 static int rank_of(const answer *of)
 {
     static const unsigned char ranks[KILN_JUDGED_KINDS] = {
@@ -198,7 +200,7 @@ static const char *quote(const char *text)
     return made;
 }
 
-/* Returns the text without its newlines. In JSON a newline is only space between two tokens. */
+/* Returns a JSON text without its newlines. A newline in JSON is only space between two tokens. */
 static const char *on_one_line(const char *json)
 {
     char *text = cli_strndup(json, strlen(json));
@@ -210,7 +212,7 @@ static const char *on_one_line(const char *json)
 }
 
 /* Returns the verdict of a candidate as JSON: the verdict of the only device, or an object with the verdicts of all
- * devices. NULL means that there is an error. */
+ * devices. Returns NULL if there is an error instead of a verdict. */
 static const char *verdict_json(const batch *all, const judged *item)
 {
     const answer *worst = worst_of(item);
@@ -220,7 +222,7 @@ static const char *verdict_json(const batch *all, const judged *item)
     if (all->devices.count == 1)
         return on_one_line(worst->json);
     for (size_t i = 0; i < item->count; i++) {
-        /* quotes in texts are escaped, so no text of a candidate looks like this member */
+        /* quotes within JSON texts are escaped, so no text of a candidate can look like this member */
         if (!timed && strstr(item->answers[i].json, "\"times\": {\"kind\": \"measured\""))
             timed = item->answers[i].device;
         list = cli_printf("%s%s%s", list, between, on_one_line(item->answers[i].json));
@@ -234,7 +236,7 @@ static const char *verdict_json(const batch *all, const judged *item)
                       quote(worst->device), timed ? quote(timed) : "null", untried, list);
 }
 
-/* Prints the verdict of the only candidate. */
+/* Prints the verdict of a single candidate in full. */
 static void print_one(const cli *c, const batch *all, const judged *item)
 {
     const answer *worst = worst_of(item);
@@ -268,7 +270,7 @@ static void print_line(const batch *all, const judged *item)
     out_flush();
 }
 
-/* Prints a table with a row for each candidate. The message of a row is the second line of the candidate's page. */
+/* Prints a table with one row for each candidate. The message of a row is the second line of the candidate's page. */
 static void print_table(const batch *all)
 {
     cli_table table;
@@ -294,7 +296,7 @@ static void print_table(const batch *all)
     table_print(&table, true);
 }
 
-/* ---- the batch ---- */
+/* ---- the batch: all candidates on all devices ---- */
 
 static int by_name(const void *left, const void *right)
 {
@@ -337,8 +339,8 @@ static int list_candidates(const cli *c, batch *all)
     return 0;
 }
 
-/* Lists the devices, the simulated devices first. Their checks find undefined behaviour before a GPU, which has no
- * sandbox, runs the kernel. */
+/* Lists the devices of the batch. The simulated devices come first. The checks of a simulated device find undefined
+ * behaviour before a GPU, which has no sandbox, runs the kernel. */
 static int list_devices(const cli *c, batch *all)
 {
     const judge_args *args = c->args;
@@ -362,7 +364,7 @@ static int list_devices(const cli *c, batch *all)
     return 0;
 }
 
-/* Adds an answer. A candidate with a fault is not tried on the other devices. */
+/* Adds an answer. Adds an answer to a candidate. A candidate with a fault is not tried on the other devices. */
 static void add_answer(const batch *all, judged *item, answer made)
 {
     item->answers[item->count++] = made;
@@ -374,8 +376,8 @@ static void add_answer(const batch *all, judged *item, answer made)
 
 /* ---- the cache: a file for each digest, with the object that a child wrote ---- */
 
-/* Sets the file of the next judgement from the output of the child that has computed the digest. This child ran no
- * kernel, so no candidate can choose the file of another one. */
+/* Sets the cache file of the next judgement from the output of the child that has computed the digest. This child ran
+ * no kernel, so no candidate can choose the cache file of another candidate. */
 static void take_digest(judged *item, int how)
 {
     json_t *object = read_output(item->fd);
@@ -390,14 +392,15 @@ static void take_digest(judged *item, int how)
     struct stat info;
     if ((mkdir(folder, 0700) != 0 && errno != EEXIST) || (mkdir(verdicts, 0700) != 0 && errno != EEXIST))
         return;
-    /* if the folder belongs to another user, or if other users may write to it, anybody may have written a verdict */
+    /* if the folder belongs to another user, or if other users may write to it, its verdicts may be forged */
     if (lstat(verdicts, &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid() ||
         (info.st_mode & (S_IWGRP | S_IWOTH)))
         return;
     item->file = cli_printf("%s/%s.json", verdicts, digest);
 }
 
-/* Takes the answer of the next judgement from the cache. Returns false if the cache does not have the answer. */
+/* Takes the answer of the next judgement from its cache file. Returns false if there is no such file, or if its answer
+ * cannot be used. */
 static bool read_cache(const batch *all, judged *item)
 {
     const char *text = item->file ? cli_read_file(item->file, OUTPUT_MOST, NULL) : NULL;
@@ -415,8 +418,8 @@ static bool read_cache(const batch *all, judged *item)
     return true;
 }
 
-/* Keeps an answer, unless it depends on the speed of this machine. If an answer cannot be written, a later command
- * judges the candidate again. */
+/* Keeps an answer in the cache, unless the answer depends on the speed of this machine. If the answer cannot be
+ * written, a later command will judge the candidate again. */
 static void write_cache(const cli *c, const judged *item, const answer *of)
 {
     kiln_error *error = NULL;
@@ -433,8 +436,8 @@ static void write_cache(const cli *c, const judged *item, const answer *of)
     kiln_error_free(error);
 }
 
-/* Returns true if another candidate with the same digest is being judged. This candidate then takes the answer of the
- * other candidate from the cache. */
+/* Returns true if another candidate with the same digest is being judged at this time. This candidate then waits, and
+ * takes the answer of the other candidate from the cache. */
 static bool is_judged(const batch *all, const judged *item)
 {
     for (size_t i = 0; i < all->count && item->file; i++)
@@ -443,7 +446,7 @@ static bool is_judged(const batch *all, const judged *item)
     return false;
 }
 
-/* Takes the output of a child that has ended. */
+/* Takes the output of a child that has ended, and adds the answer to its candidate. */
 static void finish(const cli *c, const batch *all, judged *item, int how)
 {
     if (item->digesting) {
@@ -456,14 +459,14 @@ static void finish(const cli *c, const batch *all, judged *item, int how)
     add_answer(all, item, made);
 }
 
-/* Runs all judgements, `jobs` at a time, and one at a time on GPUs, because another judgement would disturb the times.
- * A judgement begins with a child that computes its digest, unless nothing is kept. Returns true in a child, whose exit
- * code *code gets. */
+/* Runs all judgements, at most `jobs` at a time. On GPUs only one judgement runs at a time, because a second judgement
+ * would disturb the times. Unless verdicts are not kept, a judgement begins with a child that computes its digest.
+ * Returns true in a child; *code is then the exit code of the child. */
 static bool run_all(cli *c, batch *all, size_t jobs, int *code)
 {
     judge_args *args = c->args;
     size_t running = 0, left = all->count;
-    bool gpu = false; /* a GPU is in use */
+    bool gpu = false; /* true: a judgement is using a GPU */
     while (left > 0) {
         for (size_t i = 0; i < all->count && running < jobs; i++) {
             judged *item = &all->items[i];
@@ -472,7 +475,7 @@ static bool run_all(cli *c, batch *all, size_t jobs, int *code)
                 continue;
             if (item->digested && read_cache(all, item)) {
                 left -= item->done;
-                i--; /* repeats the same candidate on the next device */
+                i--; /* the loop visits this candidate again, on the next device */
                 continue;
             }
             item->digesting = !item->digested && all->lines && !args->engine.no_cache;
@@ -486,7 +489,8 @@ static bool run_all(cli *c, batch *all, size_t jobs, int *code)
             }
             if (item->child < 0) {
                 item->digesting = false;
-                finish(c, all, item, SIGKILL); /* the failed start becomes an error of the candidate */
+                /* the process could not be started, which becomes an error of the candidate */
+                finish(c, all, item, SIGKILL);
                 left -= item->done;
                 continue;
             }

@@ -1,4 +1,4 @@
-/* judge_one.c - one judgement of kiln judge: a candidate on a device, beside the variant of --against. */
+/* judge_one.c - one judgement of kiln judge: a candidate on one device, optionally beside the variant of --against. */
 #include <errno.h>
 #include <string.h>
 
@@ -24,15 +24,15 @@ int judge_exit_code(int kind)
     return codes[kind];
 }
 
-/* The opponent that --against names. The options of the judgement point into `best`, which has the best
- * configuration. */
+/* The opponent, which is the variant that --against names. The options of the judgement point into `best`, which holds
+ * the best configuration of the opponent. */
 typedef struct opponent {
-    kiln_spec *spec; /* NULL means that the variant belongs to the judged spec */
+    kiln_spec *spec; /* the spec of the opponent; NULL means that the opponent is a variant of the judged spec */
     kiln_best *best;
 } opponent;
 
-/* Finds the best-known configuration of the other spec at the sizes of the judged spec. A missing store counts as
- * empty, unless the user named it; the configuration is then the default, and the verdict says so. */
+/* Finds the best known configuration of the opponent's spec at the sizes of the judged spec. A missing store counts as
+ * empty, unless the user named it. The opponent then gets its default configuration, and the verdict says so. */
 static int find_best(cli *c, opponent *of, kiln_judge_options *options)
 {
     const judge_args *args = c->args;
@@ -59,8 +59,8 @@ static int find_best(cli *c, opponent *of, kiln_judge_options *options)
     return 0;
 }
 
-/* Finds the opponent that --against names. The opponent is the variant of the judged spec with this name. If the judged
- * spec has no such variant, another spec has this name, and the opponent is the best variant of the other spec. */
+/* Finds the opponent that --against names. A variant of the judged spec with this name is the opponent. If the judged
+ * spec has no such variant, the name is the name of another spec, whose best variant is the opponent. */
 static int find_opponent(cli *c, opponent *of, kiln_judge_options *options)
 {
     const judge_args *args = c->args;
@@ -83,7 +83,7 @@ static int find_opponent(cli *c, opponent *of, kiln_judge_options *options)
     return find_best(c, of, options);
 }
 
-/* Judges in the sandboxed process: reads the candidate before the rights are given up. */
+/* Judges one candidate in the sandboxed process. It reads the candidate before it gives up its rights. */
 static int judge_here(cli *c, void *user)
 {
     const judge_args *args = c->args;
@@ -136,7 +136,8 @@ static int judge_here(cli *c, void *user)
         js_set(object, "page", js_text(kiln_judgement_page(verdict)));
         js_print(object);
     } else if (c->output.json)
-        out_json(cli_strndup(json, strlen(json) - 1)); /* out_json() ends the line */
+        /* the last character is left out, because out_json() ends the line */
+        out_json(cli_strndup(json, strlen(json) - 1));
     else
         out_puts(kiln_judgement_page(verdict));
     code = judge_exit_code(kiln_judgement_kind(verdict));

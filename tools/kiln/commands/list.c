@@ -1,4 +1,4 @@
-/* list.c - kiln list */
+/* list.c - kiln list: lists the specs that are found by name */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static int add_spec(void *user, const char *name, const char *title, const char 
     return 0;
 }
 
-/* `kiln list`: lists the specs that are found by name, with --all also their paths. */
+/* `kiln list`: lists the specs that are found by name, and with --all their paths too. */
 static int list_run(cli *c)
 {
     const list_args *args = c->args;
@@ -89,7 +89,7 @@ const cli_command cli_list_command = {
     .groups = (const cli_use[]){{&group, 0}, {&cli_engine_group, FIELD(engine)}, {0}},
     .examples = (const cli_example[]){{"kiln list", "Names and titles."},
                                       {"kiln list -I ./specs --all",
-                                       "Also the specs in a folder of your own, with their files."},
+                                       "Lists the specs in a folder of your own too, with their files."},
                                       {0}},
     .run = list_run,
 };

@@ -1,9 +1,9 @@
-/* man.c - the manual page, as roff, from the same tables as --help. */
+/* man.c - kiln man: writes the manual page as roff, from the same tables as --help. */
 #include <string.h>
 
 #include "commands.h"
 
-/* Writes text for roff: escapes backslashes and hyphens, and lets no line start with a request. */
+/* Writes text for roff: escapes backslashes and hyphens, and prevents that a line starts a roff request. */
 static void roff(const char *text)
 {
     bool start = true;
@@ -20,7 +20,7 @@ static void roff(const char *text)
     }
 }
 
-/* Writes paragraphs. Indented lines are shown unchanged. */
+/* Writes paragraphs. Writes the description of a command for roff; indented lines stay unchanged. */
 static void roff_about(const char *text)
 {
     bool verbatim = false;
@@ -82,8 +82,8 @@ static void roff_command(const cli_command *command)
     }
 }
 
-/* Prints the manual page as roff: the commands with their options, the exit codes and the environment. All of it
- * comes from the tables that also make --help. */
+/* Prints the manual page as roff: the commands with their options, the exit codes and the environment. The page comes
+ * entirely from the tables that also make --help. */
 static int man_run(cli *c)
 {
     if (out_is_terminal())

@@ -1,4 +1,4 @@
-/* metrics.c - the spec's metrics for one configuration, as `kiln run` and `kiln show` print them. */
+/* metrics.c - computes the spec's metrics for one configuration, for `kiln run` and `kiln show`. */
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ kiln_status metrics_read(kiln_plan *plan, metric_list *metrics, kiln_error **err
     for (size_t i = 0; i < metrics->count && status == KILN_OK; i++) {
         kiln_error *why = NULL;
         status = kiln_plan_metric(plan, i, &metrics->names[i], &metrics->values[i], &why);
-        if (status == KILN_ERROR_UNSUPPORTED) { /* the metric needs a figure that was not measured */
+        if (status == KILN_ERROR_UNSUPPORTED) { /* the metric needs a figure that was not measured, so it is left out */
             metrics->values[i] = NAN;
             status = KILN_OK;
         }

@@ -1,4 +1,4 @@
-/* profile.c - kiln profile */
+/* profile.c - kiln profile: counts the work of the kernels of one configuration */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static const char *dims_text(const unsigned dims[3])
 
 /* ---- JSON ---- */
 
-/* Returns the figures of a profiled kernel as an object, with its instructions by class. */
+/* Returns the figures of a profiled kernel as a JSON object, with its instructions by class. */
 static json_t *kernel_json(const kiln_profiled_kernel *kernel)
 {
     json_t *object = js_object(), *classes = js_object();
@@ -250,7 +250,7 @@ static void show_tensor(const kiln_counters *c)
         table_cell(&table, "%s", cli_whole(rows[i].operations));
     }
     if (table.cells.count == table.columns)
-        return; /* the table has only its heading */
+        return; /* the table has only its heading, so it is not printed */
     out_puts("\n");
     table_print(&table, true);
 }
@@ -369,7 +369,7 @@ static void show_kernel(const kiln_profiled_kernel *k)
     profile_show_counters(k->counters);
 }
 
-/* Prints the source with the counts of each line. Empty columns are omitted. */
+/* Prints the lines of the source with their counts. Columns without any count are left out. */
 static void show_lines(const kiln_profiling *p, size_t kernel)
 {
     cli_table table;
@@ -422,8 +422,8 @@ static void show_lines(const kiln_profiling *p, size_t kernel)
     table_print(&table, true);
 }
 
-/* Opens the configuration of the options (on the simulated device unless a device is named) and counts one run. Returns
- * 0 or the exit code. */
+/* Opens the configuration that the options choose, and counts one run of it. It uses the simulated device unless the
+ * user names a device. Returns 0 or the exit code. */
 static int run_counted(cli *c, const char *variant, profile_view *view, kiln_profiling **profiling)
 {
     profile_args *args = c->args;
@@ -431,7 +431,7 @@ static int run_counted(cli *c, const char *variant, profile_view *view, kiln_pro
     kiln_error *error = NULL;
     const char *device = cli_usual_device();
     if (!args->engine.device && (!device || strncmp(device, "sim", 3) != 0))
-        args->engine.device = "sim"; /* only a simulated device can count */
+        args->engine.device = "sim"; /* only a simulated device can count work */
     cli_make_run(&args->run, &options);
     options.flags |= args->no_machine_code ? KILN_RUN_NO_MACHINE_CODE : 0;
     if (!cli_make_files(c, &args->run.inputs, "--input", &options.inputs))
@@ -524,9 +524,10 @@ const cli_command cli_profile_command = {
                                 {&cli_engine_group, FIELD(engine)},
                                 {0}},
     .examples =
-        (const cli_example[]){{"kiln profile matmul -v tiled", "By kernel."},
-                              {"kiln profile matmul -v tiled -p TILE_WIDTH=16 --lines", "Also by line of the source."},
-                              {"kiln profile matmul -v coarsened -s M=256 -s N=256 -s K=256 --json", "For programs."},
-                              {0}},
+        (const cli_example[]){
+            {"kiln profile matmul -v tiled", "By kernel."},
+            {"kiln profile matmul -v tiled -p TILE_WIDTH=16 --lines", "Counts for each line of the source too."},
+            {"kiln profile matmul -v coarsened -s M=256 -s N=256 -s K=256 --json", "For programs."},
+            {0}},
     .run = profile_run,
 };

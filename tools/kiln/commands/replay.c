@@ -1,4 +1,4 @@
-/* replay.c - recorded spaces: kiln tune --replay and kiln compare-strategies. */
+/* replay.c - commands on recorded search spaces: kiln tune --replay and kiln compare-strategies. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@ typedef struct compare_args {
     const char *prior, *plot;
 } compare_args;
 
-/* Loads a recorded space, and gives it the times of `prior` as estimates (NULL: no estimates). Returns 0, or the exit
- * code after an error message. */
+/* Loads a recorded search space. The times of the recorded space `prior` become its estimates; NULL means no estimates.
+ * Returns 0, or the exit code after an error message. */
 static int load(cli *c, const cli_engine_args *engine, const char *path, const char *prior, kiln_recording **recording)
 {
     kiln_error *error = NULL;
@@ -120,7 +120,7 @@ static void replay_text(const replay_view *v, const kiln_recording_info *info)
                    cli_significant(100 * info->optimum / v->best, 4));
 }
 
-/* `kiln tune --replay`: searches a recorded space on a simulated clock, and shows each improvement and the final
+/* `kiln tune --replay`: searches a recorded space with a simulated clock, and shows each improvement and the final
  * result. */
 int replay_run(cli *c)
 {
@@ -171,7 +171,7 @@ int replay_run(cli *c)
 typedef struct comparison {
     size_t files, strategies;
     const char **names;                /* names of the strategies */
-    const kiln_recording_info **infos; /* owned by the recordings */
+    const kiln_recording_info **infos; /* the recordings own these objects */
     kiln_recording **recordings;
     kiln_score *scores; /* strategies x files */
 } comparison;
@@ -190,8 +190,8 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Prints the recordings with their budgets, then a table: for each strategy its mean score, and its score and share
- * for each recording. */
+/* Prints the recordings with their budgets, and then a table with a row for each strategy: its mean score, and its
+ * score and share for each recording. */
 static void compare_text(const comparison *m, uint64_t seeds)
 {
     for (size_t f = 0; f < m->files; f++) {
@@ -257,8 +257,8 @@ static void compare_json(const comparison *m, uint64_t seeds)
     js_print(object);
 }
 
-/* Writes a gnuplot script that contains its data. It draws the mean score of all files over the budget. Returns 0 or
- * the exit code. */
+/* Writes a gnuplot script that contains its own data. The script draws the mean score over all files against the
+ * budget. Returns 0 or the exit code. */
 static int compare_plot(const cli *c, const comparison *m, const char *path)
 {
     cli_stream stream;
@@ -325,7 +325,8 @@ static int score_all(cli *c, comparison *m, uint64_t seeds)
     for (size_t s = 0; s < m->strategies; s++)
         for (size_t f = 0; f < m->files; f++) {
             kiln_error *error = NULL;
-            if (cli_interrupted()) { /* shows only strategies with all scores */
+            /* after an interruption, the tables have only the strategies with all of their scores */
+            if (cli_interrupted()) {
                 m->strategies = s;
                 return s ? 0 : cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted before any strategy had all scores");
             }
@@ -341,7 +342,7 @@ static int score_all(cli *c, comparison *m, uint64_t seeds)
     return 0;
 }
 
-/* Prints all strategies. The command does this if no file is given. */
+/* Prints all strategies. Lists all strategies. `kiln compare-strategies` does this if the user names no file. */
 static int list_strategies(const cli *c)
 {
     cli_table table;
@@ -388,7 +389,8 @@ static int compare_run(cli *c)
     m.scores = cli_alloc(m.files * m.strategies * sizeof *m.scores);
     report_library library = {0};
     bool page = is_page(args->plot);
-    int code = page ? report_load_library(c, NULL, &library) : 0; /* loaded first, because it may be missing */
+    /* Vega is loaded before the work, because it may be missing */
+    int code = page ? report_load_library(c, NULL, &library) : 0;
     code = code ? code : score_all(c, &m, seeds);
     if (code == 0 && c->output.json)
         compare_json(&m, seeds);

@@ -1,4 +1,4 @@
-/* report.c - kiln report: makes a page, or files for gnuplot, from stored samples or from a replay. */
+/* report.c - kiln report: makes a page of charts, or files for gnuplot, from stored samples or from a replay. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ typedef struct report_args {
     /* which samples */
     const char *variant, *device, *store, *compare;
     cli_list sizes;
-    /* a recorded space in place of samples */
+    /* a recorded search space that replaces the store as the source of samples */
     const char *replay, *strategy;
     uint64_t seed, max_configurations;
     double max_seconds;
@@ -33,7 +33,7 @@ static report_time kind_of_time(const kiln_result *result)
                                       : REPORT_NONE;
 }
 
-/* Returns true if the record has each size of --size. */
+/* Returns true if the record has every size that the user gave with --size. */
 static bool has_sizes(const kiln_record *record, const cli_list *wanted)
 {
     for (size_t i = 0; i < wanted->count; i++) {
@@ -48,8 +48,8 @@ static bool has_sizes(const kiln_record *record, const cli_list *wanted)
     return true;
 }
 
-/* Adds a stored record to the report, as a callback of kiln_store_list(). Skips records of other sizes. Texts are
- * interned, because the record lives only during the call. */
+/* Adds a stored record to the report, as a callback of kiln_store_list(). Skips records with other sizes. The texts of
+ * the record are interned, because the record lives only during the call. */
 static int add_record(void *user, const kiln_record *record)
 {
     const collecting *to = user;
@@ -145,7 +145,7 @@ static int read_one(cli *c, report *r, const kiln_store_filter *filter, const ch
     if (kiln_store_open(c->engine, name, KILN_STORE_READ, &store, &error) != KILN_OK)
         return cli_error(c, error);
     const char *path = cli_printf("%s", kiln_store_path(store));
-    /* the page gets the name without the folder, because users send pages to other people */
+    /* the page gets the file's name without the folder, because users send pages to other people */
     const char *named = cli_printf("%s", base_name(path));
     r->source = r->source && strcmp(r->source, named) == 0 ? cli_printf("%s (the second)", named) : named;
     collecting to = {r, &args->sizes};
@@ -178,13 +178,14 @@ static int read_store(cli *c, report *r)
 
 /* ---- peaks ---- */
 
-/* Finds the peaks of the devices: from this machine or, for a GPU of another machine, from its profile. */
+/* Finds the peaks of the devices. The peaks come from a device of this machine, or from the profile of a GPU that
+ * another machine has. */
 static void find_peaks(cli *c, report *r)
 {
     kiln_error *error = NULL;
     cli_devices devices;
     if (cli_list_devices(c, &devices, &error) != KILN_OK) {
-        kiln_error_free(error); /* without peaks the rooflines are not drawn */
+        kiln_error_free(error); /* without peaks, the page has no rooflines */
         return;
     }
     const kiln_device_info *infos = devices.items;
@@ -232,8 +233,8 @@ static int add_step(void *user, const kiln_replay_step *step)
     return cli_interrupted();
 }
 
-/* Adds the samples of a strategy's search of the recorded space. Without --strategy it adds the whole space, in the
- * file's order. Returns 0 or the exit code. */
+/* Adds the samples that a strategy makes when it searches the recorded space. Without --strategy it adds all samples of
+ * the space, in the order of the file. Returns 0 or the exit code. */
 static int read_replay(cli *c, report *r)
 {
     const report_args *args = c->args;
@@ -270,8 +271,8 @@ static int read_replay(cli *c, report *r)
 
 /* ---- the command ---- */
 
-/* Tells what was written: the path, its size, and the numbers of samples. Prints nothing if the output itself went to
- * standard output. */
+/* Tells what the command has written: the path, its size, and the number of samples. Prints nothing if the page itself
+ * went to standard output. */
 static int tell_result(const cli *c, const report *r, const char *path, uint64_t size, size_t charts)
 {
     const report_args *args = c->args;
@@ -313,7 +314,7 @@ static int make(cli *c, report *r)
     report_library library = {0};
     uint64_t size = 0;
     int code = args->gnuplot ? 0
-                             /* loaded before the work, because it may be missing */
+                             /* Vega is loaded before the work, because it may be missing */
                              : report_load_library(c, args->vega, &library);
     code = code ? code : args->replay ? read_replay(c, r) : read_store(c, r);
     if (code)

@@ -1,4 +1,4 @@
-/* results.c - kiln results: the stored samples of sweeps. */
+/* results.c - kiln results: lists, compares, exports, imports and removes the stored samples of sweeps. */
 #include <ctype.h>
 #include <math.h>
 #include <stddef.h>
@@ -17,10 +17,10 @@ typedef struct results_args {
     uint64_t top;
 } results_args;
 
-/* A record, kept beyond the callback. */
+/* A copy of a record that lives until the command ends. */
 typedef struct kept {
     const char *spec, *variant, *params, *sizes, *device, *device_id, *uuid, *driver, *nvrtc, *kiln, *message, *run;
-    const char *file; /* an existing file of the spec; "" means that none of the sample's files exists */
+    const char *file; /* the first file of the spec that exists; "" if none of the sample's files exists */
     kiln_status status;
     kiln_result result;
     int64_t made;
@@ -33,7 +33,7 @@ typedef struct kept_list {
 
 static const char *copy(const char *text) { return cli_strndup(text, strlen(text)); }
 
-/* Returns the first of these files (one per line) that exists, or "" if none exists. */
+/* Returns the first file of a list (one path per line) that exists. Returns "" if none of the files exists. */
 static const char *present_file(const char *files)
 {
     for (const char *at = files; *at;) {
@@ -46,7 +46,7 @@ static const char *present_file(const char *files)
     return "";
 }
 
-/* Keeps a copy of a record, as a callback of kiln_store_list(), because a record lives only during the call. */
+/* Keeps a copy of a record, as a callback of kiln_store_list(). The record itself lives only during the call. */
 static int keep_record(void *user, const kiln_record *r)
 {
     kept_list *list = user;
@@ -91,7 +91,7 @@ static const char *outcome(const kept *k)
 {
     if (k->status != KILN_OK)
         return kiln_status_text(k->status);
-    /* "verify at tiny (N=64)": the answer was verified at sizes that are not the sample's */
+    /* a sample with this text was verified at other sizes than its own, for example "verify at tiny (N=64)" */
     static const char at[] = "verify at ";
     const char *seconds = cli_seconds(tune_seconds(&k->result)), *small = strstr(k->run, at);
     if (!small || !k->result.verified)
@@ -110,7 +110,8 @@ static const char *day_text(int64_t made)
     return cli_printf("%s", text);
 }
 
-/* Returns true if the variant is a contender in its spec, or if the spec (which may be NULL) does not have it. */
+/* Returns true if the variant is a contender (it may win) in its spec. Also returns true if `spec` is NULL or does not
+ * have the variant. */
 static bool contends(const kiln_spec *spec, const kept *k)
 {
     int variant = spec ? kiln_spec_variant_find(spec, k->variant) : -1;
@@ -142,7 +143,7 @@ static bool same_problem(const kept *a, const kept *b)
            strcmp(a->sizes, b->sizes) == 0;
 }
 
-/* Returns true if the list, in the order of problems, has two specs with the same name in different files. */
+/* Returns true if two specs in the list have the same name but different files. The list must be sorted by problem. */
 static bool has_namesakes(const kept_list *list)
 {
     for (size_t i = 1; i < list->count; i++)
@@ -152,7 +153,7 @@ static bool has_namesakes(const kept_list *list)
     return false;
 }
 
-/* Prints one row per problem (spec, sizes and device) with the best of its samples. */
+/* Prints one row for each problem (spec, sizes and device), with the best sample of the problem. */
 static void show_problems(const cli *c, const kept_list *list)
 {
     cli_table table;
@@ -170,7 +171,8 @@ static void show_problems(const cli *c, const kept_list *list)
         kiln_spec *spec = NULL;
         kiln_error *error = NULL;
         if (kiln_spec_load(c->engine, *first->file ? first->file : first->spec, &spec, &error) != KILN_OK)
-            kiln_error_free(error); /* the store may have samples of a spec that no longer exists */
+            /* a missing spec is no error, because the store may have samples of a spec that no longer exists */
+            kiln_error_free(error);
         for (to = from; to < list->count && same_problem(first, list->items[to]); to++) {
             failed += list->items[to]->status != KILN_OK;
             best = is_better(spec, list->items[to], best) ? list->items[to] : best;
@@ -189,8 +191,8 @@ static void show_problems(const cli *c, const kept_list *list)
     table_print(&table, true);
 }
 
-/* Returns the text that all samples have at this offset. Returns NULL if the samples differ, or if there is only
- * one. */
+/* Returns the text that all samples have at this offset of their records. Returns NULL if the samples differ, or if
+ * there is only one sample. */
 static const char *common_text(const kept_list *list, size_t offset)
 {
     const char *first = *(const char *const *)((const char *)list->items[0] + offset);
@@ -200,7 +202,8 @@ static const char *common_text(const kept_list *list, size_t offset)
     return list->count > 1 ? first : NULL;
 }
 
-/* Prints one row for each sample. A device, sizes or a variant that all samples share stand above the table. */
+/* Prints one row for each sample. If all samples share the device, the sizes or the variant, this value stands above
+ * the table. */
 static void show_samples(const kept_list *list)
 {
     cli_table table;
@@ -312,8 +315,8 @@ static bool contains(const char *text, const char *part)
     return false;
 }
 
-/* Returns true if `side` selects the sample. `side` is a device, or a version such as "driver 13.0", "nvrtc 12.9" or
- * "kiln 0.1.0". */
+/* Returns true if the text `side` selects the sample. `side` is the name of a device, or a version such as "driver
+ * 13.0", "nvrtc 12.9" or "kiln 0.1.0". */
 static bool is_on(const kept *k, const char *side)
 {
     const struct {
@@ -356,14 +359,14 @@ static int by_ratio(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Fills `pairs` with the configurations that worked on both sides, each with its latest sample on each side, in the
- * order of the ratio of their times. Only times of the same kind (measured, estimated, ...) are compared. Returns the
- * number of pairs. */
+/* Pairs the configurations that worked on both sides, and sorts the pairs by the ratio of their times. Each
+ * configuration has its latest sample on each side. Only times of the same kind (measured, estimated, ...) are
+ * compared. Returns the number of pairs. */
 static size_t make_pairs(const kept_list *list, const char *const sides[2], pair *pairs)
 {
     size_t count = 0;
     if (list->count == 0)
-        return 0; /* qsort() must not be given NULL */
+        return 0; /* an empty list is not sorted, because qsort() must not get NULL */
     qsort(list->items, list->count, sizeof *list->items, by_configuration);
     for (size_t from = 0, to; from < list->count; from = to) {
         const kept *a = NULL, *b = NULL;
@@ -443,7 +446,7 @@ static int compare(cli *c, kiln_store *store, const kiln_store_filter *filter, c
     return 0;
 }
 
-/* ---- export, import, prune ---- */
+/* ---- the actions export, import and prune ---- */
 
 static int say_count(cli *c, uint64_t count, const char *field, const char *text)
 {
@@ -495,7 +498,8 @@ static int prune(cli *c, kiln_store *store, const kiln_store_filter *filter)
 
 /* ---- the command ---- */
 
-/* X(action, words before SPEC, words after it, whether SPEC may be left out, whether it writes) */
+/* One row of the table: X(action, arguments before SPEC, arguments after SPEC, whether SPEC may be left out, whether
+ * the action writes) */
 #define ACTIONS(X)                                                                                                     \
     X(list, 0, 0, true, false)                                                                                         \
     X(compare, 0, 2, false, false)                                                                                     \
@@ -544,7 +548,7 @@ static int results_run(cli *c)
         if (strcmp(words[0], actions[i].name) == 0)
             action = (enum action)i;
     bool named = count && strcmp(words[0], actions[action].name) == 0;
-    if (named) { /* without words, `words` is NULL, and adding to NULL is undefined */
+    if (named) { /* without arguments, `words` is NULL, and C does not define an addition to NULL */
         words++;
         count--;
     }
@@ -565,7 +569,7 @@ static int results_run(cli *c)
     if (!cli_make_sizes(c, &args->sizes, &filter.sizes))
         return CLI_USAGE;
     filter.size_count = args->sizes.count;
-    if (args->older > 0) /* 0 would mean no limit */
+    if (args->older > 0) /* the value 0 would mean that there is no limit */
         filter.before = (int64_t)fmax(((double)time(NULL) - args->older * 86400) * 1e6, -9e18);
     if (action == ACTION_prune && !args->all && !filter.spec && !filter.variant && !filter.device && !filter.failed &&
         !filter.before && !filter.size_count)
@@ -638,12 +642,13 @@ const cli_command cli_results_command = {
     .args_size = sizeof(results_args),
     .groups = (const cli_use[]){{&group, 0}, {0}},
     .examples =
-        (const cli_example[]){{"kiln results matmul --device h200", "All samples of a spec on one kind of device."},
-                              {"kiln results compare matmul h100 h200", "Which configurations became faster."},
-                              {"kiln results export matmul.csv matmul", "To import on another machine."},
-                              {"kiln results export matmul.t4.json matmul -s N=4096", "As T4 results."},
-                              {"kiln results prune --older 90", "Removes samples older than 90 days."},
-                              {"kiln results convert gemm.json.gz gemm.t4.json", "Kernel Tuner's file as T4."},
-                              {0}},
+        (const cli_example[]){
+            {"kiln results matmul --device h200", "All samples of a spec on one kind of device."},
+            {"kiln results compare matmul h100 h200", "Shows which configurations became faster."},
+            {"kiln results export matmul.csv matmul", "Writes a file that you can import on another machine."},
+            {"kiln results export matmul.t4.json matmul -s N=4096", "As T4 results."},
+            {"kiln results prune --older 90", "Removes samples older than 90 days."},
+            {"kiln results convert gemm.json.gz gemm.t4.json", "Kernel Tuner's file as T4."},
+            {0}},
     .run = results_run,
 };

@@ -1,4 +1,4 @@
-/* run.c - kiln run */
+/* run.c - kiln run: checks and times one configuration */
 #include <string.h>
 
 #include "commands.h"
@@ -19,7 +19,7 @@ typedef struct run_view {
     size_t param_count, size_count;
     metric_list metrics;
     const char *captured; /* the folder of the capture; NULL means no capture */
-    cli_list skipped;     /* kernels that were skipped because their grid is 0 */
+    cli_list skipped;     /* the kernels that were skipped because their grid is empty */
 } run_view;
 
 static void show_json(cli *c, const run_view *view, const kiln_result *result, const findings *found)
@@ -65,7 +65,7 @@ static const char *time_text(const cli *c, const run_view *view, const kiln_resu
     return args->run.no_measure ? "not measured, as requested" : "not measured";
 }
 
-/* Names the unit whose peak the roofline uses, if it is not fp32. */
+/* Returns the name of the unit whose peak the roofline uses. Returns "" for fp32. */
 static const char *unit_text(const kiln_result *r)
 {
 #define CLI_X(name, value, key, text)                                                                                  \
@@ -87,7 +87,7 @@ static const char *throttle_text(unsigned throttle)
     return text;
 }
 
-/* Adds rows about the work of the host: inputs, `host` steps, rounds of loops. */
+/* Adds rows about the work of the host: inputs, `host` steps, and the rounds of loops. */
 static void host_rows(cli_table *table, const run_view *view, const kiln_result *r)
 {
     const whole_cost cost = whole_cost_of(view->variant, r);
@@ -111,7 +111,7 @@ static void host_rows(cli_table *table, const run_view *view, const kiln_result 
     }
 }
 
-/* Returns a text with the error that half of the elements do not exceed, or "" if no element has an error. */
+/* Returns a text with the median error of the elements, or "" if no element has an error. */
 static const char *others_text(const kiln_result *r)
 {
     if (r->worst_error == 0)
@@ -119,7 +119,7 @@ static const char *others_text(const kiln_result *r)
     return cli_printf(", the median is %s", r->median_error == 0 ? "0" : cli_significant(r->median_error, 2));
 }
 
-/* Prints the result of a run as a table. Rows without a value are left out. */
+/* Prints the result of a run as a table. Rows without a value are not printed. */
 static void show_text(cli *c, const run_view *view, const kiln_result *r)
 {
     const run_args *args = c->args;
@@ -211,7 +211,8 @@ static const cli_group capture_group = {"Capture", capture_options, CLI_COUNT(ca
 static const cli_option estimate_options[] = {CLI_ARCH_OPTION(FIELD(arch))};
 static const cli_group estimate_group = {"Estimating", estimate_options, CLI_COUNT(estimate_options)};
 
-/* Runs one configuration. The spec and the engine are open. Returns 0 or the exit code. */
+/* Runs one configuration. Runs one variant. The caller has opened the spec and the engine. Returns 0 or the exit
+ * code. */
 static int run_variant(cli *c, const char *variant, kiln_run_options *options)
 {
     const run_args *args = c->args;
@@ -219,7 +220,7 @@ static int run_variant(cli *c, const char *variant, kiln_run_options *options)
     run_view view = {0};
     kiln_plan *plan = NULL;
     const kiln_result *ran = NULL;
-    kiln_result result = {0}; /* a copy, because the result is shown after the plan was freed */
+    kiln_result result = {0}; /* a copy of the plan's result, because it is shown after the plan was freed */
     kiln_error *error = NULL;
     findings found = {0};
     options->check = findings_add;
@@ -264,7 +265,7 @@ static int run_variant(cli *c, const char *variant, kiln_run_options *options)
     return findings_severe(&found) ? CLI_FOUND : 0;
 }
 
-/* Runs the configuration of the options, in a sandboxed process if there is a sandbox. */
+/* Runs the configuration that the options choose, in a sandboxed process if the system has a sandbox. */
 static int run_one(cli *c, void *user)
 {
     const run_args *args = c->args;
@@ -305,7 +306,7 @@ static int run_run(cli *c)
         int now = cli_apart(c, &args->engine, &args->run, run_one, NULL);
         if (c->apart)
             return now;
-        code = code ? code : now; /* if one variant fails, the others still run */
+        code = code ? code : now; /* if one variant fails, the other variants still run */
         if (now == CLI_USAGE || now == cli_exit_code(KILN_ERROR_INTERRUPTED))
             break;
     }
@@ -338,9 +339,9 @@ const cli_command cli_run_command = {
                                 {0}},
     .examples =
         (const cli_example[]){
-            {"kiln run matmul", "The first contender with its defaults."},
+            {"kiln run matmul", "Runs the first contender with its defaults."},
             {"kiln run matmul -v tiled -p TILE_WIDTH=16 -s ragged", "One configuration."},
-            {"kiln run matmul -v naive,tiled,coarsened -s ragged", "Three, each with its defaults."},
+            {"kiln run matmul -v naive,tiled,coarsened -s ragged", "Three variants, each with its defaults."},
             {"kiln run matmul -s M=512 -s K=64 --device sim", "Your own sizes, without a GPU."},
             {"kiln run matmul --input A=a.npy --input B=b.npy --output P=p.npy -s M=100 -s K=50", "Your own data."},
             {"kiln run matmul -v naive --capture captures",

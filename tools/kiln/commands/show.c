@@ -1,4 +1,4 @@
-/* show.c - kiln show */
+/* show.c - kiln show: shows the variants, params and constraints of a spec, and the size of its search space */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -12,7 +12,8 @@ typedef struct show_args {
     bool names, metrics;
 } show_args;
 
-/* the time limit in seconds for counting all variants together; each variant gets at least COUNT_LEAST */
+/* the time limit in seconds for counting the configurations of all variants together; each variant gets at least
+ * COUNT_LEAST */
 #define COUNT_SECONDS 5.0
 #define COUNT_LEAST 0.25
 
@@ -23,7 +24,7 @@ typedef struct space {
     const char *why;
 } space;
 
-/* Counts the configurations of a variant, or notes that they cannot be counted. Adds the time and the counts to
+/* Counts the configurations of a variant, or notes why they cannot be counted. Adds the time and the counts to
  * `all`. */
 static space space_of(cli *c, const cli_choice *asked, const char *variant, space *all)
 {
@@ -53,8 +54,8 @@ static space space_of(cli *c, const cli_choice *asked, const char *variant, spac
     return s;
 }
 
-/* Returns a count as JSON. Whole numbers of jansson end at 2^63 - 1, so a larger count is null, with a lower bound
- * beside it. */
+/* Returns the number of configurations as JSON. jansson's integers end at 2^63 - 1. A larger count is null, and a lower
+ * bound stands beside it. */
 static json_t *space_json(space s)
 {
     json_t *object = js_object();
@@ -98,15 +99,16 @@ static const char *type_name(kiln_type type)
     return (size_t)type < CLI_COUNT(names) ? names[type] : "";
 }
 
-/* Returns the element type. If sizes or params choose the type, returns the expression as written in the spec. */
+/* Returns the element type of a buffer. If sizes or params choose the type, returns the expression of the spec that
+ * chooses it. */
 static const char *type_of(const kiln_buffer_info *info)
 {
     return info->type_text ? info->type_text : type_name(info->type);
 }
 
-/* ---- --only: for scripts and completions ---- */
+/* ---- --only: words for scripts and completions ---- */
 
-/* Returns true if a list of names with commas between them contains the variant. */
+/* Returns true if a list of names, separated by commas, contains the variant. */
 static bool names_variant(const char *text, const char *variant)
 {
     const size_t length = strlen(variant);
@@ -119,8 +121,8 @@ static bool names_variant(const char *text, const char *variant)
     return false;
 }
 
-/* Prints the words that an option may take, one per line. For params, -v may name several variants (`kiln tune -v
- * a,b`). Without -v the params of all variants are printed. */
+/* Prints the words that the user can write after an option, one word per line. For params, the option -v may name
+ * several variants (`kiln tune -v a,b`). Without -v, the function prints the params of all variants. */
 static int show_only(cli *c)
 {
     const show_args *args = c->args;
@@ -216,8 +218,8 @@ static json_t *variant_json(cli *c, const cli_choice *asked, size_t v, space *al
     return object;
 }
 
-/* Prints a spec as JSON: sizes, buffers, variants with their params, and the size of the search space. `chosen` is
- * the number of the only variant to show, or negative. */
+/* Prints a spec as JSON: sizes, buffers, variants with their params, and the size of the search space. `chosen` is the
+ * index of the variant that the user chose; if it is negative, all variants are printed. */
 static void show_json(cli *c, const cli_choice *asked, int chosen)
 {
     const kiln_spec *spec = c->spec;
@@ -250,7 +252,7 @@ static void show_json(cli *c, const cli_choice *asked, int chosen)
     js_print(object);
 }
 
-/* ---- for people ---- */
+/* ---- output for people ---- */
 
 static void show_sizes(const kiln_spec *spec)
 {
@@ -307,7 +309,7 @@ static void show_variant(cli *c, const cli_choice *asked, size_t v, space *all)
             if (info->count > 24 && i == 11 && info->initial < i)
                 values = cli_printf("%s ...", values);
             if (info->count > 24 && i >= 11 && i + 2 < info->count && i != info->initial)
-                continue; /* a long list is shown only by its ends and the default */
+                continue; /* the middle of a long list is left out, except the default value */
             const char *text = cli_value_text(info->values[i]);
             values = cli_printf(i == info->initial ? "%s%s[%s]" : "%s%s%s", values, i ? " " : "", text);
         }
@@ -323,8 +325,8 @@ static void show_variant(cli *c, const cli_choice *asked, size_t v, space *all)
 
 /* ---- --metrics ---- */
 
-/* `kiln show --metrics`: computes the metrics of one configuration. It opens a plan, because metrics may depend on
- * inputs. */
+/* `kiln show --metrics`: computes the metrics of one configuration. It opens a plan of this configuration, because
+ * metrics may depend on inputs. */
 static int show_metrics(cli *c)
 {
     const show_args *args = c->args;
@@ -357,7 +359,7 @@ static int show_metrics(cli *c)
     return 0;
 }
 
-/* `kiln show`: loads a spec and shows all of it, or only the part that an option names. */
+/* `kiln show`: loads a spec and prints all of it, or only the part that an option selects. */
 static int show_run(cli *c)
 {
     show_args *args = c->args;

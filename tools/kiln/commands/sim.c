@@ -1,4 +1,5 @@
-/* sim.c - kiln sim: lists and settings of the simulated device. sim_run.c runs programs on the device. */
+/* sim.c - kiln sim: lists the abilities and settings of the simulated device. sim_run.c runs programs on this
+ * device. */
 #include <string.h>
 
 #include "commands.h"
@@ -37,7 +38,8 @@ static int add_instruction(void *user, const kiln_sim_instruction *i)
 
 /* ---- the page engine/sim/device/ptx/COVERAGE.md ---- */
 
-/* Returns true if an earlier form has the same suffixes as form k. Such forms differ in their operands. */
+/* Returns true if an earlier form of the instruction has the same suffixes as form k. Two forms with the same suffixes
+ * differ only in their operands. */
 static bool is_repeated(const kiln_sim_instruction *i, size_t k)
 {
     const size_t length = (size_t)(strstr(i->forms[k], " :") - i->forms[k]) + 2;
@@ -105,8 +107,8 @@ static void page(const found *f)
     page_names(&f->register_names);
 }
 
-/* `kiln sim coverage`: lists the PTX instructions that the simulated device runs, the instructions that it refuses,
- * and the special registers. */
+/* `kiln sim coverage`: lists the PTX instructions that the simulated device runs, the instructions that it refuses, and
+ * the special registers. */
 static int coverage(const cli *c)
 {
     const sim_args *args = c->args;
@@ -234,17 +236,18 @@ const cli_command cli_sim_command = {
     .args_size = sizeof(sim_args),
     .groups = (const cli_use[]){{&group, 0}, {0}},
     .examples =
-        (const cli_example[]){{"kiln sim run ./program --size 100", "A program that nvcc built with -cudart shared."},
-                              {"kiln sim run --device a100 --check python3 test.py", "On another device, with checks."},
-                              {"kiln sim run --check --sarif kiln.sarif ./tests", "Findings for a code host."},
-                              {"kiln sim run --profile ./program", "Where the time would go on an H200."},
-                              {"kiln sim run --profile --counters --json -o profile.json --device t4 ./program",
-                               "On a T4, with counters, for programs."},
-                              {"kiln sim run --trace trace.json ./program", "Streams over time; open it in Perfetto."},
-                              {"kiln sim run --devices 4 ./program", "On four devices."},
-                              {"eval \"$(kiln sim env)\"", "All programs of this shell."},
-                              {"kiln sim coverage", "The supported instructions."},
-                              {"kiln sim coverage --json", "The same with every form, for programs."},
-                              {0}},
+        (const cli_example[]){
+            {"kiln sim run ./program --size 100", "A program that nvcc built with -cudart shared."},
+            {"kiln sim run --device a100 --check python3 test.py", "On another device, with checks."},
+            {"kiln sim run --check --sarif kiln.sarif ./tests", "Findings for a code host."},
+            {"kiln sim run --profile ./program", "Shows which kernels would take the time on an H200."},
+            {"kiln sim run --profile --counters --json -o profile.json --device t4 ./program",
+             "The same for a T4, with counters, for other programs to read."},
+            {"kiln sim run --trace trace.json ./program", "Writes a timeline of the streams, which Perfetto can show."},
+            {"kiln sim run --devices 4 ./program", "On four devices."},
+            {"eval \"$(kiln sim env)\"", "For all programs that this shell starts."},
+            {"kiln sim coverage", "The supported instructions."},
+            {"kiln sim coverage --json", "The same list with every form, for other programs to read."},
+            {0}},
     .run = sim_run,
 };

@@ -10,16 +10,17 @@ typedef struct sim_args {
 } sim_args;
 
 int sim_env(const cli *c);
-int sim_run_program(const cli *c); /* does not return if the program replaces this process */
+int sim_run_program(const cli *c); /* runs a program; does not return if the program replaces this process */
 
-/* sim_profile.c: the files that the simulated device's libcuda writes for the processes of a program
+/* Functions of sim_profile.c on the files that the simulated device's libcuda writes for the processes of a program
  * (engine/sim/programs/PROFILE.md). */
-typedef struct sim_end { /* the way in which the program ended */
-    int code, signal;    /* signal 0: the program ended with `code` */
+typedef struct sim_end { /* how a program ended */
+    /* `signal` is the signal that ended the program; 0 means that the program ended with the exit code `code` */
+    int code, signal;
 } sim_end;
-/* Shows the profiles in the files. `end` is NULL if it is not known how the program ended. Reports an error and
- * returns false if no file could be read. */
+/* Shows the profiles that the files contain. `end` tells how the program ended; NULL means that this is not known.
+ * Reports an error and returns false if no file could be read. */
 bool sim_profile_show(const cli *c, const cli_list *files, const sim_end *end);
-/* Joins the traces into one file. Reports an error and returns false if that fails. */
+/* Joins the trace files into one file, the descriptor `to`. Returns false after a message if joining fails. */
 bool sim_trace_join(const cli_list *files, int to);
 #endif

@@ -1,5 +1,5 @@
-/* sim_profile.c - the profile of a program on the simulated device: reads the files that its processes left, and
- * shows kernels and copies by estimated time. */
+/* sim_profile.c - the profile of a program on the simulated device. Reads the files that the program's processes left,
+ * and shows the kernels and copies by estimated time. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +9,14 @@
 #include "commands.h"
 #include "sim.h"
 
-enum { ROWS_MOST = 40 }; /* largest number of rows of a table; --json has all */
+enum { ROWS_MOST = 40 }; /* largest number of rows of a table; --json has all rows */
 
 /* ---- reading ---- */
 
-static double real_of(const json_t *row, const char *key) /* Returns a negative number if the value is not known. */
+/* Returns the number with this key, or a negative number if the row does not have it. */
+static double real_of(const json_t *row, const char *key)
 {
-    const double most = 1e15; /* so the sum of all rows stays finite */
+    const double most = 1e15; /* a limit for one number, so that the sum of all rows stays finite */
     const json_t *value = json_object_get(row, key);
     return json_is_number(value) && json_number_value(value) <= most ? json_number_value(value) : -1;
 }
@@ -32,7 +33,8 @@ static const char *text_of(const json_t *row, const char *key)
     return text ? text : "";
 }
 
-/* Reads a file, which is an array: the head, then the rows. Returns NULL after a message. */
+/* Reads a profile, which is a JSON array: the head, followed by the rows. Returns NULL after a message if the file
+ * cannot be read. */
 static json_t *read_profile(const char *path)
 {
     json_error_t error;
@@ -64,9 +66,9 @@ static int by_time(const void *a, const void *b)
 
 typedef struct process {
     json_t *array, *head;
-    json_t **kernels, **copies; /* sorted by time; borrowed */
+    json_t **kernels, **copies; /* rows of the profile, sorted by time; `head` owns them */
     size_t kernel_count, copy_count;
-    double kernel_seconds, copy_seconds, end; /* end: the end of the device's timeline, in seconds */
+    double kernel_seconds, copy_seconds, end; /* `end` is the end of the device's timeline, in seconds */
     uint64_t launches, estimated, failed;
 } process;
 
@@ -269,8 +271,8 @@ static const char *end_text(const sim_end *end)
                        : cli_printf("exit code %d", end->code);
 }
 
-/* Shows the profiles that the processes of a program left, as text or as JSON. Files that cannot be read are skipped
- * after a message. */
+/* Shows the profiles that the processes of a program left, as text or as JSON. If a file cannot be read, the function
+ * prints a message and skips the file. */
 bool sim_profile_show(const cli *c, const cli_list *files, const sim_end *end)
 {
     json_t *processes = js_array(), *object = js_object();
@@ -320,8 +322,8 @@ static bool write_whole(int to, const char *data, size_t length)
     return true;
 }
 
-/* Joins the traces. Each file is an array with one element per line; "[" and "]" have lines of their own
- * (cuda/journal.c). */
+/* Joins the traces. Joins the traces. Each file is an array with one element per line; "[" and "]" stand on lines of
+ * their own (cuda/journal.c). */
 bool sim_trace_join(const cli_list *files, int to)
 {
     bool good = write_whole(to, "[\n", 2), any = false;

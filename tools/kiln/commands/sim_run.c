@@ -1,4 +1,4 @@
-/* sim_run.c - kiln sim run and kiln sim env: starts a program or a shell with the CUDA libraries of the simulated
+/* sim_run.c - kiln sim run and kiln sim env: start a program or a shell with the CUDA libraries of the simulated
  * device. */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -20,9 +20,9 @@
 #include "program.h"
 #include "sim.h"
 
-enum { NOT_STARTED = 125, NOT_FOUND = 127 }; /* the codes of env(1) and of shells */
+enum { NOT_STARTED = 125, NOT_FOUND = 127 }; /* the exit codes that env(1) and shells use in these cases */
 
-/* Returns the folder with libcuda.so.1, beside this command in the build tree or where it is installed. */
+/* Returns the folder that contains libcuda.so.1, in the build tree or in the installation. */
 static const char *library_folder(void)
 {
     char self[PATH_MAX];
@@ -43,7 +43,7 @@ static const char *library_folder(void)
     return NULL;
 }
 
-/* Returns the path from the root, because a program may change its folder before it uses the path. */
+/* Returns the absolute path of a file. The program may change its folder before it uses the path. */
 static const char *absolute(const char *path)
 {
     char here[PATH_MAX];
@@ -67,16 +67,16 @@ static bool records(const cli *c)
     return args->profile || args->trace_to;
 }
 
-/* Returns true if this command itself shows the findings when the program has ended. Returns false if the environment
- * asks for another form or another file. */
+/* Returns true if this command shows the findings of the checks itself, after the program has ended. Returns false if
+ * the environment requests another format or another file for findings. */
 static bool collects(const cli *c)
 {
     const char *format = getenv("KILN_SIM_CHECK_FORMAT"), *file = getenv("KILN_SIM_CHECK_FILE");
     return ((const sim_args *)c->args)->check && !(format && *format) && !(file && *file);
 }
 
-/* Returns the profile of an architecture such as "sm_90". Returns the name itself if no profile has this
- * architecture. */
+/* Returns the profile of the device that has an architecture such as "sm_90". Returns `name` itself if no profile has
+ * this architecture. */
 static const char *profile_of_arch(const char *name)
 {
     const char *device = cli_printf("sim:%s", name), *profile = name;
@@ -89,8 +89,8 @@ static const char *profile_of_arch(const char *name)
     return profile;
 }
 
-/* Returns the profile of the simulated device, which --device names with or without `sim:`, as in every other
- * command. An estimate needs a device with figures, so the default is then an H200. */
+/* Returns the name of the simulated device's profile. The user names it by --device, with or without `sim:`, as in
+ * every other command. An estimate needs a profile with figures, so an H200 is the default for estimates. */
 static const char *device_of(const cli *c)
 {
     const sim_args *args = c->args;
@@ -104,7 +104,7 @@ static const char *device_of(const cli *c)
     return set && *set ? NULL : records(c) ? "h200" : NULL;
 }
 
-/* The files that the processes of a program write; NULL means no file. */
+/* The files that the processes of a program write; NULL means that a file is not written. */
 typedef struct record_files {
     const char *profile, *trace, *findings;
 } record_files;
@@ -115,7 +115,7 @@ static size_t settings(const cli *c, const char *folder, const record_files *fil
     size_t count = 0;
     to[count++] = (setting){"LD_LIBRARY_PATH", in_front(folder, "LD_LIBRARY_PATH")};
     to[count++] = (setting){"PATH", in_front(cli_printf("%s/bin", folder), "PATH")};
-    /* CMake searches this folder first, so that find_package(CUDAToolkit) finds Kiln's libraries, for example for
+    /* CMake searches this folder first, so find_package(CUDAToolkit) finds Kiln's libraries, for example for
      * CUDA::cudart_static */
     to[count++] = (setting){"CMAKE_LIBRARY_PATH", in_front(folder, "CMAKE_LIBRARY_PATH")};
     if (device_of(c))
@@ -137,7 +137,8 @@ static size_t settings(const cli *c, const char *folder, const record_files *fil
     if (files->findings) {
         to[count++] = (setting){"KILN_SIM_CHECK_FORMAT", "json"};
         to[count++] = (setting){"KILN_SIM_CHECK_FILE", files->findings};
-    } else if (args->check && !getenv("KILN_SIM_CHECK_EXIT")) { /* the exit code of `kiln check` */
+    } else if (args->check && !getenv("KILN_SIM_CHECK_EXIT")) {
+        /* the program's processes end with the exit code that `kiln check` has */
         to[count++] = (setting){"KILN_SIM_CHECK_EXIT", "1"};
     }
     return count;
@@ -151,9 +152,9 @@ static int no_libraries(void)
     return NOT_STARTED;
 }
 
-/* Returns true if libcuda knows the profile that KILN_SIM_DEVICE names; libcuda prints the message otherwise. A child
- * process asks libcuda, because only libcuda knows the folders of profiles. Without this test, a program that ignores
- * the error of CUDA would end with success, although nothing was checked. */
+/* Returns true if libcuda finds the profile that KILN_SIM_DEVICE names; otherwise libcuda prints a message. A child
+ * process asks libcuda, because only libcuda knows in which folders profiles are. Without this test, a program that
+ * ignores CUDA's errors would end with success, although the simulated device had checked nothing. */
 static bool is_device(const char *folder)
 {
     enum { UNKNOWN_DEVICE = 101 }; /* CUDA_ERROR_INVALID_DEVICE */
@@ -165,7 +166,7 @@ static bool is_device(const char *folder)
     const pid_t child = fork();
     if (child == 0) {
         for (size_t i = 0; i < CLI_COUNT(recordings); i++)
-            unsetenv(recordings[i]); /* this process leaves no file */
+            unsetenv(recordings[i]); /* this process itself must leave no file */
         void *library = dlopen(cli_printf("%s/libcuda.so.1", folder), RTLD_NOW | RTLD_LOCAL);
         int (*start_driver)(unsigned) = NULL;
         if (library)
@@ -178,7 +179,7 @@ static bool is_device(const char *folder)
     return !(child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 1);
 }
 
-/* Returns the value in quotes of a shell. */
+/* Returns the value in quotation marks for a shell. */
 static const char *quoted(const char *value)
 {
     char *to = cli_alloc(4 * strlen(value) + 3), *at = to;
@@ -214,9 +215,9 @@ int sim_env(const cli *c)
     return 0;
 }
 
-/* ---- the program ---- */
+/* ---- the program that `kiln sim run` starts ---- */
 
-/* Finds a program as a shell does. Returns NULL if no folder of PATH has it. */
+/* Finds a program as a shell does. Returns NULL if no folder of PATH contains the program. */
 static const char *find_program(const char *name)
 {
     if (strchr(name, '/'))
@@ -250,7 +251,8 @@ static bool read_program(const char *path, program *p)
     return true;
 }
 
-/* Returns NULL if the program can run. Otherwise returns the reason why it cannot, and the remedy. */
+/* Returns NULL if the simulated device can run the program. Otherwise returns the reason why it cannot run the program,
+ * and the remedy. */
 static const char *why_not_runnable(const program *p, const char *folder)
 {
     if (p->kind == PROGRAM_DAMAGED || p->kind == PROGRAM_FOREIGN)
@@ -283,7 +285,7 @@ static const char *describe_program(const program *p)
     }
 }
 
-/* Returns the reason why the program cannot be run with these options, or NULL. */
+/* Returns the reason why the command cannot run the program with these options, or NULL if it can. */
 static const char *wrong_options(const cli *c)
 {
     const sim_args *args = c->args;
@@ -302,17 +304,18 @@ static const char *wrong_options(const cli *c)
 
 static void start(const char *path, char **arguments)
 {
-    signal(SIGPIPE, SIG_DFL); /* main() ignores these signals */
+    signal(SIGPIPE, SIG_DFL); /* main() has set these signals to be ignored, and the program would inherit this */
     signal(SIGXFSZ, SIG_DFL);
     execv(path, arguments);
     fprintf(stderr, "kiln sim run: %s: %s\n", path, strerror(errno));
 }
 
-/* ---- the command waits for the program ---- */
+/* ---- waiting for the program ---- */
 
 static volatile sig_atomic_t child;
 
-/* A terminal sends its signals to the program too. Other signals reach only this process. */
+/* Passes a signal on to the program. A terminal sends its signals to the program too, so these are not passed on. Other
+ * signals reach only this process, so the handler passes them on. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -346,13 +349,13 @@ static bool run_program(const char *path, char **arguments, sim_end *end)
     while (started > 0 && waitpid(started, &status, 0) < 0 && errno == EINTR)
         continue;
     for (size_t i = 0; started > 0 && i < CLI_COUNT(passed); i++)
-        signal(passed[i], SIG_IGN); /* the program has ended, and the remaining work is short */
+        signal(passed[i], SIG_IGN); /* ignored, because the program has ended and the remaining work is short */
     *end = (sim_end){.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
                      .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0};
     return started > 0;
 }
 
-/* Ends as the program did: with its exit code, or by the same signal but without a core file. */
+/* Ends this process as the program ended: with the same exit code, or by the same signal but without a core file. */
 static int end_as(const sim_end *end)
 {
     if (!end->signal)
@@ -388,7 +391,8 @@ static void remove_files(const cli_list *files)
         unlink(files->items[i]);
 }
 
-/* Opens a file that the option names, before the program runs. Returns -1 after a message. */
+/* Opens the file that an option names, before the program runs. Returns -1 after a message if the file cannot be
+ * opened. */
 static int open_result(const char *option, const char *path)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -397,7 +401,7 @@ static int open_result(const char *option, const char *path)
     return fd;
 }
 
-/* Writes the findings in full to the file of --details. */
+/* Writes all findings in full to the file of --details. */
 static int write_details(const cli *c, const findings *found, int to)
 {
     const int before = dup(STDOUT_FILENO);
@@ -425,9 +429,9 @@ static int write_details(const cli *c, const findings *found, int to)
     return cli_exit_code(KILN_ERROR_IO);
 }
 
-/* Returns the file that stands for findings without a line of a source, such as leaks. The program may be an
- * interpreter, so the file is the first word of the command line that names a file below the current folder. If there
- * is no such word, the file is the program. */
+/* Returns the file that stands for findings without a source line, such as leaks. If the program is an interpreter,
+ * this file should be its script. Therefore the file is the first argument that names a file below the current folder.
+ * If no argument names such a file, the result is the program itself. */
 static const char *program_file(const cli *c)
 {
     struct stat info;
@@ -439,15 +443,15 @@ static const char *program_file(const cli *c)
     return c->words.items[1];
 }
 
-/* The places where the results of a program go: descriptors that were opened before the program began. -1 means that
- * the user did not ask for the result. */
+/* The descriptors to which results are written, opened before the program began. -1 means that the user did not ask for
+ * this result. */
 typedef struct result_places {
     int profile, trace, details;
-    bool findings; /* the processes write findings for this command */
+    bool findings; /* true: the processes of the program write findings for this command */
 } result_places;
 
-/* Shows the findings on standard error, and writes the files that the options ask for. Returns CLI_FOUND if there are
- * findings other than notes; otherwise 0, or the code of an error. */
+/* Shows the findings on standard error, and writes the files that the user asked for. Returns CLI_FOUND if there are
+ * findings other than notes; otherwise 0, or the exit code of an error. */
 static int show_findings(const cli *c, const char *folder, int details, const sim_end *end)
 {
     const sim_args *args = c->args;
@@ -487,8 +491,8 @@ static int show_findings(const cli *c, const char *folder, int details, const si
     return findings_severe(&found) ? CLI_FOUND : code;
 }
 
-/* Shows the findings, the profile and the traces in the places `to`. Standard output belongs to the program, so the
- * command does not write to it. Returns 0, or the exit code that the findings give. */
+/* Writes the findings, the profile and the traces to the descriptors `to`. Standard output belongs to the program, so
+ * the command does not write its own results to it. Returns 0, or the exit code that follows from the findings. */
 static int show(const cli *c, const char *folder, const result_places *to, const sim_end *end)
 {
     const sim_args *args = c->args;
@@ -497,7 +501,7 @@ static int show(const cli *c, const char *folder, const result_places *to, const
     list_files(folder, "trace.", &traces);
     const int code = to->findings ? show_findings(c, folder, to->details, end) : 0;
     if (args->profile && dup2(to->profile, STDOUT_FILENO) >= 0) {
-        out_start(); /* out_start() finds out whether standard output is a terminal */
+        out_start(); /* out_start() finds out whether standard output is a terminal, before the program uses it */
         if (c->output.json)
             out_start_json();
         sim_profile_show(c, &profiles, end);
@@ -519,7 +523,8 @@ static int run_recorded(const cli *c, const char *folder, bool with_findings, co
                               .details = args->details_to ? open_result("--details", args->details_to) : -1,
                               .findings = with_findings};
     const int sarif = args->sarif_to ? open_result("--sarif", args->sarif_to)
-                                     /* files are opened here, so that an error is reported before the run */
+                                     /* result files are opened here, so that an error is reported before the program
+                                      * runs */
                                      : STDERR_FILENO;
     if (to.profile < 0 || (args->trace_to && to.trace < 0) || (args->details_to && to.details < 0) || sarif < 0) {
         rmdir(folder);
@@ -537,7 +542,8 @@ static int run_recorded(const cli *c, const char *folder, bool with_findings, co
     return end.signal || !code ? end_as(&end) : code;
 }
 
-/* Makes a folder for the files of the program's processes. Returns NULL after a message. */
+/* Makes a temporary folder for the files of the program's processes. Returns NULL after a message if the folder cannot
+ * be made. */
 static const char *make_folder(void)
 {
     const char *place = getenv("TMPDIR");
@@ -548,7 +554,8 @@ static const char *make_folder(void)
     return NULL;
 }
 
-/* Finds the file to run. Returns NULL after a message, with the exit code in *code. */
+/* Finds the program's file, and checks that the simulated device can run it. Returns NULL after a message if it cannot
+ * be run; *code is then the exit code. */
 static const char *choose_program(const cli *c, const char *folder, program *p, int *code)
 {
     const char *word = c->words.items[1], *path = find_program(word);
@@ -586,7 +593,8 @@ int sim_run_program(const cli *c)
         return no_libraries();
     findings rules = {0};
     if (args->suppress &&
-        !findings_read_rules(&rules, args->suppress)) /* errors in the rules are reported before the program runs */
+        /* errors in the rules are reported here, before the program runs */
+        !findings_read_rules(&rules, args->suppress))
         return NOT_STARTED;
     const bool recorded = records(c) || collects(c);
     const char *files = recorded ? make_folder() : NULL;

@@ -1,4 +1,4 @@
-/* spec.c - kiln spec: the keys of the spec format, for people, for editors (JSON schema), and as the page
+/* spec.c - kiln spec: prints the keys of the spec format for people, as a JSON schema for editors, and as the page
  * engine/spec/KEYS.md */
 #include <string.h>
 
@@ -19,7 +19,7 @@ static const char *need_text(const kiln_spec_key_info *key)
     return "";
 }
 
-/* Returns true if the key is the first key of its mapping. */
+/* Returns true if a key is the first key of its mapping. */
 static bool is_first(size_t number)
 {
     return number == 0 || strcmp(kiln_spec_key(number)->mapping, kiln_spec_key(number - 1)->mapping) != 0;
@@ -56,7 +56,8 @@ static json_t *js_parsed(const char *text)
     return parsed ? parsed : js_object();
 }
 
-/* Returns the schema of one mapping. Its keys are the keys from number *at on. */
+/* Returns the schema of one mapping, whose first key has the number *at. *at becomes the number of the first key of the
+ * next mapping. */
 static json_t *mapping_schema(size_t *at)
 {
     const kiln_spec_key_info *key = kiln_spec_key(*at);
@@ -66,7 +67,8 @@ static json_t *mapping_schema(size_t *at)
     js_set(schema, "type", js_text("object"));
     js_set(schema, "properties", keys);
     js_set(schema, "required", required);
-    /* YAML reads `{x: max(a, b)}` as two keys, `x` and `b)`. Kiln joins them again. */
+    /* YAML reads the unquoted value in `{x: max(a, b)}` as two keys, `x` and `b)`. Kiln joins these two keys again, so
+     * the schema must allow such keys. */
     js_set(schema, "patternProperties", js_parsed("{\"\\\\)\": {\"type\": \"null\"}}"));
     js_set(schema, "additionalProperties", json_false());
     do {

@@ -1,4 +1,4 @@
-/* study.c - kiln study: tables about a kernel that engineers otherwise compute by hand, for any spec. */
+/* study.c - kiln study: computes tables about a kernel that engineers otherwise compute by hand, for any spec. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ static int study_run(cli *c)
             args->engine.device = "sim"; /* only the simulated device counts accesses */
         void *study = (void *)(uintptr_t)&studies[i];
         if (studies[i].run != study_tiles &&
-            /* `tiles` makes its own sandboxed process for each value, and `occupancy` runs no kernels */
+            /* `tiles` makes a separate sandboxed process for each value, and `occupancy` runs no kernels */
             studies[i].run != study_occupancy)
             return cli_apart(c, &args->engine, &args->run, study_here, study);
         cli_sandbox(c, &args->engine);
@@ -101,14 +101,14 @@ const cli_command cli_study_command = {
                                 {&cli_engine_group, FIELD(engine)},
                                 {0}},
     .examples =
-        (const cli_example[]){
-            {"kiln study occupancy matmul -v tiled --over TILE_WIDTH --arch sm_80",
-             "The tile widths at which an SM has room for fewer blocks."},
-            {"kiln study tiles matmul -v tiled", "The effect of wider tiles."},
-            {"kiln study access matmul -v tiled -p TILE_WIDTH=8 -s M=16 -s N=16 -s K=16 --block 1",
-             "The element that each thread reads, step by step."},
-            {"kiln study transactions matmul -v naive", "Sectors and lines, and how much of them is used."},
-            {"kiln study carveout matmul -v row_block", "L1 or shared memory."},
-            {0}},
+        (const cli_example[]){{"kiln study occupancy matmul -v tiled --over TILE_WIDTH --arch sm_80",
+                               "The tile widths at which an SM has room for fewer blocks."},
+                              {"kiln study tiles matmul -v tiled", "The effect of wider tiles."},
+                              {"kiln study access matmul -v tiled -p TILE_WIDTH=8 -s M=16 -s N=16 -s K=16 --block 1",
+                               "The element that each thread reads, step by step."},
+                              {"kiln study transactions matmul -v naive",
+                               "The sectors and lines that each access moves, and the share that the kernel uses."},
+                              {"kiln study carveout matmul -v row_block", "L1 or shared memory."},
+                              {0}},
     .run = study_run,
 };

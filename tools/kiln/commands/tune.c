@@ -1,11 +1,11 @@
-/* tune.c - kiln tune: the sweep and its progress. tune_show.c shows the results. */
+/* tune.c - kiln tune: runs the sweep and shows its progress. tune_show.c shows the results. */
 #include <stdio.h>
 #include <string.h>
 
 #include "tune.h"
 
-/* The time limit of a sweep on a simulated device that the user did not name, if the user gave no limit. Most of this
- * time is compiling. */
+/* The time limit of a sweep if the user gave no limit, named no device, and the device is simulated. Most of this time
+ * is spent on compiling. */
 #define FIRST_LIMIT 60.0 /* seconds */
 
 static void show_progress(const kiln_progress *p)
@@ -32,7 +32,8 @@ static void show_progress(const kiln_progress *p)
     cli_release(mark);
 }
 
-/* If a sweep without a limit will take long, prints the expected time once, as soon as a few samples show this time. */
+/* Prints the expected time of a sweep without a limit if the sweep will take long. The message appears once, as soon as
+ * a few samples allow the estimate. */
 static void announce(tune_view *view, const kiln_progress *p)
 {
     const double least = 60, soon = 2; /* seconds */
@@ -50,7 +51,7 @@ static int on_progress(void *user, const kiln_progress *progress, const kiln_sam
     tune_view *view = user;
     (void)sample;
     if (!view->most)
-        view->space = progress->total; /* with a fixed number of configurations, the total is that number */
+        view->space = progress->total; /* if the user fixed the number of configurations, the total is this number */
     if (cli_interrupted()) {
         progress_clear();
         return 1;
@@ -63,7 +64,7 @@ static int on_progress(void *user, const kiln_progress *progress, const kiln_sam
     return 0;
 }
 
-/* Fills the options of the run and of the sweep: the fixed params, the sizes, the variants. Returns 0 or the exit
+/* Fills the options of the run and of the sweep: the fixed params, the sizes and the variants. Returns 0 or the exit
  * code. */
 static int make_options(cli *c, tune_view *view, kiln_run_options *run, kiln_tune_options *options)
 {
@@ -111,8 +112,8 @@ static int make_options(cli *c, tune_view *view, kiln_run_options *run, kiln_tun
 
 /* ---- several devices ---- */
 
-/* Splits `--device A,B` into devices; the engine gets the first device. A comma separates devices only if a device's
- * name follows it, because the path of a profile may contain commas. */
+/* Splits the value of `--device A,B` into devices; the engine gets the first device. A comma separates two devices only
+ * if the name of a device follows the comma, because the path of a profile may contain commas. */
 static void split_devices(cli *c, cli_list *devices)
 {
     tune_args *args = c->args;
@@ -131,7 +132,7 @@ static void split_devices(cli *c, cli_list *devices)
     args->engine.device = devices->items[0];
 }
 
-/* Lists every GPU of this machine, for `--device all`. Returns 0 or the exit code. */
+/* Lists every GPU of this machine, for the option `--device all`. Returns 0 or the exit code. */
 static int list_gpus(cli *c, cli_list *devices)
 {
     kiln_error *error = NULL;
@@ -159,8 +160,8 @@ static int choose_devices(cli *c, cli_list *devices)
     return code || !all ? code : list_gpus(c, devices);
 }
 
-/* Leaves out the variants that are not valid at the small sizes, because their answers could not be verified. If no
- * variant is valid at the small sizes, all variants are tried. */
+/* Leaves out the variants that are not valid at the small sizes, because their answers cannot be verified there. If no
+ * variant is valid at the small sizes, the sweep tries all variants. */
 static void leave_unverifiable(cli *c, tune_view *view, kiln_tune_options *options)
 {
     cli_list taken = {0};
@@ -168,7 +169,7 @@ static void leave_unverifiable(cli *c, tune_view *view, kiln_tune_options *optio
         const char *name = kiln_spec_variant_name(c->spec, i);
         const kiln_choice choice = {.variant = name, .size_set = view->small->name};
         uint64_t raw, valid = 0;
-        kiln_error *ignored = NULL; /* the sweep will report the error */
+        kiln_error *ignored = NULL; /* the sweep itself will report this error */
         bool counted = kiln_space_size(c->engine, c->spec, &choice, &raw, &valid, &ignored) == KILN_OK;
         kiln_error_free(ignored);
         cli_list_add(counted && valid == 0 ? &view->unverifiable : &taken, name);
@@ -181,8 +182,8 @@ static void leave_unverifiable(cli *c, tune_view *view, kiln_tune_options *optio
     }
 }
 
-/* Chooses the sizes if there is no GPU and the user named no device, no sizes and no kind of run. Then answers are
- * verified at the small sizes on a simulated device, and times are estimated at the default sizes of a GPU. */
+/* Chooses the sizes if there is no GPU, and if the user named no device, no sizes and no kind of run. In this case the
+ * sweep verifies answers at the small sizes, and estimates times at the default sizes of a GPU. */
 static void choose_sizes(cli *c, tune_view *view, const kiln_run_options *run, kiln_tune_options *options)
 {
     const tune_args *args = c->args;
@@ -197,8 +198,8 @@ static void choose_sizes(cli *c, tune_view *view, const kiln_run_options *run, k
         leave_unverifiable(c, view, options);
 }
 
-/* Sweeps at the default sizes if no sizes are given. If the spec cannot be estimated at these sizes, the sweep takes
- * the small sizes, and the results tell the reason. */
+/* Runs a sweep, at the default sizes if the user gave no sizes. If the kernels cannot be estimated at the default
+ * sizes, the sweep uses the small sizes, and the results tell the reason. */
 static kiln_status tune_sizes(cli *c, tune_view *view, kiln_tune_options *options, kiln_tuning **tuning,
                               kiln_error **error)
 {
@@ -221,7 +222,7 @@ static kiln_status tune_sizes(cli *c, tune_view *view, kiln_tune_options *option
     return kiln_tune(c->engine, c->spec, options, tuning, error);
 }
 
-/* Keeps the sizes that the sweep took, for the results. */
+/* Keeps the sizes at which the sweep ran, for the results. */
 static void take_sizes(tune_view *view, const kiln_tuning *tuning)
 {
     const kiln_setting *size;
@@ -240,7 +241,7 @@ static bool has_limit(const tune_args *args)
     return args->max_configurations || args->max_seconds > 0 || args->max_roofline > 0 || args->stagnation;
 }
 
-/* Refuses options that exclude each other. Returns 0, or the exit code of the refusal. */
+/* Refuses combinations of options that exclude each other. Returns 0, or the exit code if a combination is refused. */
 static int refuse_conflicts(const cli *c)
 {
     const tune_args *args = c->args;
@@ -262,9 +263,9 @@ static int refuse_conflicts(const cli *c)
     return 0;
 }
 
-/* Returns the exit code of a sweep that gave results. A status of the sweep itself comes first, then a sweep in which
- * every configuration failed, then with --strict the first configuration that failed, then the checks of the
- * winners. */
+/* Returns the exit code of a sweep that has results. The first of these that applies gives the code: an error of the
+ * sweep itself, a sweep in which every configuration failed, with --strict the first configuration that failed, the
+ * checks of the winners. */
 static int choose_exit_code(const tune_args *args, const tune_view *view, const kiln_tuning *tuning)
 {
     const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
@@ -276,9 +277,9 @@ static int choose_exit_code(const tune_args *args, const tune_view *view, const 
     return code ? code : tune_check_code(&view->checked);
 }
 
-/* Runs the command up to its results: options, device, store, sweep, then the file, the checks and the table or the
- * JSON. The order matters: every refusal comes before the device is opened, and the file before the checks, which may
- * not end. */
+/* Runs `kiln tune`: options, device, store and sweep, then the result file, the checks, and the table or the JSON.
+ * Every refusal comes before the device is opened. The result file is written before the checks, because the checks may
+ * hang. */
 static int tune_run(cli *c)
 {
     tune_args *args = c->args;
@@ -338,9 +339,9 @@ static int tune_run(cli *c)
     view.status = status;
     int csv = args->csv ? tune_csv(c, tuning, args->csv) : 0;
     int unchecked = args->check && !csv ? tune_check(c, &view, tuning, &view.checked) : 0;
-    if (!c->output.json) /* results are shown even if the file or the checks failed, because a sweep takes long */
+    if (!c->output.json) /* a sweep takes long, so its results are shown even if the result file or the checks failed */
         tune_text(c, &view, tuning);
-    else if (!csv && !unchecked) /* otherwise the error is the only object */
+    else if (!csv && !unchecked) /* otherwise the error must be the only JSON object */
         tune_json(c, &view, tuning);
     if (status != KILN_OK && !c->output.json)
         cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; showing the results so far" : view.ended);
@@ -515,7 +516,8 @@ const cli_command cli_tune_command = {
                                 {0}},
     .examples =
         (const cli_example[]){
-            {"kiln tune matmul", "All variants at the default size; without a GPU the first 60 seconds of estimates."},
+            {"kiln tune matmul",
+             "Sweeps all variants at the default sizes. Without a GPU the sweep ends after 60 seconds of estimates."},
             {"kiln tune matmul --variants tiled,coarsened -p UNROLL=4 -s M=512", "A part of the space."},
             {"kiln tune matmul --device sim:h200 -s n1024 --no-verify -t 60",
              "Estimated times of a GPU that is not installed."},
@@ -523,7 +525,7 @@ const cli_command cli_tune_command = {
             {"mpirun -n 8 kiln tune matmul", "Eight processes share the sweep, each with its own GPU."},
             {"kiln tune matmul --max-seconds 60 --json > sweep.json", "The best configuration that one minute finds."},
             {"kiln tune matmul --stagnation 100 --roofline 0.9",
-             "Until a configuration is good enough, or the search does not improve."},
+             "Stops when a configuration is good enough, or the search no longer improves."},
             {"kiln tune matmul -v tiled --objective time --objective 'TILE_WIDTH ** 2'",
              "The Pareto front of short times and small tiles."},
             {"kiln tune --replay gemm.json.gz --seed 3", "Search a recorded space."},

@@ -1,12 +1,13 @@
-/* tune_check.c - kiln tune --check: runs the winners of a sweep again, under the checks of the simulated device. */
+/* tune_check.c - kiln tune --check: runs the winners of a sweep again under the checks of the simulated device. */
 #include <string.h>
 
 #include "tune.h"
 
-#define MOST_WINNERS 16 /* largest number of configurations that finals measure */
+#define MOST_WINNERS 16 /* the largest number of winners: finals never measure more configurations */
 
-/* Returns the sizes of the checks. A simulated kernel takes long at the sizes of a GPU, so the set `tiny` comes first.
- * Files of inputs fit only the sizes of the sweep. */
+/* Returns the choice of sizes at which winners are checked. A simulated kernel takes long at the sizes of a GPU, so the
+ * checks prefer the size set `tiny`. If the user gave files of inputs, the checks keep the sizes of the sweep, because
+ * the files fit only these sizes. */
 static kiln_choice small_choice(const cli *c, const tune_view *view)
 {
     const tune_args *args = c->args;
@@ -23,10 +24,10 @@ static int stop_if_interrupted(void *user, const kiln_progress *progress, const 
     return cli_interrupted();
 }
 
-/* Runs one configuration under the checks, as a sweep of only this configuration. A kernel of the simulated device runs
- * in a sandbox, which a process cannot leave. Therefore a sweep of one configuration runs the kernel in another
- * process, and the command keeps its rights. The plan is opened first because its error names the constraint that does
- * not hold. */
+/* Runs one configuration under the checks, as a sweep over this single configuration. A simulated kernel runs in a
+ * sandbox, which a process cannot leave again. A sweep runs the kernel in another process, so the command itself stays
+ * outside the sandbox. The plan is opened before the sweep, because its error names the constraint that does not
+ * hold. */
 static kiln_status run_checked(const cli *c, const kiln_choice *choice, const kiln_run_options *run, kiln_error **error,
                                const char **why)
 {
@@ -61,7 +62,8 @@ static kiln_status run_checked(const cli *c, const kiln_choice *choice, const ki
     return status;
 }
 
-/* Runs one configuration under the checks. A failure is noted in `checked`, with the name of the configuration. */
+/* Runs one winner under the checks. If the run fails, notes the failure in `checked` with the name of the
+ * configuration. */
 static void check_winner(const cli *c, const tune_view *view, tune_checked *checked, kiln_choice choice,
                          const kiln_sample *sample, const kiln_run_options *run)
 {
@@ -85,7 +87,7 @@ static void check_winner(const cli *c, const tune_view *view, tune_checked *chec
     kiln_error_free(error);
 }
 
-/* Runs the winners, by rank, on the simulated device of `c`. */
+/* Checks the winners in the order of their rank, on the simulated device of `c`. */
 static int check_winners(cli *c, const tune_view *view, const kiln_tuning *tuning, tune_checked *checked)
 {
     const tune_args *args = c->args;
@@ -112,10 +114,10 @@ static int check_winners(cli *c, const tune_view *view, const kiln_tuning *tunin
     return 0;
 }
 
-/* Checks the best configuration, and all configurations that cannot be distinguished from the best. A process has one
- * simulated device, so a sweep on such a device lends its engine. The checks open another engine in two cases: after a
- * sweep on a GPU, and after a sweep of several ranks, because the other ranks have ended. Returns 0, or the exit code
- * if no check could begin. */
+/* Checks the best configuration, and every configuration that cannot be distinguished from it. A process has only one
+ * simulated device. After a sweep on this device, the checks use the engine of the sweep. The checks open another
+ * engine after a sweep on a GPU. They also do so after a sweep of several ranks, because the other ranks have ended.
+ * Returns 0, or the exit code if no check could begin. */
 int tune_check(cli *c, const tune_view *view, const kiln_tuning *tuning, tune_checked *checked)
 {
     const kiln_sample *best = kiln_tuning_sample(tuning, 0);
@@ -123,7 +125,7 @@ int tune_check(cli *c, const tune_view *view, const kiln_tuning *tuning, tune_ch
         return 0;
     if (view->device->simulated && !c->ranks)
         return check_winners(c, view, tuning, checked);
-    cli other = *c; /* `other` is the same command with another engine */
+    cli other = *c; /* the same command with another engine */
     cli_engine_args engine = ((const tune_args *)c->args)->engine;
     if (!view->device->simulated)
         engine.device = "sim";
@@ -138,13 +140,13 @@ int tune_check(cli *c, const tune_view *view, const kiln_tuning *tuning, tune_ch
     return code;
 }
 
-/* Returns the exit code of the checks: a finding counts more than a winner that could not be checked. */
+/* Returns the exit code of the checks: a finding has priority over a winner that could not be checked. */
 int tune_check_code(const tune_checked *checked)
 {
     return findings_severe(&checked->found) ? CLI_FOUND : cli_exit_code(checked->status);
 }
 
-/* Prints the findings below the table, and why a winner was not checked. */
+/* Prints the findings below the table, and the reason why a winner was not checked. */
 void tune_check_text(const tune_checked *checked)
 {
     if (checked->found.count > 0) {

@@ -1,12 +1,12 @@
-/* tune_ranks.c - kiln tune as one process of a job that mpirun or srun started: rank 0 sweeps, and the other ranks work
- * for rank 0. */
+/* tune_ranks.c - kiln tune as one process of a job that mpirun or srun started. Rank 0 leads the sweep, and the other
+ * ranks measure for rank 0. */
 #include <signal.h>
 #include <string.h>
 
 #include "tune.h"
 
-/* Returns the number of the process's own GPU: process k of a machine, from 0, gets GPU k. If the launcher shows only
- * one GPU to each process, the process uses this GPU. */
+/* Chooses the GPU of this process: process k of a machine, counted from 0, gets GPU k. If the launcher shows only one
+ * GPU to each process, the process takes this GPU. */
 static int choose_device(cli *c)
 {
     tune_args *args = c->args;
@@ -29,24 +29,25 @@ static int choose_device(cli *c)
     return code;
 }
 
-/* Serves the leader until the sweep ends, or until this rank leads a sweep itself. Returns the exit code. */
+/* Measures for the leader until the sweep ends, or until this rank becomes the leader of another sweep. Returns the
+ * exit code. */
 static int serve(cli *c)
 {
     tune_args *args = c->args;
     kiln_error *error = NULL;
-    signal(SIGINT, SIG_IGN); /* a terminal sends the signal to all ranks, and rank 0 ends the job */
+    signal(SIGINT, SIG_IGN); /* a terminal sends SIGINT to all ranks, but only rank 0 ends the job */
     int code = cli_engine(c, &args->engine);
-    /* --lead-only is for rank 0: a rank that leads the ranks of another GPU model measures too */
+    /* --lead-only applies to rank 0: a rank that leads the ranks of another GPU model also measures */
     args->lead_only = false;
     if (!code && kiln_ranks_serve(c->ranks, c->engine, &error) != KILN_OK)
         code = cli_error(c, error);
     signal(SIGINT, SIG_DFL);
-    kiln_engine_close(c->engine); /* a rank that becomes a leader opens another engine */
+    kiln_engine_close(c->engine); /* a rank that becomes a leader opens a new engine */
     c->engine = NULL;
     return code;
 }
 
-/* Continues without other ranks: this process is the only one of its job. */
+/* Continues without other ranks if this process is the only one of its job. */
 static bool continue_alone(cli *c, int *code)
 {
     const tune_args *args = c->args;
@@ -78,7 +79,8 @@ bool tune_join(cli *c, int *code)
         return continue_alone(c, code);
     const char *device = args->engine.device;
     const bool json = c->output.json, first = kiln_ranks_rank(c->ranks) == 0;
-    c->output.json = json && first; /* only rank 0 prints errors as JSON, because its output is the answer of the job */
+    /* only rank 0 prints errors as JSON, because the output of rank 0 is the answer of the job */
+    c->output.json = json && first;
     if (device && (strcmp(device, "all") == 0 || strchr(device, ',')))
         *code = cli_usage(c, "each of several processes measures on one device: leave out --device, or name one");
     else if (args->no_isolate)
@@ -94,7 +96,7 @@ bool tune_join(cli *c, int *code)
     return over;
 }
 
-/* ---- one answer of several sweeps ---- */
+/* ---- the answers of several sweeps as one answer ---- */
 
 static void add_answer(void *user, int rank, const char *device, const char *answer)
 {
@@ -126,7 +128,7 @@ void tune_collect(cli *c)
         js_print(object);
         return;
     }
-    if (!shown || json_array_size(groups) == 1) /* otherwise rank 0 shows it */
+    if (!shown || json_array_size(groups) == 1) /* otherwise rank 0 shows the results of all sweeps */
         out_json(own);
     json_decref(groups);
 }

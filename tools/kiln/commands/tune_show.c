@@ -1,4 +1,4 @@
-/* tune_show.c - results of a sweep: a ranked table, the best of each variant, failures by reason, totals. */
+/* tune_show.c - shows the results of a sweep: a ranked table, the best of each variant, failures by reason, totals. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ static const kiln_sample *best_of(const kiln_tuning *tuning)
     return first && first->status == KILN_OK ? first : NULL;
 }
 
-/* Adds the sizes and inputs that the user gave. */
+/* Returns the command line with the sizes and inputs that the user gave. */
 static const char *with_data(const tune_args *args, const char *line)
 {
     for (size_t i = 0; i < args->choice.sizes.count; i++)
@@ -30,7 +30,7 @@ static const char *with_data(const tune_args *args, const char *line)
     return line;
 }
 
-/* Returns the command line that runs a sample again. */
+/* Returns a command line that runs the configuration of a sample again. */
 static const char *command_again(const cli *c, const tune_view *view, const kiln_sample *sample)
 {
     const tune_args *args = c->args;
@@ -51,7 +51,7 @@ static const char *command_again(const cli *c, const tune_view *view, const kiln
 }
 
 /* Returns the command line that checks the configurations of the sweep. `kiln check` runs on the simulated device at
- * small sizes, because the sizes of a GPU would take too long on this device. */
+ * small sizes, because this device would take too long at the sizes of a GPU. */
 static const char *check_line(const cli *c, const tune_view *view)
 {
     const tune_args *args = c->args;
@@ -76,20 +76,20 @@ static const char *time_heading(const kiln_result *result, const char *unit)
     return result->host_seconds > 0 ? cli_printf("simulated %s", unit) : "";
 }
 
-#define MOST_METRICS 4 /* largest number of columns of metrics; --json and --csv have all metrics */
+#define MOST_METRICS 4 /* largest number of metric columns; --json and --csv have all metrics */
 
 static const char *bare_objective(const char *text)
 {
     return strncmp(text, "min:", 4) == 0 || strncmp(text, "max:", 4) == 0 ? text + 4 : text;
 }
 
-/* Returns true if an objective gets a column. Time always has one. */
+/* Returns true if an objective gets its own column. Time always has a column. */
 static bool has_column(const char *objective)
 {
     return strcmp(objective, "time") != 0 && strcmp(objective, "min:time") != 0;
 }
 
-/* The samples of a table, in its order. */
+/* A sample of a table, with its rank. */
 typedef struct ranked_sample {
     const kiln_sample *sample;
     size_t rank; /* from 0 */
@@ -97,17 +97,17 @@ typedef struct ranked_sample {
 
 typedef struct rows {
     cli_table table;
-    /* a sample whose shared params stand in the title of the table; NULL means that the title has no params */
+    /* a sample whose common params stand in the title of the table; NULL means that the title has no params */
     const kiln_sample *common;
-    bool *is_common; /* one entry for each of the params */
+    bool *is_common; /* true for each param that has one value in all rows */
     double unit;
     bool timed, flops, bytes, roofline, rank, ties;
     const cli_list *objectives;
-    cli_list metrics; /* the spec's own metrics that have a column */
+    cli_list metrics; /* the metrics of the spec that have a column */
 } rows;
 
-/* Starts the table of ranked samples. It shows a column only if some sample has a value for it, and it chooses the
- * unit of time by the best sample. */
+/* Starts the table of ranked samples. A column is shown only if some sample has a value for it. The best sample decides
+ * the unit of time. */
 static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const kiln_sample *best, bool rank)
 {
     const tune_args *args = c->args;
@@ -154,7 +154,7 @@ static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const k
     table_cell(&r->table, "configuration");
 }
 
-/* Returns true for a sample without a time among samples with a time. Such a sample is ranked last. */
+/* Returns true if this sample has no time although other samples have times. A sample without a time is ranked last. */
 static bool is_untimed(const kiln_sample *sample, bool timed)
 {
     return timed && sample->status == KILN_OK && !sample->result->measured && !sample->result->estimated;
@@ -168,7 +168,8 @@ static const kiln_setting *find_param(const kiln_sample *sample, const char *nam
     return NULL;
 }
 
-/* Finds the params that have one value in all rows. A table of one row shows all of its params in the row. */
+/* Finds the params that have one value in all rows of the table. If the table has a single row, all params stay in the
+ * row. */
 static void find_common(rows *r, const ranked_sample *list, size_t count)
 {
     r->common = count > 1 ? list[0].sample : NULL;
@@ -185,7 +186,7 @@ static void find_common(rows *r, const ranked_sample *list, size_t count)
     }
 }
 
-/* Returns the params of a row that the title of the table does not have. */
+/* Returns the params of a row that are not in the title of the table. */
 static const char *own_settings(const rows *r, const kiln_sample *sample)
 {
     kiln_setting *own = cli_alloc((sample->param_count + 1) * sizeof *own);
@@ -222,7 +223,7 @@ static void add_row(rows *r, const kiln_sample *sample, size_t rank)
     table_cell(&r->table, "%s", own_settings(r, sample));
 }
 
-/* Prints a table of these samples, and above it the params that have one value in all of them. */
+/* Prints a table of these samples. The line above the table has the params that have one value in all rows. */
 static void show_rows(const cli *c, const kiln_tuning *tuning, const kiln_sample *best, bool rank,
                       const ranked_sample *list, size_t count)
 {
@@ -297,7 +298,7 @@ static void show_variants(const cli *c, const kiln_tuning *tuning, const kiln_sa
     show_rows(c, tuning, best, false, list, seen.count);
 }
 
-/* Returns the costs of the inputs for the best of each variant; *count gets their number. */
+/* Returns the costs of the inputs for the best sample of each variant; *count becomes the number of costs. */
 static whole_cost *whole_costs(const kiln_tuning *tuning, size_t *count)
 {
     size_t total = kiln_tuning_count(tuning);
@@ -314,7 +315,7 @@ static whole_cost *whole_costs(const kiln_tuning *tuning, size_t *count)
     return costs;
 }
 
-/* If there are several objectives, prints the Pareto front, ordered by the first objective. */
+/* If the user gave several objectives, prints the Pareto front, sorted by the first objective. */
 static void show_front(const cli *c, const kiln_tuning *tuning, const kiln_sample *best)
 {
     const tune_args *args = c->args;
@@ -338,7 +339,7 @@ typedef struct reason {
     size_t count;
 } reason;
 
-/* Returns a message without the configuration at its start, which is shown separately. */
+/* Returns a message without the name of the configuration at its start, because the name is shown separately. */
 static const char *bare_message(const kiln_sample *sample)
 {
     const char *label = cli_printf("%s %s: ", sample->variant, cli_settings_text(sample->params, sample->param_count));
@@ -346,7 +347,8 @@ static const char *bare_message(const kiln_sample *sample)
     return strncmp(sample->message, label, length) == 0 ? sample->message + length : sample->message;
 }
 
-/* Returns the part of a message that is the same for all configurations: its first two lines, with numbers replaced. */
+/* Returns the part of a message that all configurations with the same failure share: its first two lines, with numbers
+ * replaced. */
 static const char *reason_key(const kiln_sample *sample)
 {
     const char *label = cli_printf("%s %s", sample->variant, cli_settings_text(sample->params, sample->param_count));
@@ -355,7 +357,8 @@ static const char *reason_key(const kiln_sample *sample)
         message = cli_printf("%.*s%s", (int)(at - message), message, at + strlen(label));
     size_t length = strcspn(message, "\n");
     if (message[length])
-        length += 1 + strcspn(message + length + 1, "\n"); /* "does not compile", and the first reason */
+        /* a compile error: the key has the line "does not compile" and the first reason */
+        length += 1 + strcspn(message + length + 1, "\n");
     char *key = cli_printf("%s: %.*s", kiln_status_name(sample->status), (int)(length < 300 ? length : 300), message);
     char *to = key;
     for (const char *from = key; *from;) {
@@ -384,7 +387,8 @@ static size_t group_reasons(const kiln_tuning *tuning, reason **out)
             reasons[count++] = (reason){key, sample, 0};
         reasons[at].count++;
     }
-    for (size_t i = 1; i < count; i++) { /* insertion sort, the most frequent first: there are few reasons */
+    /* an insertion sort, with the most frequent reason first, suffices for few reasons */
+    for (size_t i = 1; i < count; i++) {
         reason moved = reasons[i];
         size_t at = i;
         for (; at > 0 && reasons[at - 1].count < moved.count; at--)
@@ -407,7 +411,8 @@ static void show_failures(const kiln_tuning *tuning)
         out_printf("  %s x %s%s%s\n", cli_whole(reasons[i].count), out_red(), kiln_status_text(example->status),
                    out_plain());
         const char *line = bare_message(example);
-        for (int lines = 0; *line && lines < 6;) { /* a compile log may be long; kiln run shows all of it */
+        /* a compile log may be long, so only its first lines are shown; kiln run shows the whole log */
+        for (int lines = 0; *line && lines < 6;) {
             size_t length = strcspn(line, "\n");
             if (length) {
                 out_puts("      ");
@@ -446,7 +451,7 @@ static json_t *left_out_json(const kiln_tuning *tuning)
     return list;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole output ---- */
 
 static const char *end_name(kiln_end end)
 {
@@ -471,8 +476,7 @@ static const char *end_text(kiln_end end)
     return texts[end];
 }
 
-/* Tells why a sweep ended. For a sweep that ended early, tells whether the user or an error ended it, and shows the
- * error. */
+/* Tells why a sweep ended. If a sweep ended early, tells whether the user or an error ended it, and shows the error. */
 static const char *end_reason(const tune_view *view, kiln_end end)
 {
     if (end != KILN_END_EARLY || !view->ended)
@@ -482,8 +486,8 @@ static const char *end_reason(const tune_view *view, kiln_end end)
     return cli_printf("by an error: %s", cli_strndup(view->ended, strcspn(view->ended, "\n")));
 }
 
-/* Prints the totals of the sweep: samples by outcome, the reason for its end, use of the cache, and the times of its
- * parts. Rows without a value are left out. */
+/* Prints the totals of the sweep: the number of samples by outcome, the reason for its end, the use of the cache, and
+ * the times of its parts. Rows without a value are not printed. */
 static void show_totals(const cli *c, const tune_view *view, const kiln_tuning *tuning)
 {
     const tune_checked *checked = &view->checked;
@@ -505,7 +509,7 @@ static void show_totals(const cli *c, const tune_view *view, const kiln_tuning *
                    cli_whole(checked->runs + checked->failed), checked->runs + checked->failed == 1 ? "" : "s",
                    checked->sizes, checked->runs || severe ? found : "");
     }
-    /* a right answer says nothing about races and other findings of the checks */
+    /* a right answer does not exclude races and other errors that the checks find */
     if ((t->verified || checked->sizes) && c->words.count > 0) {
         table_cell(&table, "not checked");
         table_cell(&table, "races, barriers, accesses out of bounds%s: %s",
@@ -547,7 +551,7 @@ static void show_totals(const cli *c, const tune_view *view, const kiln_tuning *
     table_print(&table, false);
 }
 
-/* Tells for which device and sizes the estimates are, if the user did not choose them, and whether answers were
+/* Tells the device and the sizes of the estimates, if the user did not choose them. Also tells whether answers were
  * verified. */
 static void show_estimate(const cli *c, const tune_view *view, const kiln_tuning *tuning)
 {
@@ -581,8 +585,8 @@ static void show_estimate(const cli *c, const tune_view *view, const kiln_tuning
             set->name);
 }
 
-/* Prints the last line of a sweep whose time was over: the number of remaining configurations, and the time for
- * trying them. */
+/* Prints the last line of a sweep that a time limit ended: the number of remaining configurations, and the time that
+ * trying them would take. */
 static void show_rest(const cli *c, const tune_view *view, const kiln_tuning_totals *t)
 {
     const tune_args *args = c->args;
@@ -636,7 +640,7 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
     show_rest(c, view, kiln_tuning_sum(tuning));
 }
 
-/* Returns a sample as JSON. `count`: number of the requested objectives. */
+/* Returns a sample as a JSON object. `count` is the number of objectives that the user requested. */
 static json_t *sample_json(const kiln_sample *sample, size_t count)
 {
     json_t *object = js_object();
@@ -678,7 +682,8 @@ static json_t *verdict_json(const kiln_tuning *tuning)
     return object;
 }
 
-/* Prints the results of a sweep as one JSON object. It has the same parts as tune_text(), with every sample. */
+/* Prints the results of a sweep as one JSON object. The JSON has the same parts as the output of tune_text(), but with
+ * every sample. */
 void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
 {
     const tune_args *args = c->args;
@@ -749,7 +754,8 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
 
 /* ---- comma-separated values ---- */
 
-/* Writes a text as `kiln results export` does. engine/store/EXCHANGE.md says why some texts get an apostrophe. */
+/* Writes a text in the same form as `kiln results export`. engine/store/EXCHANGE.md explains why some texts get an
+ * apostrophe. */
 static void csv_text(FILE *file, const char *text)
 {
     const size_t apostrophes = strspn(text, "'");
@@ -770,7 +776,7 @@ static void csv_text(FILE *file, const char *text)
     fputc('"', file);
 }
 
-/* One column per field of a result, and the fields without a column. */
+/* The columns for the fields of a result, and the fields that have no column. */
 #define CSV_COLUMNS(X)                                                                                                 \
     X(seconds)                                                                                                         \
     X(seconds_low)                                                                                                     \
@@ -829,8 +835,7 @@ enum { KILN_RESULT_MAP(CSV_X) };
 #define CSV_X(name) CSV_HAS_##name,
 enum {
     CSV_COLUMNS(CSV_X) CSV_NONE(CSV_X) CSV_DECIDED
-}; /* this does not compile if a field is missing or occurs
-                                                          * twice */
+}; /* this table does not compile if a field of the result is missing or occurs twice */
 #undef CSV_X
 #define CSV_X(kind, name, unit, text) +1
 _Static_assert(CSV_DECIDED == 0 KILN_RESULT_MAP(CSV_X), "a field of kiln_result is missing in CSV_COLUMNS or CSV_NONE");
@@ -870,7 +875,8 @@ static void csv_field(FILE *file, const struct csv_column *column, const kiln_re
     }
 }
 
-/* Writes the columns of a result. The kind of the time stands before these columns, and `seconds` has the time. */
+/* Writes the columns of a result to the CSV file. The column with the kind of the time stands before these columns; the
+ * column `seconds` has the time. */
 static void csv_result(FILE *file, const kiln_result *result)
 {
     kiln_result shown = *result;
@@ -908,7 +914,7 @@ static void csv_row(FILE *file, const cli_list *names, const kiln_sample *sample
 
 int tune_csv(cli *c, const kiln_tuning *tuning, const char *path)
 {
-    cli_list names = {0}; /* one column for each param of any variant */
+    cli_list names = {0}; /* the CSV file has one column for each param of any variant */
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++) {
         const kiln_sample *sample = kiln_tuning_sample(tuning, i);
         for (size_t p = 0; p < sample->param_count; p++) {

@@ -1,12 +1,12 @@
-/* again.c - the command line that runs the best sample of a problem again. */
+/* again.c - finds the command line that runs the best sample of a problem again. */
 #include <string.h>
 
 #include "report.h"
 
 /* ---- the command line of a sweep ---- */
 
-/* Returns the next word of a command line in the form of cli_shell_word(), without its quotes. Moves *line to the end
- * of the word. Returns NULL at the end. */
+/* Returns the next word of a command line, without its quotes; cli_shell_word() wrote the command line. Moves *line to
+ * the end of the word. Returns NULL at the end of the command line. */
 static const char *next_word(const char **line)
 {
     const char *at = *line + strspn(*line, " ");
@@ -25,7 +25,7 @@ static const char *next_word(const char **line)
     return word;
 }
 
-/* The options of a sweep that a later run of one of its configurations needs too. */
+/* The options that a sweep shares with a later run of one of its configurations. */
 static const struct kept_option {
     const char *name;
     char letter;
@@ -33,8 +33,9 @@ static const struct kept_option {
 } kept_options[] = {
     {"path", 'I', true}, {"input", 'i', true}, {"read-anywhere", 0, false}, {"allow-commands", 0, false}};
 
-/* Returns the row of kept_options for an option as it was typed (-I, -IFOLDER, --path, --path=FOLDER), or NULL. *value
- * gets the value behind the name, or NULL. */
+/* Returns the row of kept_options for an option as the user typed it (-I, -IFOLDER, --path, --path=FOLDER). Returns
+ * NULL for any other option. *value becomes the value that the same word contains, or NULL if the value is the next
+ * word. */
 static const struct kept_option *find_kept(const char *word, const char **value)
 {
     for (size_t i = 0; i < CLI_COUNT(kept_options); i++) {
@@ -55,7 +56,8 @@ static const struct kept_option *find_kept(const char *word, const char **value)
     return NULL;
 }
 
-/* Copies the options of a sweep's command line that name files and folders, or that allow the spec something. */
+/* Adds some options of the sweep's command line `command` to `line`: options that name files and folders, and options
+ * that allow the spec something. */
 static const char *with_kept(const char *line, const char *command)
 {
     for (const char *word; (word = next_word(&command)) && strcmp(word, "--") != 0;) {
@@ -83,8 +85,9 @@ static bool is_spec_file(const char *word)
     return found;
 }
 
-/* Returns the file of the spec as the command line of a sweep names it, or `name` if the command line names no file,
- * because the sweep then found the spec by its name. A word behind an option may be the option's value. */
+/* Returns the file of the spec as the command line of the sweep names it. Returns `name` if the command line names no
+ * file, because the sweep then found the spec by its name. A word behind an option may be the value of this option, so
+ * it is skipped. */
 static const char *spec_word(const char *command, const char *name)
 {
     for (const char *word, *before = "-"; (word = next_word(&command)); before = word)

@@ -6,10 +6,10 @@
 
 #include "report.h"
 
-/* Up to this number of problems, all pairs are compared. If there are more problems, each problem is compared with the
- * first problem. */
+/* Up to this number of problems, the page compares all pairs of problems. If there are more problems, it compares each
+ * problem with the first problem only. */
 #define ALL_PAIRS 5
-#define MOST_POINTS 1500 /* points in the chart of a pair */
+#define MOST_POINTS 1500 /* largest number of points in the chart of a pair of problems */
 
 typedef struct entry {
     const char *key; /* variant and configuration */
@@ -91,8 +91,8 @@ static double rank_correlation(common *list, size_t count)
 
 /* ---- a pair ---- */
 
-/* Takes the best configuration of one problem. Returns its time on the other problem as a multiple of the best time on
- * the other problem. Returns 0 if this time was not measured. */
+/* Takes the best configuration of one problem. Returns the time of this configuration on the other problem, as a
+ * multiple of the other problem's best time. Returns 0 if the configuration was not measured on the other problem. */
 static double cost_of(const common *list, size_t count, const report_sample *best, bool of_a, double least)
 {
     for (size_t i = 0; i < count; i++)
@@ -109,7 +109,7 @@ static const kiln_setting *setting(const report_sample *s, const char *name)
     return NULL;
 }
 
-/* Returns the values in which the best configurations differ: "variant tiled, blocked; BLOCK 64, 128". */
+/* Returns the values in which two best configurations differ, as a text: "variant tiled, blocked; BLOCK 64, 128". */
 static const char *differences(const report_sample *a, const report_sample *b)
 {
     const char *text = "";
@@ -124,7 +124,7 @@ static const char *differences(const report_sample *a, const report_sample *b)
     return *text ? text : "nothing";
 }
 
-/* Returns the parts of device, sizes and store in which the problems differ. */
+/* Returns the parts of a problem's device, sizes and store in which it differs from the other problem. */
 static const char *name_in(const report_problem *p, const report_problem *other)
 {
     const char *const mine[] = {p->device, p->sizes, p->from}, *const its[] = {other->device, other->sizes,
@@ -210,7 +210,8 @@ void report_comparison(FILE *to, const report *r)
         fputs("<tr>", to);
         report_cell(to, false, pair->name_a);
         report_cell(to, false, pair->name_b);
-        bool kinds = pair->a->time != pair->b->time; /* the two times have different kinds */
+        /* true: the problems have different kinds of time, so each time gets its kind */
+        bool kinds = pair->a->time != pair->b->time;
         report_cell(to, true, best_time(pair->a, kinds));
         report_cell(to, true, best_time(pair->b, kinds));
         report_cell(to, true,
@@ -228,7 +229,8 @@ void report_comparison(FILE *to, const report *r)
         to);
 }
 
-/* [{a, b: numbers of problems, names, units, count, correlation, points: [[time, time, variant, configuration]]}] */
+/* Returns the comparisons as JSON: [{a, b: numbers of problems, names, units, count, correlation, points: [[time, time,
+ * variant, configuration]]}] */
 json_t *report_pairs_json(const report *r)
 {
     json_t *pairs = js_array();

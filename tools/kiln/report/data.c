@@ -1,4 +1,5 @@
-/* data.c - the samples of a report: by problem and variant, in order, with the figures that the charts show. */
+/* data.c - groups the samples of a report by problem and variant, sorts them, and computes the figures that the charts
+ * show. */
 #include <math.h>
 #include <search.h>
 #include <stdlib.h>
@@ -7,7 +8,8 @@
 
 #include "report.h"
 
-#define LONGEST_PAUSE 600.0 /* seconds; during a longer pause between two samples no sweep was running */
+/* a pause in seconds; if two samples are further apart, no sweep was running between them */
+#define LONGEST_PAUSE 600.0
 
 /* ---- adding samples ---- */
 
@@ -21,7 +23,7 @@ const char *report_intern(report *r, const char *text)
     if (!found)
         found = tsearch(cli_strndup(text, strlen(text)), &r->texts, by_text);
     if (!found)
-        return cli_strndup(text, strlen(text)); /* the tree has no memory, so the text is not shared */
+        return cli_strndup(text, strlen(text)); /* the tree of texts has no memory, so this text is not shared */
     return *(char *const *)found;
 }
 
@@ -62,8 +64,8 @@ static bool same_settings(const kiln_setting *a, size_t a_count, const kiln_sett
 
 report_problem *report_find_problem(report *r, const char *device, const kiln_setting *sizes, size_t size_count)
 {
-    for (size_t i = r->problem_count; i-- > 0;) { /* search from the end, because most samples belong to the last
-                                                   * problem */
+    /* the search runs from the end, because most samples belong to the last problem */
+    for (size_t i = r->problem_count; i-- > 0;) {
         report_problem *p = &r->problems[i];
         if (strcmp(p->from, r->source) == 0 && strcmp(p->device, device) == 0 &&
             same_settings(p->size_list, p->size_count, sizes, size_count))
@@ -107,7 +109,7 @@ void report_observe(report_range *range, double value)
     range->count++;
 }
 
-static void leave(void *text) { (void)text; /* the texts are freed with the command's memory */ }
+static void leave(void *text) { (void)text; /* the texts themselves are freed with the command's memory */ }
 
 void report_free(report *r)
 {
@@ -154,7 +156,7 @@ static bool is_missing(kiln_value v) { return v.kind == KILN_TEXT && !v.as.text;
 
 static double number(kiln_value v) { return v.kind == KILN_FLOAT ? v.as.f : (double)v.as.i; }
 
-/* Compares two values in a total order: missing values, then numbers, then texts. */
+/* Compares two values in a total order: missing values come first, then numbers, then texts. */
 static int compare_values(const void *left, const void *right)
 {
     const kiln_value *a = left, *b = right;
@@ -204,8 +206,8 @@ static void name_bins(report_param *param)
     }
 }
 
-/* Finds the params of a variant and their distinct values, in order. Each sample gets the index of its value for each
- * param. */
+/* Finds the params of a variant, and the distinct values of each param in order. Each sample gets, for each param, the
+ * index of its value. */
 static void find_params(report_variant *v)
 {
     cli_list names = {0};
@@ -244,7 +246,7 @@ static int by_number(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Returns a quantile of `count` ordered numbers, by linear interpolation between the two nearest numbers. */
+/* Returns a quantile of `count` sorted numbers, by linear interpolation between the two nearest numbers. */
 static double quantile(const double *ordered, size_t count, double share)
 {
     double at = share * (double)(count - 1);
@@ -309,7 +311,8 @@ static int by_speed(const void *left, const void *right)
     return (a->at > b->at) - (a->at < b->at);
 }
 
-/* Keeps the latest sample of each configuration. Older samples belong to another source, driver or kind of run. */
+/* Keeps the latest sample of each configuration. Older samples of a configuration were made with another source, driver
+ * or kind of run. */
 static size_t leave_latest(report_variant *v)
 {
     size_t kept = 0, before = v->count;
@@ -368,8 +371,7 @@ static int by_at(const void *left, const void *right)
     return (a->at > b->at) - (a->at < b->at);
 }
 
-/* Chooses the problem's kind of time, the last one of REPORT_TIMES that a sample has. Leaves out samples with times of
- * other kinds. */
+/* Chooses the problem's kind of time: the last kind of REPORT_TIMES that a sample has. Leaves out the samples with another kind of time. */
 static void choose_time(report_problem *p)
 {
     size_t kept = 0;

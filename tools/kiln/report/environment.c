@@ -24,7 +24,7 @@ static const char *join_texts(const cli_list *list)
     return list->count > 8 ? cli_printf("%s and %s more", text, cli_whole(list->count - 8)) : text;
 }
 
-/* Returns a range as text, such as "1,200 to 1,980 MHz", or "" if it is not known. */
+/* Returns a range as text, such as "1,200 to 1,980 MHz", or "" if the range is not known. */
 static const char *range(const report_range *of, double unit, const char *name)
 {
     const char *least = cli_significant(of->least / unit, 4), *most = cli_significant(of->most / unit, 4);
@@ -33,8 +33,8 @@ static const char *range(const report_range *of, double unit, const char *name)
                                       : cli_printf("%s to %s %s", least, most, name);
 }
 
-/* Writes the section "Environment": every value that occurs in the samples of the problem, each once. A list that is
- * too long is cut, and a row with the number of missing entries follows. */
+/* Writes the section "Environment" of the page: every value that occurs in the samples of the problem, each once. If a
+ * list is too long, it is cut, and the last row tells how many entries are missing. */
 void report_environment(FILE *to, const report *r, const report_problem *p)
 {
     fputs("<section><h3>Environment</h3>\n<dl>\n", to);
@@ -91,7 +91,7 @@ void report_environment(FILE *to, const report *r, const report_problem *p)
 
 /* ---- BibTeX ---- */
 
-/* Returns a text as the name of an entry, which has only letters, digits and '-'. */
+/* Returns a text in the form of an entry name, which may contain only letters, digits and '-'. */
 static const char *entry_name(const char *text)
 {
     char *name = cli_strndup(text, strlen(text));
@@ -101,13 +101,13 @@ static const char *entry_name(const char *text)
     return name;
 }
 
-/* Escapes a value for BibTeX: characters that TeX would take for a command, or BibTeX for the end of the value,
- * become text. */
+/* Escapes a value for BibTeX. Otherwise TeX would take some characters for a command, and BibTeX would take others for
+ * the end of the value. */
 static const char *field_text(const char *text)
 {
     const char *made = "";
-    /* cli_visible() writes a control character as an escape with a backslash. It comes first, so that the loop also
-     * escapes this backslash for TeX. */
+    /* cli_visible() writes a control character as an escape with a backslash. cli_visible() comes first, so that the
+     * loop also escapes this backslash for TeX. */
     for (text = cli_visible(text); *text; text++)
         made = *text == '\\'              ? cli_printf("%s\\textbackslash{}", made)
                : strchr("{}#$%&_", *text) ? cli_printf("%s\\%c", made, *text)
@@ -118,7 +118,7 @@ static const char *field_text(const char *text)
     return made;
 }
 
-/* Returns the year of the newest sample. Returns "" for replays, because their times are not times of day. */
+/* Returns the year of the newest sample. Returns "" for a replay, because its times are not times of day. */
 static const char *year_of(const report *r)
 {
     double last = 0;

@@ -1,6 +1,6 @@
-/* export.c - writes every chart as a file. Vega draws them in Node.js, from the same specifications and data as in the
- * page; librsvg's rsvg-convert makes PNGs of them. The command searches the programs node and rsvg-convert only when it
- * needs them. */
+/* export.c - writes every chart as a file. Vega draws the charts in Node.js, from the same specifications and data as
+ * in the page. The program rsvg-convert of librsvg makes PNG files from them. Only these functions search the programs
+ * node and rsvg-convert, so a report without chart files does not need them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -12,13 +12,14 @@
 
 #include "report.h"
 
-#define LARGEST_OUTPUT (512u << 20) /* bytes of all charts together */
+#define LARGEST_OUTPUT (512u << 20) /* largest number of bytes of all charts together */
 
 extern char **environ;
 
-/* ---- running a program, with files as its standard streams ---- */
+/* ---- runs a program, with files as its standard streams ---- */
 
-/* Runs a program. Returns 0 if it succeeded; otherwise reports the reason. */
+/* Runs a program. Returns 0 if the program succeeded. Otherwise reports the reason, with `install` as the hint, and
+ * returns the exit code. */
 static int run_program(cli *c, const char *const *words, FILE *from, FILE *to, const char *install)
 {
     FILE *complaints = tmpfile();
@@ -54,7 +55,8 @@ static int run_program(cli *c, const char *const *words, FILE *from, FILE *to, c
     return 0;
 }
 
-/* Returns the bytes of a stream, followed by a NUL. Returns NULL if there are too many bytes or reading fails. */
+/* Returns the bytes of a stream, followed by a zero byte. Returns NULL if the stream is too long, or if reading
+ * fails. */
 static char *whole_file(FILE *from, size_t *size)
 {
     struct stat about;
@@ -69,7 +71,7 @@ static char *whole_file(FILE *from, size_t *size)
 
 /* ---- SVG ---- */
 
-/* Writes the program for Node.js: Vega's modules, the charts, and their data. */
+/* Writes the program for Node.js, which consists of Vega's modules, the charts and their data. */
 static void put_program(FILE *to, const json_t *data, const report_library *library)
 {
     fputs("\"use strict\";\nconst kilnModules = {};\n", to);
@@ -81,7 +83,7 @@ static void put_program(FILE *to, const json_t *data, const report_library *libr
     fprintf(to, ";\n%s\n%s\n", report_file_text("charts.js"), report_file_text("export.js"));
 }
 
-/* Returns true for a name of letters, digits, '-' and '_', as export.js makes them. */
+/* Returns true for a name that contains only letters, digits, '-' and '_', like the names that export.js makes. */
 static bool is_name(const char *name)
 {
     return name && *name && !name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")];
@@ -125,7 +127,8 @@ static int put_chart(cli *c, const char *line, size_t length, const char *folder
     return code;
 }
 
-/* Asks rsvg-convert for its version before the work, because the program may be missing. Returns 0 or the exit code. */
+/* Asks rsvg-convert for its version before the work begins, because this program may be missing. Returns 0 or the exit
+ * code. */
 static int find_rsvg(cli *c)
 {
     static const char *const words[] = {"rsvg-convert", "--version", NULL};

@@ -1,4 +1,4 @@
-/* gnuplot.c - scripts for gnuplot with their data, for papers: one pair of files per figure. */
+/* gnuplot.c - writes scripts for gnuplot with their data, for papers: one script and one data file for each figure. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 
 #include "report.h"
 
-#define MOST_POINTS 5000 /* largest number of points of a figure, because a PDF draws each point */
+#define MOST_POINTS 5000 /* largest number of points in a figure, because a PDF draws every point */
 
-/* Writes text into a script, in single quotes. In double quotes gnuplot would run text between backquotes, and
+/* Writes text into a script, in single quotes. In double quotes, gnuplot would run text between backquotes, and would
  * interpret escapes. */
 static void put_text(FILE *to, const char *text)
 {
@@ -19,7 +19,8 @@ static void put_text(FILE *to, const char *text)
     fputc('\'', to);
 }
 
-/* Writes text as a field of data. Such fields are in double quotes, and a quote in the text cannot be escaped. */
+/* Writes text as one field of a data file. Fields of text are in double quotes, and gnuplot has no escape for a quote
+ * within them. */
 static void put_field(FILE *to, const char *text)
 {
     fputc('"', to);

@@ -1,5 +1,5 @@
-/* json.c - the data of the charts. Times are in the problem's unit, to six digits, so that a large sweep stays small;
- * rows are arrays, and the comment of each function describes the columns. */
+/* json.c - writes the data of the charts as JSON. Times are in the problem's unit with six digits, so that the data of
+ * a large sweep stay small. Rows are arrays, and the comment above each function describes their columns. */
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 #define MOST_POINTS 4000 /* largest number of points of a problem, because more points would cover each other */
 #define MOST_LINES 500   /* largest number of lines of a variant in parallel coordinates */
-#define MOST_TEXT 600    /* bytes of a message in a tooltip */
+#define MOST_TEXT 600    /* largest number of bytes of a message in a tooltip */
 
 /* Returns true if index `at` is one of `most` evenly spaced indices of `count`. */
 static bool is_chosen(size_t at, size_t count, size_t most)
@@ -45,9 +45,9 @@ static void add_row(json_t *rows, const report_problem *p, const report_sample *
     js_add(rows, row);
 }
 
-/* Adds samples. A sample that ran is [clock, number, variant, time, configuration], a failed one [clock, number,
- * variant, reason]. The function adds some of the samples that ran, evenly over time, and each sample that was the best
- * so far. */
+/* Adds samples. Adds rows for the samples of a problem. A sample that ran is [clock, number, variant, time,
+ * configuration], and a failed sample is [clock, number, variant, reason]. From the samples that ran, the function
+ * chooses some that are spread evenly over time, and each sample that was the best so far. */
 static void add_samples(json_t *object, const report_problem *p, double unit, double detail)
 {
     json_t *points = js_array(), *steps = js_array(), *failures = js_array();
@@ -79,8 +79,8 @@ static void add_samples(json_t *object, const report_problem *p, double unit, do
 }
 
 /* Returns the points of the roofline chart, [intensity in FLOP/byte, GFLOP/s, variant, configuration, share of the
- * bound]: the best sample of each variant first, then some of all samples. There are none if the spec counts no
- * operations or no bytes. */
+ * bound]: the best sample of each variant first, then some of all samples. The chart has no points if the spec counts
+ * no operations or no bytes. */
 static json_t *roofline(const report_problem *p, double detail)
 {
     json_t *rows = js_array();
@@ -155,8 +155,8 @@ static json_t *pair_cells(const report_variant *v, size_t a, size_t b, double un
 }
 
 /* Returns the lines of the parallel coordinates, [time, value of each param]. A fifth of the lines are the fastest
- * samples, and the other lines are spread over the remaining samples. The slowest come first, so that the fastest are
- * drawn over them. */
+ * samples, and the other lines are spread over the remaining samples. The slowest samples come first, so that the
+ * fastest samples are drawn on top. */
 static json_t *lines_json(const report_variant *v, double unit, double detail)
 {
     size_t most = share_of(MOST_LINES, detail), fastest = v->ran <= most ? v->ran : most / 5;
@@ -174,8 +174,8 @@ static json_t *lines_json(const report_variant *v, double unit, double detail)
     return rows;
 }
 
-/* Returns the data of one variant: its params with more than one value, the heat maps of all pairs of them, and the
- * lines of the parallel coordinates. Times are in units of `unit` seconds. */
+/* Returns the data of one variant: its params with more than one value, the heat maps of all pairs of these params, and
+ * the lines of the parallel coordinates. Times are in units of `unit` seconds. */
 static json_t *variant_json(const report_variant *v, double unit, double detail)
 {
     json_t *object = js_object(), *params = js_array(), *pairs = js_array();

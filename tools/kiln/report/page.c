@@ -1,4 +1,4 @@
-/* page.c - the page: tables with all data, which need no scripts, and places for the charts. */
+/* page.c - writes the page: tables with all data, which need no scripts, and places for the charts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +13,8 @@
 
 /* ---- HTML ---- */
 
-/* Writes untrusted text from specs, drivers and files. Markup is escaped. Characters that are invisible or change the
- * direction of text are shown as on a terminal. */
+/* Writes untrusted text, which comes from specs, drivers and files, into the HTML. Markup is escaped. Invisible
+ * characters, and characters that change the direction of text, are shown as on a terminal. */
 void report_escape(FILE *to, const char *text)
 {
     char *shown = cli_escape(text, strlen(text), "\n\t");
@@ -68,9 +68,9 @@ const char *report_cut(const char *text)
     return cli_printf("%s ... (%s bytes in all)", cli_strndup(text, length), cli_whole(strlen(text)));
 }
 
-/* Writes the text of a script. "</script" would end the script, and "<!--" would hide it. Both occur only in strings of
- * the script, where an added backslash has no effect. The last line, which names a source map for debuggers, is
- * omitted. */
+/* Writes a script into its HTML element. "</script" would end the script, and "<!--" would hide it. In a script, both
+ * occur only within strings, where an added backslash has no effect. The last line of the script is omitted, because it
+ * names a source map for debuggers. */
 static void put_script(FILE *to, const char *text)
 {
     const char *map = strstr(text, "\n//# sourceMappingURL=");
@@ -82,7 +82,7 @@ static void put_script(FILE *to, const char *text)
     }
 }
 
-/* Writes JSON within a script element. "<" occurs only in strings, where it can be escaped. */
+/* Writes JSON within a script element. In JSON, "<" occurs only within strings, where it can be escaped. */
 static void put_json(FILE *to, const char *id, const char *text)
 {
     fprintf(to, "<script type=\"application/json\" id=\"%s\">", id);
@@ -112,7 +112,7 @@ const char *report_file_text(const char *name)
 
 void report_page_start(FILE *to, const char *title, const report_library *library)
 {
-    /* The policy forbids any download, whatever the page contains. */
+    /* The policy forbids every download, whatever the page contains. */
     fprintf(to,
             "<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n"
             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
@@ -173,7 +173,7 @@ static const char *rate(double count, double seconds)
     return count > 0 ? cli_significant(count / seconds / 1e9, 4) : "";
 }
 
-/* The non-empty columns of a table of samples. */
+/* The columns of a table of samples, without the empty ones. */
 typedef struct columns {
     bool flops, bytes, share, variant;
 } columns;
@@ -248,7 +248,7 @@ static void best_tables(FILE *to, const report_problem *p)
     fputs("<section><h3>The fastest</h3>\n", to);
     samples_head(to, has, "rank", name);
     size_t *next = cli_alloc((p->variant_count + 1) * sizeof *next);
-    for (; shown < MOST_ROWS && shown < p->ran; shown++) { /* merge the ordered lists of the variants */
+    for (; shown < MOST_ROWS && shown < p->ran; shown++) { /* merges the sorted lists of the variants */
         const report_variant *from = NULL;
         for (size_t v = 0; v < p->variant_count; v++) {
             const report_variant *it = &p->variants[v];
@@ -256,7 +256,7 @@ static void best_tables(FILE *to, const report_problem *p)
                 (!from || it->samples[next[v]]->seconds < from->samples[next[from - p->variants]]->seconds))
                 from = it;
         }
-        if (!from) /* cannot happen, because fewer than p->ran samples are shown */
+        if (!from) /* this cannot happen, because fewer than p->ran samples were shown */
             break;
         sample_row(to, has, from->samples[next[from - p->variants]++], cli_whole(shown + 1), unit);
     }
@@ -297,7 +297,7 @@ static void end_to_end_table(FILE *to, const report_problem *p)
     fputs("</tbody></table></div></section>\n", to);
 }
 
-/* Writes the numbers behind the charts of params as tables. */
+/* Writes tables with the numbers that the charts of params show. */
 static void param_tables(FILE *to, const report_problem *p)
 {
     double unit;
@@ -377,15 +377,15 @@ static void summary(FILE *to, const report *r, const report_problem *p)
     report_put(to, "%s", report_cut(report_configuration(s)));
     fputs("</code></p>\n", to);
     const char *command = r->replayed ? "" : report_again(r, p);
-    if (*command && strlen(command) <= MOST_COMMAND) { /* a longer command line is not shown, because a shortened one
-                                                        * would run something else */
+    /* a longer command line is not shown, because a shortened command line would run something else */
+    if (*command && strlen(command) <= MOST_COMMAND) {
         fputs("<p class=run><code>", to);
         report_put(to, "%s", command);
         fputs("</code></p>\n", to);
     }
 }
 
-/* Writes the elements of a chart, which page.js fills. Without scripts the page hides these elements. */
+/* Writes the elements of a chart, which page.js fills. If scripts are disabled, the page hides these elements. */
 static void chart(FILE *to, const char *name, const char *title)
 {
     fprintf(to, "<section class=figure data-chart=%s><h3>%s</h3></section>\n", name, title);
@@ -409,7 +409,7 @@ static void put_problem(FILE *to, const report *r, size_t number)
         param_tables(to, p);
         chart(to, "pairs", "Pairs of params");
         chart(to, "parallel", "Every configuration");
-        if (p->time != REPORT_RECORDED) /* recorded spaces have no counts of operations and bytes */
+        if (p->time != REPORT_RECORDED) /* recorded search spaces do not contain counts of operations and bytes */
             chart(to, "roofline", "Roofline");
     } else {
         fputs("<p>No configuration ran.</p>\n", to);
@@ -485,7 +485,7 @@ int report_write(cli *c, const char *path, const char *data, size_t size)
     return cli_write_file(c, path, data, size);
 }
 
-/* Returns the data of the charts, with as much detail as the size limit allows. */
+/* Returns the data of the charts, with as much detail as the limit on their size allows. */
 static json_t *fitting_data(const report *r)
 {
     double detail = 1;

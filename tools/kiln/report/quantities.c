@@ -6,11 +6,11 @@
 
 #include "report.h"
 
-#define MOST_METRICS 12 /* most of the spec's own metrics */
-#define MOST_ROWS 20    /* largest number of rows of a front's table */
+#define MOST_METRICS 12 /* largest number of the spec's own metrics on a page */
+#define MOST_ROWS 20    /* largest number of rows in the table of a Pareto front */
 #define MOST_POINTS 1500
 
-/* X(name, unit, more is better, is known, value), of a sample s */
+/* One row of the table: X(name, unit, whether more is better, whether it is known, value), for a sample s */
 #define QUANTITIES(X)                                                                                                  \
     X("time", "s", false, true, s->seconds)                                                                            \
     X("gflops", "GFLOP/s", true, s->flops > 0, s->flops / s->seconds / 1e9)                                            \
@@ -42,16 +42,16 @@ static double loss(const report_quantity *q, const report_sample *s)
 
 /* ---- the quantities that the samples have ---- */
 
-/* Returns the direction that an objective gives for the quantity `name`. If the objective is "min:NAME" or "max:NAME",
- * the result is the objective, which begins with the direction. If it is NAME alone, the result is "". If it is about
- * another quantity, the result is NULL. */
+/* Returns the direction that an objective gives to the quantity `name`. If the objective is "min:NAME" or "max:NAME",
+ * the function returns the objective, which begins with the direction. If the objective is NAME alone, the function
+ * returns "". If the objective is about another quantity, the function returns NULL. */
 static const char *direction(const char *objective, const char *name)
 {
     bool given = strncmp(objective, "min:", 4) == 0 || strncmp(objective, "max:", 4) == 0;
     return strcmp(objective + (given ? 4 : 0), name) != 0 ? NULL : given ? objective : "";
 }
 
-/* Adds the quantity if a sample that ran has it, and notes its range. */
+/* Adds a quantity if a sample that ran has it, and notes its range and its best sample. */
 static void add(const report *r, report_problem *p, const char *name, const char *unit, bool more, bool metric)
 {
     report_quantity q = {.name = name, .unit = unit, .more = more, .metric = metric, .scale = 1};
@@ -84,7 +84,7 @@ static void add_metrics(const report *r, report_problem *p)
     cli_list names = {0};
     const char *last = NULL;
     size_t seen = 0;
-    /* a metric of a variant is in all its samples, so some samples are enough */
+    /* all samples of a variant have the same metrics, so some samples are enough */
     for (size_t i = 0; i < p->count && seen < 5000; i++) {
         const char *text = p->samples[i]->metrics, *name;
         double number;
@@ -114,7 +114,7 @@ static int by_losses(const void *left, const void *right, void *two)
 }
 
 /* Finds the Pareto front: samples that no other sample beats in one quantity without being worse in the other. The
- * result is ordered by the first quantity. */
+ * front is sorted by the first quantity. */
 static void find_front(const report_problem *p, const report_quantity *first, report_quantity *second)
 {
     const report_quantity *two[] = {first, second};
@@ -141,7 +141,7 @@ static size_t named(const report *r, const report_problem *p, size_t objective)
     return i;
 }
 
-/* Chooses the second quantity if the user named none: a quantity that does not follow from the time. */
+/* Chooses the second quantity if the user named none. It prefers a quantity that does not follow from the time. */
 static size_t default_second(const report_problem *p)
 {
     static const char *const liked[] = {"energy", "error"};
@@ -249,7 +249,7 @@ void report_objectives(FILE *to, const report_problem *p)
         configuration(to, q->best);
     }
     fputs("</tbody></table></div>\n", to);
-    /* without a second quantity all quantities follow from the time, and there is nothing to show */
+    /* without a second quantity, all quantities follow from the time, so there is nothing to show */
     if (p->second_quantity < p->quantity_count) {
         front_table(to, &p->quantities[p->first_quantity], &p->quantities[p->second_quantity]);
         fputs("<section class=figure data-chart=trade><h3>One quantity over another</h3></section>", to);
@@ -257,13 +257,13 @@ void report_objectives(FILE *to, const report_problem *p)
     fputs("</section>\n", to);
 }
 
-/* Returns {first, second, list: [{name, unit, more, varies, front: [row]}], rows: [[variant, configuration, value
- * ...]]}. `rows` has the samples of the fronts, and some of the other samples. */
+/* Returns the quantities as JSON: {first, second, list: [{name, unit, more, varies, front: [row]}], rows: [[variant,
+ * configuration, value ...]]}. `rows` has every sample of a front, and some of the other samples. */
 json_t *report_quantities_json(const report_problem *p, double detail)
 {
     json_t *object = js_object(), *list = js_array(), *rows = js_array();
-    size_t *row_of = cli_alloc((p->count + 2) * sizeof *row_of), count = 0; /* the row of a sample, by the number of the
-                                                                             * sample; 0 means no row yet */
+    /* for the number of a sample, the number of its row plus one; 0 means that the sample has no row yet */
+    size_t *row_of = cli_alloc((p->count + 2) * sizeof *row_of), count = 0;
     size_t most = (size_t)(MOST_POINTS * detail) + 50, step = p->count / most + 1;
     for (size_t i = 0; p->quantity_count > 1 && i < p->count; i++) {
         const report_sample *s = p->samples[i];

@@ -1,4 +1,4 @@
-/* scores.c - the page of kiln compare-strategies: scores in a table, and over the budget as a chart. */
+/* scores.c - the page of kiln compare-strategies: the scores in a table, and a chart of the scores over the budget. */
 #include <stdlib.h>
 
 #include "report.h"

@@ -1,9 +1,10 @@
 /* vega.c - finds Vega, the charting library, and reads the modules that the page needs.
  *
  * The package libjs-vega of Debian and Ubuntu has the modules of Vega. Each module begins with lines such as
- * require("vega-util"), which name the modules that it needs. This file begins with the few modules that charts need,
- * and follows these lines. So it reads about half of Vega. Newer packages have only a single file, vega.min.js, which
- * is used if there are no modules. The page loads both forms in the same way, as modules. */
+ * require("vega-util"), which name other modules that it needs. The reading begins with the few modules that charts
+ * need, and follows these lines. In this way about half of Vega is read. Newer packages have only a single file,
+ * vega.min.js, which is used if there are no modules. The page loads modules and the single file in the same way, as
+ * modules. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +12,14 @@
 
 #include "report.h"
 
-#define LARGEST (16u << 20) /* largest number of bytes of a file; Vega has half a million */
+#define LARGEST (16u << 20) /* largest number of bytes of a file; the whole of Vega has half a million */
 
 static const char *const folders[] = {
     "/usr/share/javascript/vega",       "/usr/share/nodejs/vega/build",           "/usr/local/share/javascript/vega",
     "/usr/lib/node_modules/vega/build", "/usr/local/lib/node_modules/vega/build",
 };
-/* The modules that charts need. The rest of Vega is for trees, maps, forces and word clouds. */
+/* The modules that charts need, with which the reading begins. The rest of Vega draws trees, maps, forces and word
+ * clouds. */
 static const char *const roots[] = {
     "vega-util",   "vega-dataflow", "vega-transforms", "vega-view-transforms",
     "vega-encode", "vega-scale",    "vega-parser",     "vega-view",
@@ -48,12 +50,13 @@ static bool has_library(const report_library *library, const char *name)
     return false;
 }
 
-/* Reads a module and the modules that it requires. Returns NULL, or the name of a missing module. */
+/* Reads a module, and then the modules that it requires. Returns NULL, or the name of a module that is missing. */
 static const char *add_module(report_library *library, const char *name)
 {
     static const char word[] = "require(\"";
     if (strcmp(name, "vega-selections") == 0)
-        name = "vega-selection"; /* other modules use the first name; the file has the second name */
+        /* other modules require this module by the first name, but its file has the second name */
+        name = "vega-selection";
     if (has_library(library, name))
         return NULL;
     const char *text = strchr(name, '/') ? NULL : read_text(cli_printf("%s/%s.min.js", library->folder, name));
@@ -69,7 +72,7 @@ static const char *add_module(report_library *library, const char *name)
     return NULL;
 }
 
-/* Reads Vega from a folder. Returns NULL, or the name of a missing part. */
+/* Reads Vega from a folder. Returns NULL, or the name of a part that is missing. */
 static const char *read_folder(report_library *library, const char *folder)
 {
     library->folder = folder;

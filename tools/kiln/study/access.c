@@ -1,12 +1,12 @@
-/* access.c - the studies of single accesses: which thread accesses which element, how much memory each access moves,
- * and how a cache would serve the accesses. */
+/* access.c - the studies of single memory accesses: which thread accesses which element, how much memory each access
+ * moves, and how a cache would serve the accesses. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "study.h"
 
-enum { MOST_ACCESSES = 1 << 20 }; /* largest number of accesses of one block that are kept */
+enum { MOST_ACCESSES = 1 << 20 }; /* the largest number of accesses of one block that are kept */
 
 static int block_number(cli *c, uint64_t *number)
 {
@@ -24,7 +24,7 @@ static int block_number(cli *c, uint64_t *number)
     return 0;
 }
 
-/* ---- accesses of one block, kept ---- */
+/* ---- keeping the accesses of one block ---- */
 
 typedef struct kept {
     const char *kernel, *space, *buffer;
@@ -38,11 +38,11 @@ typedef struct keeper {
     kept *rows;
     size_t count, room;
     bool all, full;
-    uint64_t top; /* number of shown accesses of a kernel */
+    uint64_t top; /* the largest number of accesses of a kernel that are shown */
     cli_list names;
 } keeper;
 
-/* Returns the same pointer for equal names. */
+/* Returns a copy of a name; equal names get the same pointer. */
 static const char *intern(keeper *k, const char *name)
 {
     if (!name)
@@ -54,7 +54,7 @@ static const char *intern(keeper *k, const char *name)
     return k->names.items[k->names.count - 1];
 }
 
-/* Keeps a copy of an access, as a callback of kiln_trace(). Ends the trace when MOST_ACCESSES are kept. */
+/* Keeps a copy of an access, as a callback of kiln_trace(). Ends the trace when MOST_ACCESSES accesses are kept. */
 static int keep_access(void *user, const kiln_traced_access *a)
 {
     keeper *k = user;
@@ -113,7 +113,7 @@ static int trace(cli *c, const cli_choice *chosen, keeper *k)
 
 /* ---- access: which thread accesses which element in which step ---- */
 
-/* Returns "A[0,1]", followed by = for a write and by += for an atomic operation. */
+/* Returns an element such as "A[0,1]". A write ends in "=", and an atomic operation in "+=". */
 static const char *cell_text(const kept *row)
 {
     const char *after = row->reads && row->writes ? "+=" : row->writes ? "=" : "";
@@ -142,10 +142,10 @@ static int by_step(const void *a, const void *b)
 
 static bool same_thread(const kept *a, const kept *b) { return memcmp(a->thread, b->thread, sizeof a->thread) == 0; }
 
-enum { SHOWN = 64 }; /* threads, and steps, of a kernel's table without --top */
+enum { SHOWN = 64 }; /* the number of threads, and of steps, that a kernel's table shows without --top */
 
-/* Prints one table. Each row is a thread, the columns are steps from `first` on, as far as they fit. Returns the step
- * after the last shown one. */
+/* Prints one table. Prints a part of the table: each row is a thread, and the columns are steps from `first` on, as
+ * many as fit into the width. Returns the step after the last column. */
 static size_t show_steps(const kept **rows, size_t count, const uint64_t *steps, const unsigned *lines,
                          size_t step_count, size_t first)
 {
@@ -186,8 +186,8 @@ static size_t show_steps(const kept **rows, size_t count, const uint64_t *steps,
     return last;
 }
 
-/* Prints the accesses of one kernel as tables of threads and steps. Without --all it shows only the first threads and
- * steps, and tells how many there are. */
+/* Prints the accesses of one kernel as tables of threads and steps. Without --all it prints only the first threads and
+ * steps, and tells how many there are in total. */
 static void show_kernel(const keeper *k, const char *kernel)
 {
     const kept **rows = cli_alloc((k->count + 1) * sizeof *rows);
@@ -333,8 +333,8 @@ static json_t *moved_json(const kiln_profiling *p, const kiln_profiled_insn *ins
 static const char *const moved_heads[] = {"line",    "access", "L1",         "bytes",    "requests",
                                           "sectors", "lines",  "of sectors", "of lines", "PTX"};
 
-/* `kiln study transactions`: profiles a run and lists each memory instruction with its requests, the sectors and
- * lines that it moves, and the share that it uses. */
+/* `kiln study transactions`: profiles a run and lists each memory instruction. A row has the requests, the sectors and
+ * lines that they move, and the share of these bytes that the kernel uses. */
 int study_transactions(cli *c)
 {
     const study_args *args = c->args;
@@ -402,8 +402,9 @@ int study_transactions(cli *c)
 
 /* ---- carve-out: the effect of the split between L1 cache and shared memory ---- */
 
-/* KiB of L1 and shared memory together, the most that may be shared memory, and the amount that the system takes of
- * each block. The source is the CUDA C++ Programming Guide 13.0, section "Compute Capabilities". */
+/* One architecture: the KiB of L1 and shared memory together, the largest part that can be shared memory, and the
+ * amount that the system takes for each block. The figures come from the CUDA C++ Programming Guide 13.0, section
+ * "Compute Capabilities". */
 typedef struct split {
     int arch;
     unsigned total, reserved;
@@ -455,8 +456,8 @@ static uint64_t distinct(uint64_t *keys, size_t count)
     return found;
 }
 
-/* Counts the sectors that the loads of the traced block ask for: the sum over all requests, and the number of
- * different sectors. */
+/* Counts the sectors that the loads of the traced block request: the sum over all requests, and the number of distinct
+ * sectors. */
 static void block_sectors(const keeper *k, const char *kernel, uint64_t *asked, uint64_t *different)
 {
     uint64_t *keys = cli_alloc((k->count + 1) * sizeof *keys), *all = cli_alloc((k->count + 1) * sizeof *all);
@@ -466,12 +467,12 @@ static void block_sectors(const keeper *k, const char *kernel, uint64_t *asked, 
         const kept *row = &k->rows[i];
         if (row->kernel != kernel || row->writes || strcmp(row->space, "global") != 0)
             continue;
-        uint64_t buffer = 0; /* the offset distinguishes buffers */
+        uint64_t buffer = 0; /* the offset makes the sectors of two buffers different */
         for (size_t n = 0; row->buffer && n < k->names.count; n++)
             buffer = k->names.items[n] == row->buffer ? n + 1 : buffer;
         uint64_t key = buffer << 48 | row->address / 32;
-        /* The lanes of one request follow one another, with the same step and line. */
-        /* the previous access of this request; NULL at the beginning of a request */
+        /* The lanes of one request stand one after another, with the same step and line. */
+        /* the previous access of the same request; NULL for the first access of a request */
         const kept *before = count ? &k->rows[i - 1] : NULL;
         if (before && (before->step != row->step || before->kernel != kernel || before->line != row->line)) {
             *asked += distinct(keys, count);
@@ -524,8 +525,8 @@ static json_t *carve_json(const char *kernel, const carve *v)
 static const char *const carve_heads[] = {"loads",     "split for",    "shared",  "L1",
                                           "blocks/SM", "read by them", "fits L1", "sectors beyond L1"};
 
-/* Adds a row for each possible split of L1 and shared memory: the resident blocks, the cache that remains, and the
- * sectors that come from the L2. Prints them as a table or adds them to `rows`. */
+/* Adds a row for each possible split of L1 and shared memory. A row has the resident blocks, the remaining cache, and
+ * the sectors that come from the L2. Prints the rows as a table, or adds them to `rows`. */
 static void show_carve(const split *of, const kiln_profiled_kernel *kernel, const keeper *k, bool json, json_t *rows)
 {
     uint64_t asked, different;
@@ -559,8 +560,8 @@ static void show_carve(const split *of, const kiln_profiled_kernel *kernel, cons
     table_print(&table, true);
 }
 
-/* `kiln study carveout`: profiles and traces a run, and compares the possible splits of the memory that L1 and shared
- * memory have in common, for each kernel. */
+/* `kiln study carveout`: profiles and traces a run. For each kernel, compares the possible splits of the memory that L1
+ * and shared memory have in common. */
 int study_carveout(cli *c)
 {
     const study_args *args = c->args;

@@ -1,21 +1,21 @@
-/* params.c - the studies that vary one param: occupancy and tiles. */
+/* params.c - the studies that vary one param: `occupancy` and `tiles`. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "study.h"
 
-/* ---- a param that is varied ---- */
+/* ---- the param that is varied ---- */
 
 typedef struct sweep {
     const kiln_param_info *param;
     cli_choice chosen;
-    kiln_setting *setting; /* setting of the param in the choice */
+    kiln_setting *setting; /* the setting of the varied param in the choice */
     size_t variant;
 } sweep;
 
-/* Chooses the param that the study varies: the param of --over, otherwise the first param whose name begins with
- * `usual`, otherwise the first param. Returns 0 or the exit code. */
+/* Chooses the param that the study varies: the param of --over, if the user names one. Otherwise it is the first param
+ * whose name begins with `usual`, or the first param at all. Returns 0 or the exit code. */
 static int sweep_start(cli *c, const char *usual, sweep *s)
 {
     const study_args *args = c->args;
@@ -71,9 +71,9 @@ static json_t *sweep_json(cli *c, const sweep *s)
 typedef struct cliff {
     int registers;
     uint64_t shared;
-} cliff; /* the least growth with which an SM holds one block less; 0 means that no growth has this effect */
+} cliff; /* the smallest growth after which an SM holds one block less; 0 means that no growth has this effect */
 
-/* Finds the least growth of registers, and of shared memory, after which an SM holds one block less. */
+/* Finds the smallest growth of registers, and of shared memory, after which an SM holds one block less. */
 static bool find_cliff(cli *c, const char *arch, const kiln_inspected_kernel *k, cliff *out, kiln_error **error)
 {
     enum { MOST_REGISTERS = 255, MOST_SHARED = 1 << 18 };
@@ -86,7 +86,8 @@ static bool find_cliff(cli *c, const char *arch, const kiln_inspected_kernel *k,
             return false;
         out->registers = info.blocks_per_sm < k->blocks_per_sm ? r - k->registers : 0;
     }
-    while (high - low > 1) { /* more shared memory never makes more blocks fit */
+    /* bisection works because an SM never holds more blocks if a block needs more shared memory */
+    while (high - low > 1) {
         uint64_t middle = (low + high) / 2;
         if (kiln_occupancy(c->engine, arch, threads, k->registers, shared + middle, &info, error) != KILN_OK)
             return false;
@@ -174,7 +175,8 @@ int study_occupancy(cli *c)
             const kiln_inspected_kernel *kernel = kiln_inspection_kernel(inspection, k);
             cliff at;
             if (kernel->blocks_per_sm == 0)
-                continue; /* the block size needs the data of an input, or the block does not fit at all */
+                /* the block size depends on the data of an input, or the block does not fit on an SM at all */
+                continue;
             if (!find_cliff(c, arch, kernel, &at, &error)) {
                 code = cli_error(c, error);
                 break;
@@ -217,19 +219,20 @@ int study_occupancy(cli *c)
 /* ---- tiles ---- */
 
 typedef struct tile_row {
-    /* loads and operations of a block in one phase, which is the time between two barriers; each: operations per
-     * load */
+    /* loads and operations of a block in one phase, which is the time between two barriers; `each` is the number of
+     * operations per load */
     double loads, operations, each;
     uint64_t shared, phases;
     int blocks_per_sm;
-    double pending; /* number of loads of all blocks of an SM in one phase */
+    double pending; /* the number of loads of all blocks of an SM in one phase */
     const char *kernel;
-    /* extent of the square tiles of two operands, for which the figures can be computed by hand; 0 if it is not
+    /* the width of the square tiles of two operands, from which the figures can be computed by hand; 0 if it is not
      * known */
     int64_t width;
 } tile_row;
 
-/* A phase has one barrier after the tile is loaded, and one after it is used. */
+/* Fills the row of one value. A phase has two barriers: one after the tile is loaded, and one after the tile is
+ * used. */
 static tile_row tile_of(const kiln_profiled_kernel *k, kiln_value value)
 {
     const kiln_counters *n = k->counters;
@@ -292,7 +295,7 @@ static void tile_cells(cli_table *table, const tile_row *row, const char *value)
     table_cell(table, "%s", both_counts(2 * t * t * row->blocks_per_sm, known, cli_significant(row->pending, 5)));
 }
 
-/* Returns the kernel with the most loads, which is the kernel that uses tiles. */
+/* Returns the kernel with the most loads, because the kernel that uses tiles has the most loads. */
 static const kiln_profiled_kernel *main_kernel(const kiln_profiling *p)
 {
     const kiln_profiled_kernel *best = kiln_profiling_kernel(p, 0);
@@ -305,12 +308,12 @@ static const kiln_profiled_kernel *main_kernel(const kiln_profiling *p)
 static const char *const tile_heads[] = {
     "", "phases", "loads", "operations", "operations per load", "shared", "blocks/SM", "pending loads per SM"};
 
-/* The answer of the process for one value, in shared memory. A kernel may have written it, so it is only shown and
- * never trusted. */
+/* The answer of the process that runs one value. The answer is in memory that both processes share. A kernel may have
+ * written the answer, so the command only shows it and never trusts it. */
 typedef struct tile_answer {
-    tile_row row; /* the answer is about the kernel `kernel` */
+    tile_row row; /* the row of the kernel whose name is `kernel` */
     char kernel[256];
-    bool made; /* false: the constraints exclude this value */
+    bool made; /* false: the constraints of the spec exclude this value */
 } tile_answer;
 
 typedef struct tile_work {
@@ -330,7 +333,7 @@ static int make_tile(cli *c, void *user)
         kiln_error_free(error);
         return 0;
     }
-    if (status == KILN_ERROR_INTERRUPTED) { /* the command shows the rows that exist */
+    if (status == KILN_ERROR_INTERRUPTED) { /* after an interruption, the command shows the rows that are ready */
         kiln_error_free(error);
         return cli_exit_code(status);
     }
@@ -345,9 +348,9 @@ static int make_tile(cli *c, void *user)
     return 0;
 }
 
-/* `kiln study tiles`: runs the configuration once for each value of a tile param, each in a sandboxed process, and
- * shows loads and operations of a phase as computed by hand and as counted. A value that the constraints exclude has
- * no row. */
+/* `kiln study tiles`: runs the configuration once for each value of a tile param, each time in a separate sandboxed
+ * process. Shows the loads and operations of a phase, both computed by hand and counted. A value that the constraints
+ * exclude gets no row. */
 int study_tiles(cli *c)
 {
     const study_args *args = c->args;

@@ -1,4 +1,4 @@
-/* arith.c - arithmetic and bits. */
+/* arith.c - decodes arithmetic and operations on bits. */
 #include "vm_decode.h"
 #include "vm_video.h"
 
@@ -6,7 +6,7 @@
 #define TYPE(n) (d->in->types[n])
 #define HAS(mod) ptx_has(d->in, PTX_MOD_##mod)
 
-/* One handler for each integer type. The types .b count as unsigned. */
+/* One handler for each integer type. The untyped integers (.b types) count as unsigned. */
 typedef struct by_type {
     vm_handler_id u16, s16, u32, s32, u64, s64;
 } by_type;
@@ -55,8 +55,9 @@ static void half(vm_decoder *d, unsigned op, unsigned sources)
     i->flags = vm_flags(d->in);
 }
 
-/* Emits floating-point arithmetic on f32 or f64. With rounding to nearest, the handler is `f32`, or `f32x` if flags
- * such as .ftz are set, or `f64`. Any other rounding needs a slower handler, which changes the host's rounding mode. */
+/* Emits floating-point arithmetic on f32 or f64. With rounding to nearest, the handler for f32 is `f32`, or `f32x` if
+ * flags such as .ftz are set. The handler for f64 is `f64`. Any other rounding needs a handler that changes the host's
+ * rounding mode, which is slower. */
 static void real(vm_decoder *d, unsigned op, unsigned sources, vm_handler_id f32, vm_handler_id f32x, vm_handler_id f64)
 {
     unsigned rounding = vm_rounding(d->in);
@@ -71,8 +72,8 @@ static void real(vm_decoder *d, unsigned op, unsigned sources, vm_handler_id f32
     i->count = (uint8_t)rounding;
 }
 
-/* Decodes .f32x2, and .f32 with operands of f16 or bf16. For the second form, emits extra operations that first widen
- * all operands but the last to f32. Returns false for any other form. */
+/* Decodes the forms .f32x2, and .f32 with operands of f16 or bf16. For .f32, emits extra operations that first widen
+ * all operands except the last to f32. Returns false for any other form. */
 static bool pairs_or_mixed(vm_decoder *d, unsigned op, unsigned sources)
 {
     if (TYPE(0) == PTX_F32X2) {
@@ -111,8 +112,9 @@ static void carry(vm_decoder *d, unsigned flags, unsigned sources)
                          (bytes == 8 ? 64 : 0));
 }
 
-/* Decodes add, sub, addc and subc. Special forms are tested first: carry chains, pairs of singles and mixed precision,
- * halves, floats, packed 16-bit integers, saturation. The last line decodes ordinary integers. */
+/* Decodes add, sub, addc and subc. The function tests the special forms first: carry chains, pairs of singles, mixed
+ * precision, halves, floats, packed 16-bit integers, saturation. The last line of the function decodes ordinary
+ * integers. */
 void decode_add(vm_decoder *d)
 {
     unsigned type = TYPE(0), op = d->in->op;
@@ -143,8 +145,8 @@ void decode_add(vm_decoder *d)
     plain(d, pick(type, sub ? BY_SIZE(sub) : BY_SIZE(add)), NULL, 2, decode_container(type));
 }
 
-/* Decodes mul and mul24. plain() does not fit the .wide product, which reads registers of 4 bytes and writes a register
- * of twice the type's width. */
+/* Decodes mul and mul24. plain() does not fit the .wide product, because this product reads registers of 4 bytes and
+ * writes a register of twice the type's width. */
 void decode_mul(vm_decoder *d)
 {
     unsigned type = TYPE(0);
@@ -238,8 +240,8 @@ void decode_unary(vm_decoder *d)
     plain(d, id, NULL, 1, decode_container(TYPE(0)))->flags = vm_flags(d->in);
 }
 
-/* Decodes min and max. Singles without flags have a faster handler than singles with .ftz, .NaN or .xorsign. A form
- * with three sources exists for f32 only. Among the integers, s32 and s16x2 have .relu. */
+/* Decodes min and max. The handler for singles without flags is faster than the handler for singles with .ftz, .NaN or
+ * .xorsign. Only f32 has a form with three sources. Among the integer types, s32 and s16x2 have .relu. */
 void decode_minmax(vm_decoder *d)
 {
     bool max = d->in->op == PTX_OP_MAX;
@@ -302,8 +304,9 @@ void decode_bits(vm_decoder *d)
     i->flags = HAS(SHIFTAMT);
 }
 
-/* Decodes bfi, bfe, fns, bmsk and szext. The sources go to a, b, c and e in the order of the text; only bfi uses e.
- * Positions and lengths have 32 bits, even if the field has 64. Flags: 1 for .clamp, 2 for the type s32. */
+/* Decodes bfi, bfe, fns, bmsk and szext. The sources go to the slots a, b, c and e in the order of the text. Only bfi
+ * uses e. Positions and lengths have 32 bits, even if the bit field has 64. The flags are 1 for .clamp and 2 for the
+ * type s32. */
 void decode_bitfield(vm_decoder *d)
 {
     unsigned bytes = decode_container(TYPE(0));

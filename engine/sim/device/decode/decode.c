@@ -1,5 +1,5 @@
 /* decode.c - turns a checked PTX function into executable instructions: operands become slots, and labels become
- * pointers. The files of this folder have one function for each entry of the `decode` column in ops.def. */
+ * pointers. The other files of this folder have one function for each entry of the `decode` column in ops.def. */
 #include "vm_decode.h"
 #include "vm_path.h"
 
@@ -13,11 +13,10 @@ static vm_decode_fn *const decoders[PTX_OP_COUNT] = {
 #undef OP
 };
 
-/* Gives each register of the function a slot, and sets the size of the register file. The order is: the predicate that
- * is always true (slot 0), temporary predicates, the function's predicates, the block's window, the function's other
- * registers, temporaries, the sink.
- * Rows of lanes start at a multiple of 64 bytes. Returns false after a message if the function has too many registers,
- * or more bytes of parameters than a thread's stack. */
+/* Gives each register of the function a slot, and sets the size of the register file. The registers have this order:
+ * the predicate that is always true (slot 0), temporary predicates, the function's predicates, the block's window, the
+ * function's other registers, temporaries, the sink. Rows of lanes start at a multiple of 64 bytes. Returns false after
+ * a message if the function has too many registers, or if its parameters are larger than a thread's stack. */
 static bool lay_out_registers(vm_decoder *d)
 {
     const ptx_function *f = d->f;
@@ -51,15 +50,16 @@ static bool lay_out_registers(vm_decoder *d)
 }
 
 /* Returns true if the instruction `at` is an exit or return without a guard, or if `at` is the end of the function. The
- * decoder makes no reconvergence point there, because no code follows that the lanes could execute together. */
+ * decoder makes no reconvergence point at such an instruction, because no code follows that the lanes could execute
+ * together. */
 static bool is_exit(const vm_decoder *d, uint32_t at)
 {
     return at >= d->f->insn_count || ((d->f->insns[at].op == PTX_OP_RET || d->f->insns[at].op == PTX_OP_EXIT) &&
                                       d->f->insns[at].guard == PTX_NO_PRED);
 }
 
-/* Returns an array that marks the reconvergence points: the immediate post-dominators of branches. The caller frees it.
- * Returns NULL if memory runs out. */
+/* Returns an array that marks the reconvergence points: the immediate post-dominators of branches. The caller frees the
+ * array. Returns NULL if memory runs out. */
 static bool *meeting_points(vm_decoder *d)
 {
     const ptx_function *f = d->f;
@@ -74,8 +74,8 @@ static bool *meeting_points(vm_decoder *d)
     return meet;
 }
 
-/* Replaces the indices of PTX instructions in branches by pointers to, or indices of, executable instructions. All code
- * must have been emitted. */
+/* Replaces the indices of PTX instructions in branches by pointers to, or indices of, executable instructions. The
+ * decoder must have emitted all code before. */
 static void link_branches(vm_decoder *d)
 {
     vm_function *fn = d->fn;
@@ -93,7 +93,7 @@ static void link_branches(vm_decoder *d)
     }
 }
 
-/* Copies the code and the constants to memory of the module, aligned to 64 bytes, and links the branches. */
+/* Copies the code and the constants to memory of the module that is aligned to 64 bytes, and links the branches. */
 static bool take_over(vm_decoder *d)
 {
     vm_function *fn = d->fn;
@@ -106,7 +106,7 @@ static bool take_over(vm_decoder *d)
     for (size_t k = 0; k < d->constant_count; k++)
         for (uint32_t lane = 0; lane < VM_LANES; lane++)
             memcpy(fn->constants + d->constants[k].slot + lane * (d->constants[k].bytes < 8 ? 4 : 8),
-                   /* the high half of a constant of 16 bytes stays zero */
+                   /* the upper half of a constant of 16 bytes stays zero */
                    &d->constants[k].value, d->constants[k].bytes < 8 ? 4 : 8);
     fn->code = (vm_code *)(((uintptr_t)code + 63) & ~(uintptr_t)63);
     fn->code_count = (uint32_t)d->count;
@@ -115,7 +115,8 @@ static bool take_over(vm_decoder *d)
     return true;
 }
 
-/* Emits operations that copy parameters to local memory. These are the parameters whose address the function takes. */
+/* Emits operations that copy some parameters to local memory. The copied parameters are those whose address the
+ * function takes. */
 static void move_home(vm_decoder *d)
 {
     if (d->fn->has_homes)
@@ -128,9 +129,9 @@ static void move_home(vm_decoder *d)
 }
 
 /* Decodes the function `index` into module->functions[index]. Sets start[] to the index of the first executable
- * instruction of each PTX instruction, so that link_branches() can link branches at the end. At a reconvergence point
- * the first operation is vm_op_meet. The code ends with a return, because a branch may go to the end of the function.
- * Returns false after a message, or if there is no memory. */
+ * instruction of each PTX instruction, so that link_branches() can link branches at the end. The first operation at a
+ * reconvergence point is vm_op_meet. The code ends with a return, because a branch may go to the end of the function.
+ * If the function is invalid, writes a message and returns false. Also returns false if memory runs out. */
 bool decode_function(vm_module *module, uint32_t index, kiln__text *log, const vm_handlers *table)
 {
     vm_decoder d = {.module = module,

@@ -34,7 +34,7 @@ static vm_code *emit(vm_decoder *d, vm_handlers handlers, bool step, bool guarde
         decode_no_memory(d);
         if (!d->code)
             return &d->scratch;
-        d->count = 0; /* the code is never executed, because decoding has failed */
+        d->count = 0; /* the emitted code is never executed, because decoding has failed */
     }
     vm_code *i = &d->code[d->count++];
     memset(i, 0, sizeof *i);
@@ -89,8 +89,8 @@ uint32_t decode_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes)
 {
     if (bytes < 8)
         value = (uint32_t)value;
-    /* Most constants repeat. A small hash table remembers the last constant of each hash value. A constant that the
-     * table has forgotten is stored again. */
+    /* Most constants repeat. A small hash table remembers the last constant of each hash value. A constant that is no
+     * longer in the table is stored a second time. */
     uint32_t *known = &d->known[(value ^ value >> 32 ^ value >> 7 ^ bytes) % KILN__COUNT(d->known)];
     if (*known && d->constants[*known - 1].value == value && d->constants[*known - 1].bytes == bytes)
         return d->constants[*known - 1].slot | 1;

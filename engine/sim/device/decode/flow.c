@@ -1,4 +1,4 @@
-/* flow.c - control flow, calls, barriers, warp operations. */
+/* flow.c - decodes control flow, calls, barriers, and warp operations. */
 #include "vm_block.h"
 #include "vm_builtin.h"
 #include "vm_child.h"
@@ -13,7 +13,7 @@
 void decode_bra(vm_decoder *d)
 {
     vm_code *i = decode_emit_op(d, vm_op_bra);
-    i->imm = OPERAND(0)->index; /* imm and e are indices until link_branches() replaces them */
+    i->imm = OPERAND(0)->index; /* imm and e hold indices until link_branches() replaces them */
     i->e = d->in->reconverge;
 }
 
@@ -33,9 +33,9 @@ void decode_brx(vm_decoder *d)
     i->extra = targets;
 }
 
-/* Decodes a list of arguments or results of a call into `*count` transfers at `*out`. A transfer has the offset in the
- * frame for a .param variable of the caller, or the slot of a register or constant. If `result` is true, the call
- * writes the slots. Returns false after a failure. */
+/* Decodes the list of arguments or the list of results of a call into `*count` transfers at `*out`. For a .param
+ * variable of the caller, a transfer has the offset of the variable in the frame. For a register or a constant, it has
+ * the slot. If `result` is true, the call writes the slots. Returns false after a failure. */
 static bool list_of(vm_decoder *d, const ptx_operand *list, uint32_t *count, const vm_transfer **out, bool result)
 {
     *count = list->kind == PTX_OPERAND_LIST ? list->count : 0;
@@ -135,7 +135,8 @@ void decode_trap(vm_decoder *d) { decode_emit_op(d, d->in->op == PTX_OP_TRAP ? o
 void decode_nanosleep(vm_decoder *d) { decode_emit_op(d, ops_nanosleep); }
 void decode_nop(vm_decoder *d) { decode_emit_op(d, ops_nop); }
 
-/* setmaxnreg only checks its number, because a simulated warp always has all registers that it needs. */
+/* Decodes setmaxnreg. The decoder only checks the number, because a simulated warp always has all registers that it
+ * needs. */
 void decode_setmaxnreg(vm_decoder *d)
 {
     enum { LEAST = 24, MOST = 256, STEP = 8 };

@@ -8,17 +8,18 @@
 #include "vm_limit.h"
 #include "vm_memory.h"
 
-/* number of frames of every function it can reach for which a recursive kernel has local memory */
+/* A recursive kernel gets local memory for this number of frames of each function that it can reach. */
 #define STACK_FRAMES 64u
-/* Local memory that a kernel gets for alloca, in bytes. */
+/* The number of bytes of local memory that a kernel gets for alloca. */
 #define ALLOCA_BYTES 16384u
-/* limit of the static shared memory of a kernel, in bytes, on every architecture; more memory must be dynamic */
+/* limit of the static shared memory of a kernel in bytes, on every architecture; a larger array must be dynamic */
 #define STATIC_SHARED_MOST 0xc000u
-/* limit of the steps of all searches of a module together; this number of steps takes a few seconds */
+/* limit of the steps of all searches of a module together; these steps take a few seconds */
 #define REACH_MOST ((uint64_t)1 << 28)
 #define SORT_STEPS 16u /* steps that count for sorting one shared variable */
 
-/* KILN_SIM_ISA can select a lower instruction set than the best one, so that one host can test all of them. */
+/* KILN_SIM_ISA can select a lower instruction set than the best instruction set of the host, so that one host can test
+ * all sets. */
 const vm_handlers *decode_table(void)
 {
     const char *asked = getenv("KILN_SIM_ISA");
@@ -36,18 +37,18 @@ const vm_handlers *decode_table(void)
     return ops_table_base;
 }
 
-/* ---- reachable functions and variables ---- */
+/* ---- the functions and variables that a kernel can reach ---- */
 
-/* Finds the functions and the shared variables that a kernel can reach, by depth-first search. The search uses a
- * stack in memory and not recursion, because a chain of calls may be as long as the text. There is one search for each
- * kernel. Before the first search, the code of all functions is read once and becomes a graph. So a search visits only
- * the functions that its kernel reaches. */
+/* Finds the functions and the shared variables that a kernel can reach, by depth-first search. The search uses a stack
+ * in memory and not recursion, because a chain of calls may be as long as the text of the module. The loader makes one
+ * search for each kernel. Before the first search, the loader reads the code of all functions once and turns it into a
+ * graph. So each search visits only the functions that its kernel reaches. */
 typedef enum reach_state { REACH_NEW, REACH_OPEN, REACH_DONE } reach_state;
 typedef struct reach_place {
     uint32_t function, edge; /* edge: the index of the next edge to follow */
 } reach_place;
 
-/* An edge of the graph: the code of a function names this shared variable, or calls this function, or takes its
+/* An edge of the graph. The code of a function names a shared variable, calls another function, or takes its
  * address. */
 typedef struct reach_edge {
     uint32_t index;
@@ -60,31 +61,33 @@ typedef struct reach_node {
 
 typedef struct reach_set {
     const ptx_module *ptx;
-    reach_node *nodes; /* * by function * */
+    reach_node *nodes; /* * indexed by function * */
     reach_edge *edges;
     size_t edge_count, edge_capacity;
-    /* last_symbol is indexed by symbol, last_function by function: the last function with an edge to it, plus 1 */
+    /* last_symbol is indexed by symbol, and last_function by function. An element is the number, plus 1, of the last
+     * function with an edge to this symbol or function. */
     uint32_t *last_symbol, *last_function;
-    uint64_t steps; /* the steps of all searches */
-    /* The members from here on belong to one search. */
-    /* Indexed by function. REACH_OPEN means that the function is on the stack, so a call to it is a recursion. */
+    uint64_t steps; /* the number of steps of all searches together */
+    /* The members from here on are the state of one search. */
+    /* Indexed by function. If a state is REACH_OPEN, the function is on the stack, so a call of the function is a
+     * recursion. */
     uint8_t *states;
     bool *named;                   /* by symbol */
-    uint32_t *functions, *symbols; /* the functions and shared variables that were reached */
+    uint32_t *functions, *symbols; /* the functions and the shared variables that the search has reached */
     uint32_t function_count, symbol_count;
     bool indirect, recursive, alloca_used;
     reach_place *stack;
-    uint32_t depth, next; /* next: the next function to visit because of an indirect call */
+    uint32_t depth, next; /* next: the next function that the search visits because of an indirect call */
 } reach_set;
 
-/* If the operand names a shared variable or a function, adds an edge from function `f` to it, unless there is one
- * already. Returns false if memory runs out. */
+/* If the operand names a shared variable or a function, adds an edge from function `f` to it. Does nothing if this edge
+ * exists already. Returns false if memory runs out. */
 static bool add_edge(const vm_module *module, reach_set *set, uint32_t f, const ptx_operand *o)
 {
     const bool symbol = o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL);
     if (symbol ? set->ptx->symbols[o->index].space != PTX_SPACE_SHARED
                : o->kind != PTX_OPERAND_FUNCTION ||
-                     set->ptx->functions[o->index].entry) /* a kernel is launched, not called */
+                     set->ptx->functions[o->index].entry) /* a kernel can be launched but not called */
         return true;
     uint32_t *last = symbol ? &set->last_symbol[o->index] : &set->last_function[o->index];
     if (*last == f + 1)
@@ -119,7 +122,7 @@ static bool read_node(const vm_module *module, reach_set *set, uint32_t index)
     return good && set->edge_count <= UINT32_MAX;
 }
 
-/* Returns false if memory runs out. */
+/* Reads the code of all functions into the graph. Returns false if memory runs out. */
 static bool begin_reach(vm_module *module, reach_set *set)
 {
     const size_t functions = (size_t)module->ptx->function_count + 1, symbols = (size_t)module->ptx->symbol_count + 1;
@@ -152,8 +155,8 @@ static void reach_open(reach_set *set, uint32_t index)
     set->stack[set->depth++] = (reach_place){index, set->nodes[index].first};
 }
 
-/* Follows the next edge of the function on top of the stack. If all its edges were followed, removes the function
- * from the stack. */
+/* Follows the next edge of the function on top of the stack. If all edges of that function were followed, removes the
+ * function from the stack. */
 static void reach_step(reach_set *set)
 {
     reach_place *top = &set->stack[set->depth - 1];
@@ -210,7 +213,7 @@ static uint64_t align_up(uint64_t value, uint64_t align)
 /* ---- variables ---- */
 
 /* Sets the bytes of local memory that a thread of a kernel gets. For recursive kernels and for alloca the value is an
- * estimate, because their need is known only at run time. */
+ * estimate, because the needed memory is known only at run time. */
 static void place_frames(vm_module *module, uint32_t f, const reach_set *set)
 {
     vm_function *kernel = &module->functions[f];
@@ -226,13 +229,13 @@ static void place_frames(vm_module *module, uint32_t f, const reach_set *set)
     kernel->closure_local = local + (set->alloca_used ? ALLOCA_BYTES : 0);
 }
 
-/* Places a kernel's own shared variables behind the variables that several kernels use. If they are too large, writes a
- * message and returns false. */
+/* Places a kernel's own shared variables behind the variables that several kernels use. If the shared variables are too
+ * large, writes a message and returns false. */
 static bool place_own(vm_module *module, uint32_t f, const reach_set *set, const uint32_t *users, kiln__text *log)
 {
     const ptx_module *ptx = module->ptx;
     const uint64_t low = vm_shared_low(module->device);
-    /* own: own: the bytes of the kernel's variables, without the gaps for variables of other kernels */
+    /* own: the bytes of the kernel's variables, without the gaps that variables of other kernels leave */
     uint64_t end = low, own = 0;
     for (uint32_t k = 0; k < set->symbol_count; k++) {
         const uint32_t s = set->symbols[k];
@@ -265,9 +268,9 @@ static bool place_own(vm_module *module, uint32_t f, const reach_set *set, const
     return true;
 }
 
-/* Places the shared variables and frames of all kernels. Variables that several kernels use come first, at the same
- * offset in all of them. A kernel's own variables follow, and then dynamic shared memory, at the same offset in all
- * kernels. */
+/* Places the shared variables of all kernels, and their frames. Variables that several kernels use come first. Such a
+ * variable has the same offset in all these kernels. A kernel's own variables follow. Dynamic shared memory comes last,
+ * and begins at the same offset in all kernels. */
 static bool place_reached(vm_module *module, reach_set *set, kiln__text *log)
 {
     const ptx_module *ptx = module->ptx;
@@ -357,10 +360,10 @@ static uint64_t local_end(const vm_module *module, const ptx_operand *o)
     return symbol->space == PTX_SPACE_LOCAL || module->home[o->index] ? module->address[o->index] + symbol->bytes : 0;
 }
 
-/* Gives each function a frame with all local variables and homes of parameters that its code names. Variables are
- * placed in the frame of the function that declares them. An alias shares the code of a function, but it is a separate
- * function with a separate frame. The alias needs a frame that is as large, because vm_op_home() writes to the frame
- * without a check at run time. Returns false if a frame is too large. */
+/* Gives each function a frame with all local variables and homes of parameters that its code names. A variable has its
+ * place in the frame of the function that declares the variable. An alias shares the code of a function, but it is a
+ * separate function with a separate frame. So the alias needs a frame that is as large as the frame of that function,
+ * because vm_op_home() writes to the frame without a check at run time. Returns false if a frame is too large. */
 static bool cover_locals(vm_module *module)
 {
     for (uint32_t n = 0; n < module->ptx->function_count; n++) {
@@ -394,14 +397,15 @@ static bool place_local(vm_module *module)
         if (at + symbol->bytes > VM_LOCAL_BYTES_MAX)
             return false;
         module->address[s] = at;
-        f->local_bytes = (uint32_t)align_up(at + symbol->bytes, 16); /* frames start at multiples of 16 */
+        f->local_bytes = (uint32_t)align_up(at + symbol->bytes, 16); /* frames start at multiples of 16 bytes */
     }
     return cover_locals(module);
 }
 
 /* Makes the module use the managed variable of the same name and size in `twin`. Returns false if `twin` has no such
- * variable, or if the variable is in the memory of the module's own device: modules on one device have separate
- * variables. The search begins at *from, because most modules have the same variables in the same order. */
+ * variable. Also returns false if the variable is in the memory of the module's own device, because modules on one
+ * device have separate variables. The search begins at *from, because two loads of one module mostly have the same
+ * variables in the same order. */
 static bool borrow(vm_module *module, uint32_t s, const vm_module *twin, uint32_t *from)
 {
     const ptx_symbol *symbol = &module->ptx->symbols[s];
@@ -454,7 +458,7 @@ static bool place_globals(vm_module *module, const vm_module *twin)
         else if (!made->reserved || !vm_pages_zero(made->host, made->reserved))
             memset(made->host, 0, (size_t)made->bytes);
     }
-    /* writes the addresses that occur in initial values, because now all variables have addresses */
+    /* Writes the addresses that occur in initial values. At this point all variables have addresses. */
     for (uint32_t s = 0; s < ptx->symbol_count; s++) {
         const ptx_symbol *symbol = &ptx->symbols[s];
         const bool own = module->storage[s] && module->storage[s]->home == module->device;
@@ -498,7 +502,7 @@ ptx_result decode_module_load_beside(vm_device *device, ptx_module *ptx, const v
     module->device = device;
     module->ptx = ptx;
     module->arena.mem = device->mem;
-    module->cache_count = 1; /* entry 0 is for accesses that have no instruction */
+    module->cache_count = 1; /* entry 0 of the cache is for accesses that have no instruction */
     size_t symbols = (size_t)ptx->symbol_count + 1, functions = (size_t)ptx->function_count + 1;
     module->functions = kiln__arena_alloc(&module->arena, functions * sizeof *module->functions);
     module->address = kiln__arena_alloc(&module->arena, symbols * sizeof *module->address);
@@ -512,7 +516,8 @@ ptx_result decode_module_load_beside(vm_device *device, ptx_module *ptx, const v
         module->functions[f].module = module;
         module->functions[f].first_tally = tallies;
         module->functions[f].compiled = &compiled[f];
-        tallies += ptx->functions[f].insn_count + 1u; /* the end of the code counts as one more instruction, a ret */
+        /* the end of the code counts as one more instruction, because it is a ret */
+        tallies += ptx->functions[f].insn_count + 1u;
     }
     module->tally_count = tallies;
     ok = ok && vm_module_name_kernels(module) && place_local(module) && place_shared(module, log) &&

@@ -1,4 +1,4 @@
-/* matrix.c - mma, wmma, ldmatrix, stmatrix, movmatrix. */
+/* matrix.c - decodes mma, wmma, ldmatrix, stmatrix and movmatrix. */
 #include "vm_decode.h"
 #include "vm_matrix.h"
 
@@ -34,9 +34,9 @@ static void fragment(vm_decoder *d, vm_fragment *f, const ptx_operand *o, unsign
     f->used = (uint8_t)(used && used < f->count ? used : f->count);
 }
 
-/* Sets how many products the device's tensor cores sum in one step, and with which precision.
- * engine/sim/device/ops/README.md explains the numbers in "Matrices". If a GPU differs in these numbers, change them
- * here. If a GPU follows another rule, change matrix_row() of vm_matrix.inc as well. */
+/* Sets how many products the device's tensor cores sum in one step, and the precision of the sum. The section
+ * "Matrices" of engine/sim/device/ops/README.md explains these numbers. If a GPU has other numbers, change them here.
+ * If a GPU follows another rule of summation, change matrix_row() of vm_matrix.inc as well. */
 static void tensor_core(const vm_decoder *d, vm_matrix *x)
 {
     bool group = ptx_effect_of(d->in) == PTX_EFFECT_WARPGROUP;
@@ -50,8 +50,8 @@ static void tensor_core(const vm_decoder *d, vm_matrix *x)
     x->terms = (uint8_t)(at_once / (bytes ? bytes : 1));
 }
 
-/* Reads the scales of a product with block scales: the last operand, a list of six. Constant selectors must be in
- * range, as ptxas demands. */
+/* Reads the scale factors of a product with block scales. They are the last operand, a list of six. Selectors that are
+ * constants must be in range, as ptxas demands. */
 static void scales(vm_decoder *d, vm_matrix *x)
 {
     const ptx_operand *list = OPERAND(d->in->operand_count - 1u);
@@ -77,7 +77,7 @@ static void scales(vm_decoder *d, vm_matrix *x)
 void decode_mma(vm_decoder *d)
 {
     bool wmma = d->in->op == PTX_OP_WMMA_MMA,
-         /* without the type of a, the instruction names only the types of d and c */
+         /* without the type of the operand a, the instruction names only the types of d and c */
         wide = d->in->types[2] != PTX_NONE;
     vm_matrix *x = new_matrix(d);
     if (!x)
@@ -98,14 +98,14 @@ void decode_mma(vm_decoder *d)
     fragment(d, &x->b, OPERAND(2), b_type, (unsigned)x->k * x->n, false);
     fragment(d, &x->c, OPERAND(3), c_type, (unsigned)x->m * x->n, false);
     fragment(d, &x->d, OPERAND(0), d_type, (unsigned)x->m * x->n, true);
-    if (x->quads) { /* m8n8k4 computes four products, so no register repeats another */
+    if (x->quads) { /* m8n8k4 computes four products, so no register of a thread repeats another register */
         x->a.used = x->a.count, x->b.used = x->b.count;
         x->c.used = x->c.count, x->d.used = x->d.count;
     }
     if (a_type == PTX_B1)
-        x->k /= 32; /* now k counts words of 32 one-bit elements */
+        x->k /= 32; /* from here on, k counts words of 32 one-bit elements */
     if (x->sparse) {
-        /* true if k is at most half of the greatest k of this type */
+        /* true if k is at most half of the greatest k that this type allows */
         bool half = x->k * vm_element_bits(a_type) <= 256;
         uint64_t most = vm_element_bits(a_type) >= 16 ? (half ? 3 : 1) : half ? 1 : 0;
         x->metadata = decode_source(d, OPERAND(4), 4);
@@ -184,7 +184,7 @@ void decode_movmatrix(vm_decoder *d)
 /* ---- wgmma ---- */
 
 /* Reads the constants at the end of wgmma: the scales of A and B, which are 1 or -1, and the flags for transposed
- * matrices. Only a matrix A in shared memory has such a flag. */
+ * matrices. The flag for a transposed A exists only for a matrix A in shared memory. */
 static void constants(vm_decoder *d, vm_wgmma *x, const ptx_operand *list)
 {
     uint64_t value[4] = {1, 1, 0, 0};
@@ -201,14 +201,14 @@ static void constants(vm_decoder *d, vm_wgmma *x, const ptx_operand *list)
     x->b_across = x->a_shared ? value[3] : value[2];
 }
 
-/* Returns true if the type has a shape with this number of columns. For integers this is a multiple of 8 up to 32
- * columns, and a multiple of 16 above. */
+/* Returns true if a matrix of this type may have this number of columns. For integers, the number of columns must be a
+ * multiple of 8 up to 32 columns, and a multiple of 16 above. */
 static bool has_shape(const vm_decoder *d) { return TYPE(0) != PTX_S32 || d->in->tiles <= 4 || d->in->tiles % 2 == 0; }
 
 void decode_wgmma(vm_decoder *d)
 {
     const bool sparse = d->in->op == PTX_OP_WGMMA_SP;
-    const unsigned after = sparse ? 5 : 3; /* the number of operands before the predicate */
+    const unsigned after = sparse ? 5 : 3; /* the number of operands that come before the predicate */
     const ptx_operand *a = OPERAND(1), *sums = OPERAND(0);
     const vm_matrix *shape = new_matrix(d);
     uint32_t *slots = decode_allocate(d, (sums->count ? sums->count : 1) * sizeof *slots);
@@ -237,7 +237,7 @@ void decode_wgmma(vm_decoder *d)
     x->b = decode_source(d, OPERAND(2), 8);
     x->tile.d = x->tile.c = (vm_fragment){.type = TYPE(0), .count = x->each, .used = x->each};
     if (TYPE(1) == PTX_B1)
-        x->tile.k /= 32; /* now k counts words of 32 one-bit elements */
+        x->tile.k /= 32; /* from here on, k counts words of 32 one-bit elements */
     if (sparse) {
         uint64_t most = vm_element_bits(TYPE(1)) >= 16 ? 1 : 0;
         x->tile.metadata = decode_source(d, OPERAND(3), 4);

@@ -1,4 +1,4 @@
-/* memory.c - loads, stores, atomics and similar instructions. */
+/* memory.c - decodes loads, stores, atomics and similar instructions. */
 #include "vm_access.h"
 #include "vm_decode.h"
 #include "vm_poll.h"
@@ -12,8 +12,8 @@ static bool is_strong(const vm_decoder *d)
     return HAS(VOLATILE) || HAS(RELAXED) || HAS(ACQUIRE) || HAS(RELEASE) || HAS(MMIO);
 }
 
-/* Returns true for an ordered access to memory that other host threads, or other blocks of the cluster, may change
- * meanwhile. */
+/* Returns true for an ordered access (an access with a memory order) to memory that other host threads, or other blocks
+ * of the cluster, may change meanwhile. */
 static bool is_shared_by_threads(const vm_decoder *d, unsigned space)
 {
     return is_strong(d) && (space != PTX_SPACE_SHARED || HAS(SHARED_CLUSTER) || HAS(CLUSTER));
@@ -62,8 +62,9 @@ static const ptx_operand *element(const vm_decoder *d, const ptx_operand *o, uin
 
 static bool is_register(const ptx_operand *o) { return o->kind == PTX_OPERAND_REG; }
 
-/* The destinations of loaded elements. An element goes to its register, or to a temporary register if the register is
- * wider than the element. `after` lists the elements that must be extended to their registers after the load. */
+/* The destinations of loaded elements. A loaded element goes to its register. If the register is wider than the
+ * element, the element goes to a temporary register. `after` lists the elements that must be extended from their
+ * temporary registers after the load. */
 typedef struct widening {
     uint32_t from, to;
     vm_handler_id id;
@@ -108,7 +109,7 @@ static void extend_after(vm_decoder *d, const landing *l)
     }
 }
 
-/* Sets the fields of a load or store: the slots of its elements, their number, their size and the flags. */
+/* Sets the fields of a load or store: the slots of the elements, their number, their size and the flags. */
 static void fill(vm_decoder *d, vm_code *i, const uint32_t *slots, unsigned count, unsigned type, uint8_t flags)
 {
     (void)d;
@@ -119,9 +120,9 @@ static void fill(vm_decoder *d, vm_code *i, const uint32_t *slots, unsigned coun
     i->flags = (uint8_t)(flags | (vm_is_signed(type) ? VM_SIGNED : 0) | (decode_container(type) > 4 ? VM_REG64 : 0));
 }
 
-/* Decodes an access to .param space: a parameter of the kernel or function, or a variable of a call. The offset is
- * known when the module is loaded, and this function checks it. Returns false, without an effect, for any other
- * access. */
+/* Decodes an access to the .param space: an access to a parameter of the kernel or function, or to a variable of a
+ * call. The offset is known when the module is loaded, so this function checks the offset. For any other access, the
+ * function returns false and does nothing. */
 static bool param(vm_decoder *d, const ptx_operand *address, const uint32_t *slots, unsigned count, unsigned type,
                   bool write)
 {
@@ -151,9 +152,9 @@ static bool param(vm_decoder *d, const ptx_operand *address, const uint32_t *slo
     return true;
 }
 
-/* Emits an access: sets `a`, `imm`, `e`, `space` and the width of the address. If `id` is VM_H_COUNT, uses the handler
- * `slow`, which works lane by lane. `slots` has the destinations of a load of several elements; `count` is 0 for any
- * other access. */
+/* Emits a memory access: sets `a`, `imm`, `e`, `space` and the width of the address. If `id` is VM_H_COUNT, uses the
+ * handler `slow`, which works lane by lane. For a load of several elements, `slots` has the destinations. For any other
+ * access, `count` is 0. */
 static vm_code *access(vm_decoder *d, vm_handler_id id, vm_handler slow, const ptx_operand *address, unsigned space,
                        const uint32_t *slots, unsigned count)
 {
@@ -175,8 +176,9 @@ static vm_code *access(vm_decoder *d, vm_handler_id id, vm_handler slow, const p
     return i;
 }
 
-/* Returns the space of an access. A parameter whose address the function takes is in local memory, even for accesses by
- * its name. So in a function an access to .param space through a register is an access to local memory. */
+/* Returns the address space of an access. A parameter whose address the function takes is in local memory, even if an
+ * instruction accesses it by its name. So if a function accesses .param space through a register, the access is to
+ * local memory. */
 static unsigned space_of(const vm_decoder *d, const ptx_operand *address)
 {
     bool home = address->kind == PTX_OPERAND_ADDRESS && address->base == PTX_BASE_SYMBOL &&
@@ -203,8 +205,8 @@ void decode_ld(vm_decoder *d)
     const uint32_t address = i->a;
     fill(d, i, l.slots, count, type, (uint8_t)(i->flags | (strong ? VM_STRONG : 0)));
     const bool wide = !(i->flags & VM_ADDR32);
-    /* Some loads may wait for another warp or block: ordered loads of shared memory, and loads past the L1 cache. After
-     * such a load, the extra operation vm_op_polled calls vm_poll(). */
+    /* Two kinds of loads may wait for another warp or block: ordered loads of shared memory, and loads past the L1
+     * cache. After such a load, the extra operation vm_op_polled calls vm_poll(). */
     if (!strong && (is_strong(d) || is_past_cache(d, space)) && count == 1 && i->size <= 8) {
         i = decode_guarded_step_op(d, vm_op_polled);
         i->a = l.slots[0];
@@ -233,9 +235,10 @@ void decode_st(vm_decoder *d)
     fill(d, i, slots, count, type, (uint8_t)(i->flags | VM_WRITES | (strong ? VM_STRONG : 0)));
 }
 
-/* Decodes atom and red. `extra` has the type, the operation, and two slots for each element: destination and operand. A
- * destination of 0 means that the old value is not used, as in red or with the sink `_`. VM_SIGNED marks singles and
- * doubles that may lie in global memory, because atomics on global memory flush subnormals and keep NaNs. */
+/* Decodes atom and red. `extra` has the type, the operation, and two slots for each element: the destination and the
+ * operand. A destination of 0 means that the old value is not used. This is the case in red, and with the sink `_` in
+ * atom. VM_SIGNED marks singles and doubles that may lie in global memory, because atomics on global memory flush
+ * subnormal numbers and keep NaNs. */
 void decode_atom(vm_decoder *d)
 {
     static const ptx_mod operations[] = {PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_AND,  PTX_MOD_OR,

@@ -1,4 +1,4 @@
-/* move.c - comparison, selection, movement, conversion. */
+/* move.c - decodes comparisons, selections, moves and conversions. */
 #include "vm_access.h"
 #include "vm_decode.h"
 
@@ -11,12 +11,12 @@ static unsigned comparison(const ptx_insn *in)
     for (unsigned mod = PTX_MOD_EQ; mod <= PTX_MOD_NAN_; mod++)
         if (ptx_has(in, (ptx_mod)mod))
             return mod;
-    /* .hi is also a suffix of mul, so it is tested last */
+    /* .hi is tested last, because it is also a suffix of mul */
     return ptx_has(in, PTX_MOD_LO) ? PTX_MOD_LO : ptx_has(in, PTX_MOD_HI) ? PTX_MOD_HI : PTX_MOD_EQ;
 }
 
-/* How an existing handler computes a comparison. If `swap` is set, the operands are exchanged. If `invert` is set, the
- * result is negated. */
+/* The way in which an existing handler computes a comparison. If `swap` is set, the two operands are exchanged. If
+ * `invert` is set, the result of the handler is negated. */
 typedef struct compare_form {
     vm_handler_id id;
     bool swap, invert;
@@ -80,8 +80,8 @@ static uint8_t bool_flags(const vm_decoder *d)
     return HAS(AND) ? VM_BOOL_AND : HAS(OR) ? VM_BOOL_OR : HAS(XOR) ? VM_BOOL_XOR : 0;
 }
 
-/* Emits p|q = (a cmp b) op c as the instruction itself or as an extra operation (`step`). For pairs of halves, p and q
- * are the results of the two halves. */
+/* Emits p|q = (a cmp b) op c. If `step` is true, emits it as an extra operation, otherwise as the instruction itself.
+ * For pairs of halves, p and q are the results of the two halves. */
 static void compare(vm_decoder *d, unsigned type, const ptx_operand *third, uint32_t p, uint32_t q, bool step)
 {
     unsigned mod = comparison(d->in), bytes = decode_container(type);
@@ -102,7 +102,8 @@ static void compare(vm_decoder *d, unsigned type, const ptx_operand *third, uint
         if (low == p)
             return;
         unsigned op = HAS(AND) ? PTX_MOD_AND : HAS(OR) ? PTX_MOD_OR : HAS(XOR) ? PTX_MOD_XOR : 0;
-        /* q is written before p is computed, so if c is the same register as q, the value of c is saved first */
+        /* The handler writes q before it computes p. So if c is the same register as q, the value of c is saved
+         * first. */
         if (q && c == q) {
             i = decode_step_op(d, ops_pred_logic);
             i->a = i->b = c, i->d = c = decode_take_temp_pred(d);
@@ -110,7 +111,7 @@ static void compare(vm_decoder *d, unsigned type, const ptx_operand *third, uint
         if (q) {
             i = step ? decode_step_op(d, ops_pred_logic) : decode_emit_op(d, ops_pred_logic);
             if (!step)
-                i->guard |= 2; /* only the second of the two operations counts as the instruction */
+                i->guard |= 2; /* only the second of the two operations counts as an instruction */
             i->d = q, i->a = pair ? high : low, i->b = c, i->size = (uint8_t)op;
             i->flags = (uint8_t)((pair ? 0 : 1) | (negated ? 2 : 0));
         }
@@ -259,8 +260,8 @@ static vm_handler_id extension32(unsigned type)
     }
 }
 
-/* Decodes a conversion between integers without saturation as a chain of up to four operations. The value is truncated
- * to the narrower type, extended by its sign or by zeros, and then extended to the width of the register. */
+/* Decodes a conversion between integers without saturation as a chain of up to four operations. The chain truncates the
+ * value to the narrower type, extends it by its sign or by zeros, and then extends it to the width of the register. */
 static void convert_int(vm_decoder *d, unsigned to, unsigned from)
 {
     struct {
@@ -295,7 +296,7 @@ static void convert_int(vm_decoder *d, unsigned to, unsigned from)
     }
 }
 
-/* Decodes a conversion to or from floating point of 8 bits or less, or with random bits. */
+/* Decodes a conversion to or from a floating-point format of 8 bits or less, and a conversion with random bits. */
 static void convert_narrow(vm_decoder *d)
 {
     const ptx_operand *first = OPERAND(1);
@@ -324,16 +325,16 @@ static void convert_narrow(vm_decoder *d)
     i->extra = slots;
 }
 
-/* Decodes cvt. The first rule that fits decides:
- * 1. Formats below 16 bits, scales and random rounding go to convert_narrow().
+/* Decodes cvt. The first of these rules that fits decides: 1. Formats below 16 bits, scales and random rounding go to
+ * convert_narrow().
  * 2. Results of packed halves or tf32 go to ops_cvt_pack_half().
  * 3. Conversions between integers without .sat go to convert_int().
- * 4. Frequent conversions have a handler of vm_ops.def. They need registers as wide as the types, and no flags.
- * 5. Any other conversion goes to ops_cvt(), which works lane by lane.
+ * 4. Frequent conversions have a handler of vm_ops.def. These handlers need registers that are as wide as the types,
+ *   and no flags. 5. Every other conversion goes to ops_cvt(), which works lane by lane.
  *
- * A register may be wider than its type. So three bits of `c` describe the registers to ops_cvt(). Bit 0 is set if
- * the source has 64 bits. Bit 1 is set if the destination has 64 bits. Bit 2 is set if the destination has at most
- * 16. */
+ * In ops_cvt() a register may be wider than its type. So three bits of `c` describe the registers to ops_cvt(). Bit 0
+ * of `c` is set if the source has 64 bits. Bit 1 of `c` is set if the destination has 64 bits. Bit 2 of `c` is set if
+ * the destination has at most 16 bits. */
 void decode_cvt(vm_decoder *d)
 {
     unsigned to = TYPE(0), from = TYPE(1), rounding = vm_rounding(d->in);
@@ -411,7 +412,7 @@ void decode_cvta(vm_decoder *d)
                       : d->in->space == PTX_SPACE_PARAM ? VM_PARAM_BASE
                                                         : 0;
     uint32_t a = decode_source(d, OPERAND(1), bytes), dest = decode_dest(d, OPERAND(0), bytes);
-    if (bytes == 4) { /* 32-bit generic addresses do not exist on this device */
+    if (bytes == 4) { /* the device has no 32-bit generic addresses */
         vm_code *i = decode_emit(d, VM_H_mov_b32);
         i->d = dest, i->a = a;
         return;

@@ -1,4 +1,4 @@
-/* multimem.c - multimem instructions. */
+/* multimem.c - decodes multimem instructions, which access memory of multicast objects. */
 #include "vm_decode.h"
 #include "vm_multimem.h"
 
@@ -19,7 +19,8 @@ static uint32_t operation(const vm_decoder *d)
     return PTX_MOD_ADD;
 }
 
-/* The handlers compute a lane's address before they write its registers, so a result may overwrite the address. */
+/* The handlers compute a lane's address before they write its registers. So the register of a result may be the
+ * register of the address. */
 void decode_multimem(vm_decoder *d)
 {
     const bool load = d->in->op == PTX_OP_MULTIMEM_LD_REDUCE, store = d->in->op == PTX_OP_MULTIMEM_ST;

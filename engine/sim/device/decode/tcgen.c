@@ -38,8 +38,9 @@ void decode_tcgen05_alloc(vm_decoder *d)
     i->flags = to.addr32 ? VM_ADDR32 : 0;
 }
 
-/* Decodes tcgen05.ld, tcgen05.ld.red and tcgen05.st. A load has the registers first, then the result of the reduction,
- * then the address, then the distance of .16x32bx2. A store has the registers last. */
+/* Decodes tcgen05.ld, tcgen05.ld.red and tcgen05.st. The operands of a load are the registers, the result of the
+ * reduction, the address, and the distance of .16x32bx2, in this order. The operands of a store have the registers
+ * last. */
 void decode_tcgen05_move(vm_decoder *d)
 {
     const bool store = d->in->op == PTX_OP_TCGEN05_ST, split = HAS(16X32BX2);
@@ -83,14 +84,15 @@ void decode_tcgen05_commit(vm_decoder *d)
         return;
     const vm_place place = decode_address(d, OPERAND(0), 0);
     *b = (vm_bulk){.bar = {.slot = place.slot,
-                           /* the lower half of a generic address is a shared address too, as in ptxas' code */
+                           /* The lower half of a generic address is a shared address too. The code of ptxas makes the
+                            * same assumption. */
                            .space = PTX_SPACE_SHARED,
                            .addr32 = place.addr32,
                            .offset = place.offset}};
     if (HAS(MULTICAST))
         b->multicast = decode_source(d, OPERAND(1), 4);
     vm_code *i = decode_emit_op(d, ops_tcgen_commit);
-    i->size = VM_BAR_ARRIVE; /* for the checks: a commit counts as one arrival */
+    i->size = VM_BAR_ARRIVE; /* a commit counts as one arrival for the checks */
     i->e = decode_cache_slot(d);
     i->extra = b;
 }
@@ -118,7 +120,7 @@ void decode_tcgen05_copy(vm_decoder *d)
     i->extra = x;
 }
 
-/* Reads the kind of a product, and how many elements share a scale factor. */
+/* Reads the kind of a matrix product, and how many elements share a scale factor. */
 static void read_kind(vm_decoder *d, vm_tcgen_mma *x)
 {
     x->kind = HAS(KIND_F16)        ? VM_TCGEN_F16
@@ -134,7 +136,7 @@ static void read_kind(vm_decoder *d, vm_tcgen_mma *x)
 
 /* Decodes tcgen05.mma and tcgen05.mma.ws. The operands are D, A, B, the metadata of a sparse A, the instruction
  * descriptor, the scale factors or the lanes that are not written, the predicate, and the scale of D or the zero-column
- * mask. A is a descriptor or an address of tensor memory. */
+ * mask. Some of them are optional. The operand A is a descriptor or an address of tensor memory. */
 void decode_tcgen05_mma(vm_decoder *d)
 {
     vm_tcgen_mma *x = decode_allocate(d, sizeof *x);

@@ -1,4 +1,4 @@
-/* texture.c - instructions on textures and surfaces: operands become the slots of a vm_lookup. */
+/* texture.c - decodes instructions on textures and surfaces. Their operands become the slots of a vm_lookup. */
 #include <string.h>
 
 #include "vm_decode.h"
@@ -25,7 +25,7 @@ static const ptx_operand *element(const vm_decoder *d, const ptx_operand *o, uin
     return o->kind == PTX_OPERAND_VECTOR ? &d->f->elements[o->index + k] : o;
 }
 
-/* Makes a lookup in which all slots are absent. Returns NULL if memory runs out. */
+/* Makes a vm_lookup in which all slots are absent. Returns NULL if memory runs out. */
 static vm_lookup *lookup_new(vm_decoder *d)
 {
     vm_lookup *l = decode_allocate(d, sizeof *l);
@@ -40,7 +40,8 @@ static vm_lookup *lookup_new(vm_decoder *d)
     return l;
 }
 
-/* Reads the operand [object, {layer, x, y, z}], whose layer and coordinates depend on the geometry. */
+/* Reads the operand [object, {layer, x, y, z}]. The geometry determines whether the layer and which coordinates are
+ * there. */
 static void read_object(vm_decoder *d, const ptx_operand *o, vm_lookup *l)
 {
     uint32_t next = 1;

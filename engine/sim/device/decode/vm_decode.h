@@ -1,17 +1,17 @@
-/* vm_decode.h - declarations that the files of the decoder share. */
+/* vm_decode.h - the declarations that the files of the decoder share. */
 #ifndef KILN_SIM_VM_DECODE_H
 #define KILN_SIM_VM_DECODE_H
 
 #include "vm_ops.h"
 
-/* returns the handlers for the best instruction set that the host has and KILN_SIM_ISA allows */
+/* returns the handlers for the best instruction set that the host has and that KILN_SIM_ISA allows */
 const vm_handlers *decode_table(void);
 /* Decodes a function of the module. If the function is invalid, writes a line to `log` and returns false. If memory
  * runs out, returns false without a line. */
 bool decode_function(vm_module *module, uint32_t index, kiln__text *log, const vm_handlers *table);
 
-/* Temporaries of one instruction: the number of registers, the bytes of each (32 lanes of 8 bytes), and the number of
- * predicates. */
+/* The temporaries of one instruction: the number of temporary registers, the bytes of each register (32 lanes of 8
+ * bytes), and the number of temporary predicates. */
 #define VM_TEMPS 14u
 #define VM_TEMP_BYTES 256u
 #define VM_TEMP_PREDS 6u
@@ -28,7 +28,7 @@ typedef struct vm_decoder {
     vm_function *fn;
     const ptx_function *f;
     const ptx_insn *in;
-    uint32_t at; /* index of `in` in the function */
+    uint32_t at; /* index in the function of the instruction `in` */
     const vm_handlers *table;
     kiln__text *log;
     vm_code *code;
@@ -39,7 +39,7 @@ typedef struct vm_decoder {
     uint32_t constant_bytes, known[256];
     uint32_t temp_base, temp_used, temp_pred_used, sink;
     bool failed, out_of_memory;
-    vm_code scratch; /* the operation that an emitter returns if there is no memory for code */
+    vm_code scratch; /* the operation that an emitter returns if memory for code runs out */
 } vm_decoder;
 
 typedef void vm_decode_fn(vm_decoder *d);
@@ -47,10 +47,11 @@ typedef void vm_decode_fn(vm_decoder *d);
 #include "ops.def"
 #undef OP
 
-/* Emitters. decode_emit() appends the instruction itself. decode_step() appends a step: an extra operation before or
- * after the instruction, which does not count as an instruction. A step ignores the guard, so it may write only
- * temporary registers. decode_guarded_step() obeys the guard. The forms with `_op` take a handler that is the same for
- * all instruction sets. No emitter returns NULL: if memory runs out, it returns `scratch`. */
+/* These functions emit operations. decode_emit() appends the instruction itself. decode_step() appends a step: an extra
+ * operation before or after the instruction, which does not count as an instruction. A step ignores the guard, so it
+ * may write only temporary registers. decode_guarded_step() obeys the guard. The functions with `_op` in their names
+ * take a handler that is the same for all instruction sets. No emitting function returns NULL: if memory runs out, it
+ * returns `scratch`. */
 vm_code *decode_emit(vm_decoder *d, vm_handler_id id);
 vm_code *decode_emit_op(vm_decoder *d, vm_handler handler);
 vm_code *decode_step(vm_decoder *d, vm_handler_id id);
@@ -60,9 +61,9 @@ vm_code *decode_guarded_step_op(vm_decoder *d, vm_handler h);
 void decode_set_error(vm_decoder *d, const char *what);
 void decode_no_memory(vm_decoder *d);
 
-/* The functions below return the slot of an operand. `bytes` is the width of the operand: 4 for all types up to 32
- * bits, 8, or 16. For a predicate, the caller of decode_dest() passes 0. decode_source() may emit steps that compute
- * the operand. */
+/* The functions below return the slot of one operand. `bytes` is the width of the operand: 4 for all types up to 32
+ * bits, otherwise 8 or 16. For a predicate, the caller of decode_dest() passes 0. decode_source() may emit steps that
+ * compute the operand. */
 /* returns the flags of ops_special for a destination of this width */
 uint8_t decode_sreg_flags(const ptx_operand *o, unsigned bytes);
 uint32_t decode_source(vm_decoder *d, const ptx_operand *o, unsigned bytes);
@@ -70,21 +71,21 @@ uint32_t decode_dest(vm_decoder *d, const ptx_operand *o, unsigned bytes);
 uint32_t decode_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes);
 uint32_t decode_take_temp(vm_decoder *d);
 uint32_t decode_take_temp_pred(vm_decoder *d);
-/* returns a slot whose value includes the operand's negation; may emit a step */
+/* returns a slot whose value includes the negation of the operand; may emit a step that computes the value */
 uint32_t decode_pred_source(vm_decoder *d, const ptx_operand *o);
 uint32_t decode_pred_plain(vm_decoder *d, const ptx_operand *o, bool *negated);
-/* returns the slot of the second predicate of p|q, or 0 */
+/* returns the slot of the second predicate of an operand p|q, or 0 if the operand has no second predicate */
 uint32_t decode_second_pred(vm_decoder *d, const ptx_operand *o);
-/* returns the bytes of a register operand, or 0 for another operand */
+/* returns the bytes of a register operand, or 0 if the operand is not a register */
 unsigned decode_reg_bytes(const vm_decoder *d, const ptx_operand *o);
-/* Returns the bytes of a register that holds a value of the type, which is at least 4. */
+/* Returns the bytes of a register that holds a value of the type. The result is at least 4. */
 unsigned decode_container(unsigned type);
-/* allocates memory that lives as long as the module; returns NULL, after setting `failed`, if memory runs out */
+/* allocates memory that lives as long as the module; if memory runs out, sets `failed` and returns NULL */
 void *decode_allocate(vm_decoder *d, size_t bytes);
-/* Returns the number of a new entry of vm_runner.cache. */
+/* Returns the number of a new entry of vm_runner.cache, the caches of memory instructions. */
 uint32_t decode_cache_slot(vm_decoder *d);
-/* The address of a memory operand: a slot, an offset, and whether the slot holds 32 bits. `want` is the width of the
- * address in bytes, 4 or 8; 0 keeps the register's own width. */
+/* The address of a memory operand: a slot, an offset, and a flag that tells whether the slot holds 32 bits. `want` is
+ * the wanted width of the address in bytes, 4 or 8. If it is 0, the address keeps the width of its register. */
 typedef struct vm_place {
     uint32_t slot;
     int64_t offset;

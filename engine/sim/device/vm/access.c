@@ -1,6 +1,6 @@
-/* access.c - memory accesses lane by lane: in all address windows and of all sizes. An invalid access raises a fault.
- * The fast paths of device/ops/vm_exec_memory.inc call these functions when lanes access several allocations or an
- * access may be invalid. */
+/* access.c - memory accesses lane by lane, for all address windows and all sizes of accesses. An invalid access raises
+ * a fault. The fast paths of device/ops/vm_exec_memory.inc call these functions when lanes access several allocations
+ * or an access may be invalid. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,18 +39,18 @@ void vm_describe_shared(const vm_run_state *run, uint64_t address, char *text, s
         snprintf(text, size, "the block has %" PRIu64 " bytes of shared memory", vm_shared_bytes(run));
 }
 
-/* Returns true if [address, address + bytes) lies in [low, end). Returns false if `bytes` is 0. No computation can
- * overflow. */
+/* Returns true if [address, address + bytes) lies in [low, end). Returns false if `bytes` is 0. No input makes the
+ * computation overflow. */
 static bool is_within(uint64_t address, uint64_t bytes, uint64_t low, uint64_t end)
 {
     return bytes > 0 && address >= low && address < end && bytes <= end - address;
 }
 
-/* No other function turns an address of a kernel into a host pointer for a range of any length. This function first
- * finds the window to which a generic address belongs. Then it compares the whole range with the only object that may
- * contain it: the shared memory of a block, the local memory of a thread, the parameters of the kernel, or an
- * allocation. The function never tests the two ends separately. A write needs memory that kernels may write. The
- * message of a fault shows the address `asked`. */
+/* vm_reach_span() is the only function that turns an address of a kernel into a host pointer for a range of any length.
+ * This function first finds the window to which a generic address belongs. Then it compares the whole range with the
+ * only object that may contain it: the shared memory of a block, the local memory of a thread, the parameters of the
+ * kernel, or an allocation. The function never tests the two ends separately. If the access is a write, the object must
+ * be memory that kernels may write. The message of a fault shows the address that the kernel has used, `asked`. */
 unsigned char *vm_reach_span(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address,
                              uint64_t bytes, uint32_t align, vm_reach_kind kind)
 {
@@ -126,7 +126,7 @@ unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t sp
 }
 
 /* Reads one element of `size` bytes, at most 8. If `strong` is true, reads the element with one atomic load of the
- * host. Callers read a b128 as two halves. */
+ * host. Callers read an element of 16 bytes (b128) as two halves. */
 VM_RACY static uint64_t load_element(const unsigned char *p, unsigned size, bool strong)
 {
     if (strong) {
@@ -163,7 +163,8 @@ VM_RACY static void store_element(unsigned char *p, unsigned size, uint64_t valu
     }
 }
 
-/* Extends a loaded value to the width of its register: by its sign if the load is signed, otherwise by zeros. */
+/* Extends a loaded value to the width of its register. A signed load extends the value by its sign, other loads by
+ * zeros. */
 static uint64_t extend_value(uint64_t value, unsigned size, uint8_t flags)
 {
     if (flags & VM_SIGNED && size < 8) {
@@ -173,8 +174,8 @@ static uint64_t extend_value(uint64_t value, unsigned size, uint8_t flags)
     return flags & VM_REG16 ? (uint16_t)value : value;
 }
 
-/* Counts the ordered reads of a warp. After every 64 of them the warp yields, because it may spin on a value that
- * another path or block writes. */
+/* Counts the ordered loads that the warp executes. The warp yields after every 64 ordered loads, because it may spin on
+ * a value that another path or block writes. */
 static void count_spin(vm_warp *w, const vm_code *i)
 {
     if (i->flags & VM_STRONG && (++w->spins & 63) == 0)
@@ -224,9 +225,9 @@ void vm_store_slow(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* A load from or a store to the .param space of a function: to its own parameters (b is 0), or to the .param variables
- * of its calls (b is 1). The address is constant, and the decoder has checked it. This handler also executes loads of
- * kernel parameters of rare sizes. */
+/* Executes a load from or a store to the .param space of a function. If b is 0, the access is to the function's own
+ * parameters. If b is 1, the access is to the .param variables of its calls. The address is a constant that the decoder
+ * has checked. This handler also executes loads of kernel parameters of sizes that have no handler of their own. */
 void vm_op_load_param(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
@@ -257,8 +258,8 @@ void vm_op_load_param(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* Returns true if the shared address is in the block's own window. If `other` is set, the address may be in the window
- * of any block of the cluster. */
+/* Returns true if the shared address is in the own window of the block. If `other` is set, the address may be in the
+ * window of any block of the cluster. */
 static bool is_shared(const vm_warp *w, uint64_t address, bool other)
 {
     const uint64_t rank = address / VM_SHARED_WINDOW;
@@ -290,11 +291,11 @@ void vm_op_isspacep(vm_warp *w, const vm_code *i, uint32_t m)
     vm_set_pred(w, i->d, result, m);
 }
 
-/* cp.async. The copy completes at once, so waiting for it never blocks. A correct program cannot tell the difference.
- * The slot d has the shared address, with an offset in `extra`; a has the global address, with an offset in imm. The
- * slot b has the number of bytes to copy, and the remaining bytes of the destination become zero. If b is 0, all bytes
- * are copied. If `count` is not 0, lanes for which the predicate c is true copy no byte, so all their bytes become
- * zero. If `count` is 2, c is negated. */
+/* Executes cp.async. The copy completes at once, so waiting for it never blocks. A correct program cannot see that the
+ * copy is not asynchronous. The slot d has the shared address, with an offset in `extra`. The slot a has the global
+ * address, with an offset in imm. The slot b has the number of bytes to copy. The remaining bytes of the destination
+ * become zero. If b is 0, all bytes are copied. If `count` is not 0, lanes for which the predicate c is true copy no
+ * byte, so all their bytes become zero. If `count` is 2, the predicate c is negated. */
 void vm_op_cp_async(vm_warp *w, const vm_code *i, uint32_t m)
 {
     static const unsigned char zero[16];

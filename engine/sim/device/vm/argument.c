@@ -1,4 +1,4 @@
-/* argument.c - arguments and results of functions that the simulator provides. */
+/* argument.c - reads the arguments and writes the results of functions that the simulator provides. */
 #include <string.h>
 
 #include "vm_builtin.h"

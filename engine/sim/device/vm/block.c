@@ -1,4 +1,4 @@
-/* block.c - a block: its memory, its start, and the barriers between its warps. turn.c runs it. */
+/* block.c - the memory of a block, the start of a block, and the barriers between its warps. turn.c runs the block. */
 #include <string.h>
 
 #include "vm_block.h"
@@ -9,8 +9,8 @@
 #include "vm_path.h"
 #include "vm_tensor_memory.h"
 
-/* Allocates a block that can be started again and again: warps, shared and local memory, data of the observers.
- * Counts its local memory against the launch's limit. Returns NULL if memory or the limit runs out. */
+/* Allocates a block that can be started again and again: warps, shared and local memory, data of the observers. Counts
+ * the block's local memory against the launch's limit. Returns NULL if memory runs out, or if the limit is reached. */
 vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank)
 {
     vm_runner *runner = cluster->runner;
@@ -56,8 +56,8 @@ void vm_block_drop_paths(vm_block *block)
 {
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_warp *w = &block->warps[k];
-        /* Frees the frames of calls. After a fault, paths may still be inside calls. The frames form a tree, whose
-         * leaves are the frames of the paths. */
+        /* Frees the frames of calls. After a fault, paths may still be inside calls. The frames of a warp form a tree,
+         * whose leaves are the frames of the paths. */
         for (uint32_t p = 0; p < w->path_count; p++) {
             vm_frame *frame = w->paths[p].frame;
             while (frame && frame->caller) {
@@ -120,8 +120,8 @@ uint64_t vm_block_fill(vm_block *block)
     return 1 + ((run->shared_end + block->local_taken) >> 16);
 }
 
-/* Resets a block for the block `number` of the grid. Fills its memory with poison, and adds a path for each warp.
- * Returns false if there is no memory for a frame. */
+/* Resets a block for the block `number` of the grid. Fills the block's memory with poison, and adds a path for each
+ * warp. Returns false if there is no memory for a frame. */
 bool vm_block_start(vm_block *block, uint64_t number)
 {
     vm_run_state *run = block->runner->run;
@@ -166,7 +166,8 @@ bool vm_block_start(vm_block *block, uint64_t number)
 
 /* ---- barriers ---- */
 
-/* Opens a barrier: all paths that wait at the barrier continue, with the result of bar.red. Then resets the barrier. */
+/* Opens a barrier: all paths that wait at the barrier continue, with the result of bar.red. Then resets the barrier for
+ * its next use. */
 void vm_barrier_open(vm_block *block, uint32_t id)
 {
     vm_barrier *barrier = &block->barriers[id];
@@ -199,7 +200,8 @@ void vm_barrier_open(vm_block *block, uint32_t id)
     *barrier = (vm_barrier){0};
 }
 
-/* Opens each barrier at which all live threads have arrived. Called after threads have exited. */
+/* Opens each barrier at which all live threads have arrived. The caller calls this function after threads have
+ * exited. */
 void vm_barriers_check(vm_block *block)
 {
     for (uint32_t id = 0; block->barred && id < VM_BARRIERS; id++) {
@@ -209,9 +211,10 @@ void vm_barriers_check(vm_block *block)
     }
 }
 
-/* bar.sync, bar.red and bar.arrive. The slot a has the barrier's number. The slot b has the count of threads; b is 0 if
- * the instruction names no count. `size` is the kind of result: 0 is no result, 1 is popc, 2 is and, 3 is or. The slot
- * c has the predicate, which flag 1 negates. With flag 2 the lanes arrive without waiting. */
+/* Executes bar.sync, bar.red and bar.arrive. The slot a has the number of the barrier. The slot b has the count of
+ * threads, or b is 0 if the instruction names no count. `size` is the kind of result: 0 means no result, 1 means popc,
+ * 2 means and, 3 means or. The slot c has the predicate, which flag 1 negates. If flag 2 is set, the lanes arrive
+ * without waiting. */
 void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_block *block = w->block;
@@ -265,8 +268,8 @@ bool vm_block_ready(const vm_block *block)
     return false;
 }
 
-/* Called when no warp can continue. Some lanes may wait at a barrier while other lanes wait for them at a reconvergence
- * point. The barrier completes only if the lanes at the reconvergence point continue. */
+/* The caller calls this function when no warp can continue. Some lanes may wait at a barrier while other lanes wait for
+ * them at a reconvergence point. Such a barrier completes only if the lanes at the reconvergence point continue. */
 bool vm_block_release_waiting(vm_block *block)
 {
     bool any = false;
@@ -277,8 +280,8 @@ bool vm_block_release_waiting(vm_block *block)
     return any;
 }
 
-/* A warp that has ended cannot raise a fault. In this case a later call raises it, at the latest at the start of the
- * next block. */
+/* Only a warp that has not ended can raise a fault. If the warp has ended, a later call raises the fault, at the latest
+ * at the start of the next block. */
 void vm_charge_steps(vm_block *block, vm_warp *w, uint64_t steps)
 {
     vm_runner *runner = block->runner;

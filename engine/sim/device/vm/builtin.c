@@ -1,5 +1,5 @@
 /* builtin.c - functions that device code calls without defining them: vprintf, __assertfail, malloc and free. runtime.c
- * has the functions of the device runtime. */
+ * implements the functions of the device runtime. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ uint32_t vm_builtin_find(const char *name)
 
 bool vm_is_builtin(const char *function) { return vm_builtin_find(function) != 0; }
 
-/* The thread that prints. vm_print_format() reads the memory of this thread. */
+/* The thread whose printf runs. vm_print_format() reads the memory of this thread. */
 typedef struct print_thread {
     vm_warp *w;
     const vm_code *i;

@@ -1,6 +1,6 @@
-/* call.c - calls of device functions. Each call has a frame with the callee's registers, its parameter blocks (one for
- * each lane), and the .param variables of the calls that it makes. Lanes that call together return together: the return
- * is a reconvergence point. */
+/* call.c - calls of device functions. Each call has a frame. A frame holds the callee's registers, a parameter block
+ * for each lane, and the .param variables of the calls that the callee makes. Lanes that call together return together,
+ * because the return is a reconvergence point. */
 #include <string.h>
 
 #include "vm_builtin.h"
@@ -41,7 +41,8 @@ static void enter_call(vm_warp *w, const vm_code *i, const vm_call *call, const 
     vm_warp_select(w, &w->paths[w->current]);
 }
 
-/* ret: the lanes wait at the return until all lanes of the call have arrived. A return from the kernel is an exit. */
+/* Executes ret: the lanes wait at the return until all lanes of the call have arrived. A return from the kernel is an
+ * exit. */
 void vm_op_ret(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_frame *frame = w->frame;
@@ -76,7 +77,8 @@ static bool matches_prototype(const vm_function *callee, const vm_call *call)
     return true;
 }
 
-/* call: a direct or an indirect call. If lanes of an indirect call have different targets, each target gets a path. */
+/* Executes call, a direct or an indirect call. If lanes of an indirect call have different targets, each target gets a
+ * path. */
 void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_call *call = i->extra;
@@ -84,8 +86,8 @@ void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m)
         vm_builtin_run(w, i, m);
         return;
     }
-    /* Lanes for which the guard is false, and lanes with another target, wait at the return like other divergent
-     * lanes. */
+    /* Lanes for which the guard is false, and lanes with another target, wait at the return until the call ends. Other
+     * divergent lanes wait in the same way. */
     uint32_t lanes = m;
     const vm_function *callee = call->callee;
     if (!callee) {
@@ -136,8 +138,8 @@ void vm_op_home(vm_warp *w, const vm_code *i, uint32_t m)
                w->frame->params + lane * (size_t)function->ptx->param_bytes + symbol->offset, (size_t)symbol->bytes);
 }
 
-/* alloca, stacksave and stackrestore: c is 0 for alloca, 1 for stacksave, 2 for stackrestore. The lanes of a path share
- * one stack height. */
+/* Executes alloca, stacksave and stackrestore: c is 0 for alloca, 1 for stacksave, 2 for stackrestore. The lanes of a
+ * path share one stack height. */
 void vm_op_stack(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_frame *frame = w->frame;

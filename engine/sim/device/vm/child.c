@@ -1,9 +1,9 @@
 /* child.c - work that kernels launch: parameter buffers, launches, copies and fills, streams and events of a block.
  *
- * Work that a block launches goes into the block's list. The work runs in the order of the calls when the block has
- * ended, or when the block synchronises. Streams and events allow other orders too. The simulator uses this order
- * because it is the same in every run. Work in a grid's tail stream goes into the grid's list, and runs when all blocks
- * of the grid have ended with the work that they launched. */
+ * Work that a block launches goes into the block's list. The work runs in the order of the calls, when the block has
+ * ended or synchronises. The rules of streams and events would allow other orders too. The simulator uses this order
+ * because it is the same in every run. Work in a grid's tail stream goes into the grid's list. It runs when all blocks
+ * of the grid, and the work that they launched, have ended. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,16 +16,16 @@
 
 #define PENDING_DEFAULT 2048u /* cudaLimitDevRuntimePendingLaunchCount */
 #define SYNC_DEPTH_DEFAULT 2u /* cudaLimitDevRuntimeSyncDepth */
-#define HANDLES_MOST 4096u    /* streams and events that a block may have at once */
+#define HANDLES_MOST 4096u    /* the largest number of streams and events that a block may have at once */
 #define LAUNCH_STEPS 64u      /* steps that a launch adds to the budget's count */
-#define MOVE_LOOK 256u        /* steps of a copy or fill between two tests of the limits */
+#define MOVE_LOOK 256u        /* steps of a copy or fill between two tests of the launch's limits */
 
 /* Memory into which a kernel writes the parameters of a launch. */
 typedef struct vm_buffer {
     uint64_t address;
     uint32_t bytes; /* size of the buffer */
     bool taken;
-    /* cudaGetParameterBufferV2: the kernel and the shape of the launch are already known */
+    /* the buffer was made by cudaGetParameterBufferV2, so the kernel and the shape of the launch are already known */
     bool shaped;
     uint32_t wanted, kernel, shared; /* wanted: requested bytes */
     uint32_t grid[3], block[3];
@@ -87,7 +87,7 @@ void vm_children_free(vm_block *block)
     if (!c)
         return;
     vm_children_reset(block);
-    /* frees the newest buffer first, so that few entries of the device's list move */
+    /* frees the newest buffer first, because then few entries of the device's list move */
     for (size_t k = c->buffer_count; k-- > 0;)
         vm_free(device, c->buffers[k].address);
     kiln__free(device->mem, c->buffers);
@@ -149,8 +149,8 @@ static vm_buffer *take_buffer(vm_warp *w, uint64_t bytes, uint32_t *error)
         return NULL;
     uint32_t size = ((uint32_t)bytes / GRAIN + 1) * GRAIN;
     vm_buffer *found = NULL;
-    /* Under checks each launch gets a new buffer. If two threads used the same buffer one after the other, the race
-     * check would report their writes. */
+    /* In a launch with checks, each launch by the kernel gets a new buffer. If two threads used the same buffer one
+     * after the other, the race check would report their writes. */
     for (size_t k = device->hooks ? 0 : c->buffer_count; k-- > 0 && !found;)
         if (!c->buffers[k].taken && c->buffers[k].bytes == size)
             found = &c->buffers[k];
@@ -263,8 +263,8 @@ static void enqueue(vm_block *block, vm_task *task, uint64_t stream)
     pthread_mutex_unlock(&run->family->lock);
 }
 
-/* Returns an error if the block has no such stream, or if the tail stream is full. All blocks of a grid share one
- * tail stream, so its length is limited for the whole grid. */
+/* Returns an error if the block has no such stream, or if the stream is the tail stream and is full. All blocks of a
+ * grid share one tail stream, so its length is limited for the whole grid. */
 static uint32_t check_stream(vm_warp *w, uint64_t stream)
 {
     vm_run_state *run = w->runner->run;
@@ -326,7 +326,7 @@ static uint32_t try_launch(vm_warp *w, const vm_code *i, const vm_buffer *buffer
 }
 
 /* Ends a launch call, makes its buffer free again, and returns `error`. `buffer` is NULL if the call named no buffer of
- * this block. A buffer is free after every launch call that names it, whether the launch succeeds or not. */
+ * this block. A buffer is free after every launch call that names it, even if the launch fails. */
 static uint32_t end_launch(vm_warp *w, uint32_t lane, vm_buffer *buffer, uint32_t error)
 {
     if (buffer) {
@@ -402,7 +402,7 @@ bool vm_child_handle_drop(vm_warp *w, uint64_t handle, bool stream)
 
 /* ---- copies and fills ---- */
 
-/* Returns true if the extent does not wrap around the address space and its rows do not overlap. */
+/* Returns true if the extent of the copy does not wrap around the address space, and its rows do not overlap. */
 static bool extent_fits(const vm_task *t, uint64_t address, uint64_t pitch, uint64_t slice)
 {
     uint64_t rows, slices, end;
@@ -497,7 +497,7 @@ static bool move_row(vm_run_state *run, const vm_task *t, uint64_t to, unsigned 
 }
 
 /* Performs a copy or fill row by row. Searches the allocation again for each row, because kernels may free memory
- * between two rows. */
+ * between the copies of two rows. */
 static void move_rows(vm_run_state *run, const vm_task *t)
 {
     uint64_t unlooked = MOVE_LOOK;
@@ -511,7 +511,7 @@ static void move_rows(vm_run_state *run, const vm_task *t)
                 raise_move_fault(run, t, VM_FAULT_ADDRESS, to);
                 return;
             }
-            if (run->device->hooks) /* the memory counts as written */
+            if (run->device->hooks) /* for the checks, the target counts as written */
                 vm_pointer(run->device, to, t->width);
             const void *source = t->source ? vm_pointer_read(run->device, from, t->width) : NULL;
             if (t->source && !source) {
@@ -524,7 +524,7 @@ static void move_rows(vm_run_state *run, const vm_task *t)
 }
 
 /* Performs a copy or fill. A kernel on another host thread may free the memory meanwhile. So the function first
- * registers a runner without blocks: vm_bury() does not unmap freed memory that a registered runner may still use. */
+ * registers a runner without blocks. vm_bury() does not unmap freed memory that a registered runner may still use. */
 void vm_task_move(vm_run_state *run, const vm_task *t)
 {
     vm_runner keeper;

@@ -1,6 +1,6 @@
-/* cluster.c - a cluster: blocks that run in turn on one host thread (turn.c), their barrier, and the message of a
- * deadlock. window.c handles addresses in the shared memory of other blocks of the cluster. A launch without clusters
- * has clusters of one block. */
+/* cluster.c - the blocks of a cluster, their barrier, and the message of a deadlock. The blocks run in turn on one host
+ * thread (turn.c). window.c handles addresses in the shared memory of other blocks of the cluster. In a launch without
+ * clusters, each cluster has one block. */
 #include <stdio.h>
 
 #include "vm_block.h"
@@ -91,7 +91,7 @@ void vm_cluster_check(vm_cluster *cluster)
 
 /* ---- deadlocks ---- */
 
-/* The message of a deadlock while it is being written: the first waiting warp, and the text that lists all waiting
+/* The message of a deadlock while the function writes it: the first waiting warp, and the text that lists all waiting
  * warps. */
 typedef struct waiting_list {
     vm_warp *warp; /* the first waiting warp; NULL until one is found */
@@ -119,7 +119,7 @@ static void add_waiting(waiting_list *s, vm_warp *w, const vm_path *path)
     s->used += wrote > 0 && (size_t)wrote < sizeof s->text - s->used ? (size_t)wrote : 0;
 }
 
-/* Calls the observers, lists every path of the cluster, and raises the fault at the first path. */
+/* Calls the observers, lists every waiting path of the cluster, and raises the fault at the first waiting path. */
 void vm_cluster_deadlock(vm_cluster *cluster)
 {
     const vm_run_state *run = cluster->runner->run;
@@ -133,8 +133,8 @@ void vm_cluster_deadlock(vm_cluster *cluster)
             for (uint32_t p = 0; p < block->warps[k].path_count; p++)
                 add_waiting(&s, &block->warps[k], &block->warps[k].paths[p]);
     }
-    /* If no path waits, which should not happen, the launch must end nevertheless. In this case the message names any
-     * live warp. */
+    /* Some path always waits here, unless the interpreter has an error. Even then the launch must end. If no path
+     * waits, the message names any live warp. */
     for (uint32_t b = 0; b < cluster->size; b++)
         for (uint32_t k = 0; !s.warp && k < cluster->blocks[b]->warp_count; k++)
             if (cluster->blocks[b]->warps[k].root && cluster->blocks[b]->warps[k].dead != VM_ALL)
@@ -148,7 +148,7 @@ void vm_cluster_deadlock(vm_cluster *cluster)
 
 /* ---- instructions ---- */
 
-/* barrier.cluster.wait if flag 1 is set, otherwise barrier.cluster.arrive. */
+/* Executes barrier.cluster.wait if flag 1 is set, otherwise barrier.cluster.arrive. */
 void vm_op_cluster_barrier(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_cluster *cluster = w->block->cluster;

@@ -2,8 +2,8 @@
  *
  * The member mask of each lane names the lanes of its group. A lane waits until all live lanes of its group have
  * arrived at the same operation with the same mask. The lanes of a group may be at different instructions and in
- * different calls: PTX only asks for "the same qualifiers and the same membermask". Lanes of one path may belong to
- * several groups, so some lanes of a path may run while others wait. */
+ * different calls, because PTX only demands "the same qualifiers and the same membermask". Lanes of one path may belong
+ * to several groups. So some lanes of a path may run while other lanes wait. */
 #include <stddef.h>
 #include <string.h>
 
@@ -29,7 +29,8 @@ static bool is_same_operation(const vm_code *i, const vm_code *j)
                       (i->masked == vm_op_vote || i->flags == j->flags));
 }
 
-/* Returns the lanes whose groups are complete: all live lanes that the mask names have arrived with that mask. */
+/* Returns the lanes whose groups are complete. A group is complete if all live lanes that the mask names have arrived
+ * with the same mask. */
 static uint32_t find_complete(const vm_u32 *masks, uint32_t arrived, uint32_t dead)
 {
     uint32_t ready = 0, left = arrived;
@@ -41,9 +42,10 @@ static uint32_t find_complete(const vm_u32 *masks, uint32_t arrived, uint32_t de
         ready |= (mask & ~dead & ~same) == 0 ? same : 0;
         left &= ~same;
     }
-    /* Finds waiting lanes that can run although their masks contradict each other. Otherwise such lanes would wait for
-     * ever. A set of waiting lanes can run if the masks of its lanes name no live lane outside of the set. To find the
-     * set, the loop removes lanes whose masks name a lane outside of it, until no such lane is left. */
+    /* Finds waiting lanes that can run although their masks contradict each other. Without this step, such lanes would
+     * wait for ever. A set of waiting lanes can run if the masks of its lanes name no live lane outside of the set. To
+     * find the set, the loop removes each lane whose mask names a lane outside of the set, until no such lane is
+     * left. */
     uint32_t rest = arrived & ~ready, before;
     do {
         before = rest;
@@ -65,7 +67,7 @@ static void add_share(vm_meeting *t, const vm_code *code, vm_frame *frame, uint3
 }
 
 /* Lets the waiting lanes that take part in the operation `t` continue. Waiting lanes at the same place as the running
- * path join it. Other waiting lanes become separate paths. */
+ * path join that path. Other waiting lanes become separate paths. */
 static void release_waiting(vm_warp *w, const vm_code *i, vm_meeting *t)
 {
     const struct vm_hooks *hooks = w->runner->run->hooks;
@@ -100,9 +102,9 @@ static void release_waiting(vm_warp *w, const vm_code *i, vm_meeting *t)
     }
 }
 
-/* The slow case of gather_lanes(): some lanes that the mask names are in other paths, or the lanes of the running path
- * belong to several groups. Collects the masks of all lanes that have arrived, runs the complete groups, and lets the
- * other lanes of m wait. */
+/* Handles the slow case of gather_lanes(): some lanes that the mask names are in other paths, or the lanes of the
+ * running path belong to several groups. Collects the masks of all lanes that have arrived, runs the complete groups,
+ * and lets the other lanes of m wait. */
 static uint32_t gather_paths(vm_warp *w, const vm_code *i, uint32_t m, vm_meeting *t)
 {
     const struct vm_hooks *hooks = w->runner->run->hooks;
@@ -205,7 +207,7 @@ static void write_pred(const vm_meeting *t, size_t member, uint32_t value)
     }
 }
 
-/* ---- the operations ---- */
+/* ---- the handlers of the operations ---- */
 
 void vm_op_warp_sync(vm_warp *w, const vm_code *i, uint32_t m)
 {
@@ -213,9 +215,9 @@ void vm_op_warp_sync(vm_warp *w, const vm_code *i, uint32_t m)
     gather_lanes(w, i, m, i->a, &t);
 }
 
-/* shfl: the slot d becomes the value of slot a in another lane. The predicate e tells whether that lane is in range.
- * The slot b is a lane or a distance, c has the clamp value and the segment mask, and imm is the slot of the member
- * mask. `size` is the mode: 0 is up, 1 is down, 2 is bfly, 3 is idx. */
+/* Executes shfl: the slot d gets the value of slot a in another lane. The predicate e tells whether that other lane is
+ * in range. The slot b is a lane or a distance, c has the clamp value and the segment mask, and imm is the slot of the
+ * member mask. `size` is the mode of shfl: 0 is up, 1 is down, 2 is bfly, 3 is idx. */
 void vm_op_shfl(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_meeting t;
@@ -242,8 +244,8 @@ void vm_op_shfl(vm_warp *w, const vm_code *i, uint32_t m)
     write_pred(&t, offsetof(vm_code, e), inside);
 }
 
-/* vote: `size` is the mode: 0 is all, 1 is any, 2 is uni, 3 is ballot. The slot a is the predicate, which flag 1
- * negates, and b is the member mask. */
+/* Executes vote. `size` is the mode: 0 is all, 1 is any, 2 is uni, 3 is ballot. The slot a is the predicate, which flag
+ * 1 negates. The slot b is the member mask. */
 void vm_op_vote(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_meeting t;
@@ -271,8 +273,8 @@ void vm_op_vote(vm_warp *w, const vm_code *i, uint32_t m)
         write_pred(&t, offsetof(vm_code, d), result);
 }
 
-/* match.any, or match.all if flag 1 is set. `size` is the size of the values, 4 or 8 bytes. The slot a is the value, b
- * is the member mask, d is the resulting mask, and e is the predicate of match.all. */
+/* Executes match.any, or match.all if flag 1 is set. `size` is the size of the values, 4 or 8 bytes. The slot a is the
+ * value, b is the member mask, d is the resulting mask, and e is the predicate of match.all. */
 void vm_op_match(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_meeting t;
@@ -318,8 +320,8 @@ static uint32_t combine_values(const vm_code *i, uint32_t x, uint32_t y)
     return (x < y) != max ? x : y;
 }
 
-/* redux: `size` is the operation (PTX_MOD_...), `space` is the type, and `count` is 1 for .abs. The slot a is the
- * value, and b is the member mask. */
+/* Executes redux. `size` is the operation (PTX_MOD_...), `space` is the type of the values, and `count` is 1 for .abs.
+ * The slot a is the value, and b is the member mask. */
 void vm_op_redux(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_meeting t;
@@ -370,7 +372,7 @@ static vm_barrier *get_group_barrier(const vm_warp *w, uint32_t *id)
     return &w->block->barriers[*id];
 }
 
-/* Points base[] of the four warps to their frames. Returns false if threads of the warpgroup wait at different
+/* Points base[] of the four warps to their frames. Returns false if threads of the warpgroup wait at other
  * instructions. */
 static bool select_group_frames(vm_warp *w, const vm_code *i, uint32_t id)
 {

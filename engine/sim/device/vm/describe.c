@@ -6,8 +6,8 @@
 #include "vm_hooks.h"
 #include "vm_memory.h"
 
-/* Returns the allocation that holds the address, or the nearest one within 1 MiB. Skips fillers. Returns NULL if no
- * allocation is found. The caller holds the lock. */
+/* Returns the allocation that holds the address, or the nearest one within 1 MiB. Skips fillers. Returns NULL if there
+ * is no allocation within this distance. The caller holds the device's lock. */
 static const vm_allocation *find_nearest(const vm_device *device, uint64_t address)
 {
     /* Programs overrun the end of an allocation more often than its beginning. So an allocation after the address is
@@ -42,8 +42,8 @@ bool vm_labelled_at(vm_device *device, uint64_t address, vm_labelled *found)
     return labelled;
 }
 
-/* Describes the address by the first of these that applies: memory of another device, freed memory, the nearest
- * allocation. */
+/* Describes the address by the first of these descriptions that applies: memory of another device, freed memory, the
+ * nearest allocation. */
 void vm_describe(vm_device *device, uint64_t address, char *text, size_t size)
 {
     if (vm_describe_elsewhere(device, address, text, size))

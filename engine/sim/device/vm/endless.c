@@ -19,8 +19,8 @@
 #define LOOP_MOST 4096u  /* the longest loop that a proof follows, in operations */
 #define WAITERS_LISTED 3 /* number of waiting warps that a message lists */
 
-/* Casts the runner's vote in a ballot. The runner has one vote for each value of `moves`; *mine remembers its last
- * vote. Returns true if all runners have voted since a runner last made progress. */
+/* Casts the runner's vote in a ballot. The runner has one vote for each value of `moves`. *mine remembers the runner's
+ * last vote. Returns true if all runners have voted since a runner last made progress. */
 static bool cast_vote(vm_run_state *run, vm_ballot *ballot, uint64_t *mine, uint64_t moves)
 {
     pthread_mutex_lock(&run->family->lock);
@@ -70,15 +70,15 @@ static bool reads_time(const ptx_insn *insn)
 }
 
 /* Returns true if the next instruction is harmless: it changes only registers, and reads only memory that nobody
- * outside this launch can change. Also returns true for an atomic, and sets *atomic. An atomic is harmless only if it
- * leaves its memory unchanged, which the caller has to test. */
+ * outside this launch can change. For an atomic, the function also returns true and sets *atomic. An atomic is harmless
+ * only if it leaves its memory unchanged, and the caller has to test this. */
 static bool is_harmless(vm_warp *w, const vm_code *i, uint32_t m, bool *atomic)
 {
     const ptx_insn *insn = &w->frame->function->ptx->insns[i->insn];
     *atomic = false;
     if (i->insn >= w->frame->function->ptx->insn_count || reads_time(insn))
         return false;
-    if (i->guard & 2) /* this is an extra operation of the decoder */
+    if (i->guard & 2) /* an extra operation of the decoder is always harmless */
         return true;
     switch (ptx_effect_of(insn)) {
     case PTX_EFFECT_NONE:
@@ -89,7 +89,7 @@ static bool is_harmless(vm_warp *w, const vm_code *i, uint32_t m, bool *atomic)
     case PTX_EFFECT_LOAD: return !reads_host(w, i, m);
     case PTX_EFFECT_ATOMIC: *atomic = true; return i->count == 1 && i->size <= 8 && !reads_host(w, i, m);
     case PTX_EFFECT_TENSOR_MEMORY:
-        if (insn->op == PTX_OP_TCGEN05_ALLOC) /* a waiting allocation changes nothing */
+        if (insn->op == PTX_OP_TCGEN05_ALLOC) /* an allocation of tensor memory that waits changes nothing */
             return vm_tensor_is_full(w->block, vm_r32(w, i->b)[__builtin_ctz(m ? m : 1)]);
         return insn->op != PTX_OP_TCGEN05_DEALLOC && insn->op != PTX_OP_TCGEN05_RELINQUISH &&
                insn->op != PTX_OP_TCGEN05_ST && insn->op != PTX_OP_TCGEN05_COMMIT;
@@ -98,8 +98,8 @@ static bool is_harmless(vm_warp *w, const vm_code *i, uint32_t m, bool *atomic)
     }
 }
 
-/* Reads the memory at the address of each lane of an atomic. The caller reads before and after the atomic, and
- * compares. */
+/* Reads the memory at the address of each lane of an atomic. The caller compares the values from before the atomic with
+ * the values from after the atomic. */
 static void read_lanes(vm_warp *w, const vm_code *i, uint32_t m, uint64_t values[VM_LANES])
 {
     VM_EACH(lane, m) {
@@ -131,8 +131,8 @@ static bool step_harmless(vm_warp *w)
 }
 
 /* Runs the path for at most LOOP_MOST operations. Returns true if the path comes back to its instruction with the same
- * registers, and has changed nothing on the way. In this case the next iteration of its loop is the same again, so the
- * path is endless unless another warp changes the memory that the path reads. */
+ * registers, and has changed nothing on the way. If so, every further iteration of the loop is the same. The path is
+ * then endless, unless another warp changes the memory that the path reads. */
 static bool path_repeats(vm_warp *w, uint32_t at)
 {
     const vm_code *from = w->paths[at].pc;
@@ -156,7 +156,7 @@ static bool path_repeats(vm_warp *w, uint32_t at)
     return same;
 }
 
-/* Returns true if all paths of the warp that are ready repeat. */
+/* Returns true if all ready paths of the warp repeat. */
 static bool warp_repeats(vm_warp *w)
 {
     for (uint32_t p = 0; p < w->path_count; p++) {
@@ -181,17 +181,17 @@ bool vm_poll_repeats(vm_runner *runner)
 
 /* ---- the message ---- */
 
-/* The message about waiting warps while it is being written. */
+/* The message about waiting warps while the functions below write it. */
 typedef struct waiters {
-    vm_warp *warp; /* the first polling warp */
+    vm_warp *warp; /* the first warp that polls */
     const vm_path *path;
     unsigned polling, stopped;
     char text[280];
     size_t used;
 } waiters;
 
-/* Adds a warp to the message. Describes the loop and the polled memory of the first WAITERS_LISTED warps, and only
- * counts the other warps. */
+/* Adds a warp to the message. Describes the loop and the polled memory of the first WAITERS_LISTED warps, and counts
+ * the later warps. */
 static void list_warp(waiters *all, vm_warp *w)
 {
     const vm_path *path = NULL;
@@ -240,8 +240,8 @@ bool vm_poll_endless(vm_runner *runner)
 {
     vm_run_state *run = runner->run;
     const uint64_t moves = atomic_load(&run->moves);
-    /* If a kernel has launched this grid, other grids of the same launch may still change memory. If only some blocks
-     * run, the blocks that do not run might have changed memory. */
+    /* If a kernel has launched this grid, other grids of the same launch may still change the memory for which the
+     * warps wait. If only some blocks run, the blocks that do not run might have changed this memory. */
     if (run->depth || run->chosen)
         return false;
     if (runner->repeats_since != moves + 1 && !vm_poll_repeats(runner))

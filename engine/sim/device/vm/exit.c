@@ -1,9 +1,9 @@
-/* exit.c - the end of threads. Lanes and barriers that waited for these threads may continue. */
+/* exit.c - the end of threads. Lanes that waited for these threads may continue, and barriers may open. */
 #include "vm_block.h"
 #include "vm_hooks.h"
 #include "vm_path.h"
 
-/* exit: after it, reconvergence points, warp operations and barriers no longer expect the exited lanes, so other lanes
+/* Executes exit. Reconvergence points, warp operations and barriers no longer expect the exited lanes, so other lanes
  * may continue. */
 void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
 {
@@ -24,7 +24,8 @@ void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
     vm_leave(w, sync, NULL, m);
     for (uint32_t k = 0; k < w->path_count; k++)
         if (w->paths[k].state == VM_PATH_WARP && k != w->current)
-            w->paths[k].state = VM_PATH_READY; /* the group may be complete now, so the path tests it again */
+            /* the group of this path may be complete now, so the path tests it again */
+            w->paths[k].state = VM_PATH_READY;
     vm_barriers_check(block);
     vm_cluster_check(block->cluster);
 }

@@ -1,4 +1,5 @@
-/* explain.c - describes a launch that did not end: the loop in which it was, and the memory for which it waited. */
+/* explain.c - describes a launch that did not end: the loop in which a warp was, and the memory for which the warp
+ * waited. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "vm_memory.h"
 
 /* Returns the index of the PTX instruction at which the path is in the function of `frame`. If `frame` is a caller of
- * the path's own frame, this is the call instruction. */
+ * the path's own frame, the result is the index of the call instruction. */
 static uint32_t get_position(const vm_frame *frame, const vm_path *path)
 {
     if (frame == path->frame)
@@ -73,8 +74,8 @@ const vm_code *vm_wait_of(const vm_function *function, uint32_t first, uint32_t 
 }
 
 /* Returns the address that the first lane of a path accesses with the instruction `code`, from the registers of the
- * path's frame. Another path may have run last, so w->base[] may point to the registers of another function, or to a
- * frame that has been freed. */
+ * path's frame. The function does not use w->base[]. Another path may have run last, so w->base[] may point to the
+ * registers of another function, or to a freed frame. */
 static uint64_t get_address(const vm_path *path, const vm_code *code)
 {
     const uint32_t lane = (uint32_t)__builtin_ctz(path->mask);

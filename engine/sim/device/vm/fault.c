@@ -1,4 +1,5 @@
-/* fault.c - faults: the message, the place in the source and the thread. Only the first fault of a launch is kept. */
+/* fault.c - faults: the message of a fault, its place in the source, and its thread. Only the first fault of a launch
+ * is kept. */
 #include <stdio.h>
 #include <string.h>
 

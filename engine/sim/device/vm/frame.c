@@ -1,4 +1,4 @@
-/* frame.c - the memory of frames. A frame holds the registers and parameters of one call of a function. */
+/* frame.c - the memory of frames. A frame holds the registers and parameters of one call of a device function. */
 #include <string.h>
 
 #include "vm_jit.h"
@@ -6,13 +6,14 @@
 #include "vm_machine.h"
 #include "vm_path.h"
 
-/* The pool of frames. Paths of one warp take turns, so frames are allocated and freed in any order. The pool is a
- * segregated free list: it keeps free chunks by powers of two. It does not keep large chunks, because most of their
- * pages are never touched, and new pages from the system are already zero. */
+/* The pool of frames. Paths of one warp take turns, so frames are allocated and freed in any order, and a stack of
+ * frames is impossible. The pool is a segregated free list: it keeps free chunks in one list for each power of two. The
+ * pool does not keep large chunks. Most pages of a large chunk are never touched, and new pages from the system are
+ * already zero. */
 struct vm_chunk {
     struct vm_chunk *next;
 };
-#define POOL_MOST ((size_t)1 << 32) /* bytes of frames that one host thread may hold */
+#define POOL_MOST ((size_t)1 << 32) /* limit of the bytes of frames that one host thread may hold */
 #define POOL_LARGE ((size_t)4 << 20)
 
 static unsigned get_size_class(size_t bytes)
@@ -70,13 +71,13 @@ void vm_pool_clear(vm_runner *runner)
             runner->pool.free[n] = chunk->next;
             kiln__free(runner->run->device->mem, chunk);
         }
-    /* this also counts the frames of paths that a fault has ended */
+    /* the bytes of the pool include the frames of paths that a fault has ended */
     vm_let_go(runner->run->family, runner->pool.bytes);
     runner->pool.bytes = 0;
 }
 
 /* Writes the registers that a function never writes: the predicate that is always true, and the address of the block's
- * window. In most blocks this address is 0, and the register is 0 already. */
+ * window. In most blocks the window's address is 0, which the register contains already. */
 static void write_fixed_registers(const vm_warp *w, const vm_frame *frame)
 {
     vm_u32 *window = (vm_u32 *)(void *)(frame->regs + frame->function->window);
@@ -85,8 +86,8 @@ static void write_fixed_registers(const vm_warp *w, const vm_frame *frame)
         window[lane] = (uint32_t)w->block->window;
 }
 
-/* Allocates a frame and lays out registers, parameters and variables in it. Registers are zero, so that every run
- * gives the same results. Returns NULL if memory runs out. */
+/* Allocates a frame and lays out registers, parameters and variables in it. The registers begin as zero, so that every
+ * run gives the same results. Returns NULL if memory runs out. */
 vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller)
 {
     enum { ALIGN = 64 };
@@ -112,10 +113,10 @@ vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller
     return frame;
 }
 
-/* Makes the kernel's frame of a warp ready for its next block: takes a frame for the first block, and resets it for
- * later blocks. Registers are set to zero. If the compiler has found which registers the kernel may read before it
- * writes them (vm_compiled.blank), only these are set, because clearing all takes longer than a short kernel. Returns
- * false if memory runs out. */
+/* Makes the kernel's frame of a warp ready for its next block: allocates a frame for the first block, and resets the
+ * frame for later blocks. The function sets registers to zero. The compiler may have found which registers the kernel
+ * can read before it writes them (vm_compiled.blank). In this case the function sets only these registers to zero,
+ * because clearing all registers takes longer than a short kernel. Returns false if memory runs out. */
 bool vm_frame_renew(vm_warp *w, const vm_function *kernel)
 {
     vm_frame *frame = w->root;
@@ -139,7 +140,8 @@ bool vm_frame_renew(vm_warp *w, const vm_function *kernel)
 void vm_frame_free(vm_warp *w, vm_frame *frame) { vm_pool_put(w->runner, frame, frame->bytes); }
 
 /* If `in` is true, copies the arguments from the caller's registers or .param variables to the callee's parameter
- * blocks. Otherwise copies the results in the other direction. */
+ * blocks. If `in` is false, copies the results from the callee's parameter blocks to the caller's registers or .param
+ * variables. */
 void vm_frame_copy(vm_warp *w, vm_frame *caller, vm_frame *callee, const vm_call *call, uint32_t lanes, bool in)
 {
     size_t vars = (size_t)caller->function->ptx->frame_bytes, block = (size_t)callee->function->ptx->param_bytes;

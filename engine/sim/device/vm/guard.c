@@ -1,16 +1,17 @@
-/* guard.c - host memory of kernels, between pages that nothing may touch. Normally vm_reach_span() compares every
- * access of a kernel with the bounds of an object. If this comparison has a bug, an access just outside the bounds hits
- * a guard page, and a signal ends the process. Without the guard page the access would reach the host's own memory.
+/* guard.c - host memory of kernels, between pages that nothing may touch. vm_reach_span() compares every access of a
+ * kernel with the bounds of an object. If this comparison has a bug, an access just outside the bounds hits a guard
+ * page, and a signal ends the process. Without the guard page, such an access would reach the host's own memory.
  *
  * There are two kinds of memory. A separate region is one mapping that consists of a guard, the memory, and a guard.
  * Memory of at most SLOT_MOST bytes shares an arena, unless the caller asks for a separate region (VM_GUARD_OWN). An
- * arena is one mapping of slots of one size between two guards. The number of mappings of a process is limited, so not
- * all small memory can have separate regions. The neighbours of a slot are other memory of kernels, never memory of the
- * host. In both kinds the memory ends where its region or slot ends.
+ * arena is one mapping that consists of a guard, slots of one size, and a guard. The number of mappings of a process is
+ * limited, so not all small memory can have separate regions. The neighbours of a slot belong to kernels, never to the
+ * host. In both kinds the memory ends at the end of its region or slot.
  *
- * Sizes are rounded up to size classes, four for each power of two, so that freed memory can serve the next request.
- * Launches take and give the memory of their blocks without a system call. Freed regions are kept up to KEPT_MOST bytes
- * and unmapped beyond that. Arenas stay mapped until vm_guards_close(). */
+ * Sizes are rounded up to size classes, so that freed memory can serve the next request. Each power of two has four
+ * size classes. So launches can take and give back the memory of their blocks without a system call. Freed regions are
+ * kept until they have KEPT_MOST bytes together. Further freed regions are unmapped. Arenas stay mapped until
+ * vm_guards_close(). */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,10 +22,10 @@ enum {
     /* memory begins and ends at multiples of this size, which is at least the alignment of the widest access */
     UNIT = 64,
     PAGE_CLASS = 3,    /* the class of 4096 bytes */
-    CLASS_PAGE = 4096, /* the sizes of larger classes are multiples of this size */
+    CLASS_PAGE = 4096, /* the sizes of classes above this size are multiples of it */
     BEFORE = 1 << 16,  /* bytes of the guards before and behind a region */
     BEHIND = 1 << 20,
-    ARENA = 1 << 20,      /* bytes of an arena, which is larger if eight slots need more */
+    ARENA = 1 << 20,      /* the least size of an arena in bytes; an arena is larger if eight slots need more */
     KEPT_MOST = 64 << 20, /* bytes of free regions that are kept for later use */
 };
 /* Under the address sanitizer all memory is in separate regions, because an overrun from one slot into the next would
@@ -55,8 +56,8 @@ static size_t get_page_size(void)
 static size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 /* Returns the size and the number of the class for an allocation of `bytes` bytes. The sizes are 512, 1024, 2048 and
- * 4096, then at most four for each power of two, rounded to pages. A separate region (`own`) has at least 4096 bytes,
- * because a mapping consists of whole pages. */
+ * 4096, then at most four sizes for each power of two, rounded to pages. A separate region (`own`) has at least 4096
+ * bytes, because a mapping consists of whole pages. */
 static size_t get_class(size_t bytes, bool own, unsigned *number)
 {
     if (bytes <= CLASS_PAGE) {
@@ -75,8 +76,8 @@ static size_t get_class(size_t bytes, bool own, unsigned *number)
     return size;
 }
 
-/* Returns true if the memory is a separate region. Rounds *bytes up to a multiple of UNIT: the memory ends at the end
- * of its region or slot, so it begins this far before that end. */
+/* Returns true if the memory is a separate region. Rounds *bytes up to a multiple of UNIT, because the memory ends at
+ * the end of its region or slot and so begins *bytes before that end. */
 static bool is_own(size_t *bytes, vm_guard_kind kind)
 {
     *bytes = round_up(*bytes ? *bytes : 1, UNIT);
@@ -154,8 +155,8 @@ static bool add_arena(vm_guards *g, vm_guard_list *slots, size_t size)
     return true;
 }
 
-/* Takes a free region or slot, or makes a new region or slot. Maps a separate region without holding the lock, and a
- * new arena under the lock. If the caller needs zeros, clears memory that was used before; a new mapping is already
+/* Takes a free region or slot, or makes a new region or slot. Maps a new separate region without holding the lock, and
+ * a new arena under the lock. If the caller needs zeros, clears memory that was used before. A new mapping is already
  * zero. */
 void *vm_guard_take(vm_guards *g, size_t bytes, vm_guard_kind kind, bool zeroed)
 {
@@ -198,7 +199,7 @@ void vm_guard_give(vm_guards *g, void *memory, size_t bytes, vm_guard_kind kind)
     vm_guard_list *list = own ? &g->regions[number] : &g->slots[number];
     unsigned char *at = (unsigned char *)memory + bytes - size;
     pthread_mutex_lock(&g->lock);
-    /* If another device has made the region (vm_hand_over), the list may have no room for it. */
+    /* The list may have no room for the region, if another device has made the region (vm_hand_over). */
     const bool kept = !own || (size <= KEPT_MOST - g->kept && list->count < list->capacity);
     if (kept)
         list->at[list->count++] = at;

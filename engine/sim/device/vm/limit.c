@@ -3,7 +3,8 @@
 #include "vm_limit.h"
 #include "vm_machine.h"
 
-#define LOOK 32768u   /* steps of a host thread between two tests of the clock and the stop flag, about 0.1 ms */
+/* steps of a host thread between two tests of the clock and the stop flag; these steps take about 0.1 ms */
+#define LOOK 32768u
 #define TURN_COST 32u /* extra steps for each turn, because warps that only wait for each other have very short turns */
 /* the least limit of host memory for frames and local memory, in bytes */
 #define HOLD_LEAST ((uint64_t)1 << 30)
@@ -34,8 +35,8 @@ void vm_let_go(vm_family *family, uint64_t bytes) { atomic_fetch_sub(&family->he
 
 /* ---- time ---- */
 
-/* Makes the next call of vm_limit_look() test the clock at once. Without this function, an endless chain of short grids
- * would never test the clock. */
+/* Makes the next call of vm_limit_look() test the clock without waiting for LOOK steps. Without vm_limit_begin(), an
+ * endless chain of short grids would never test the clock. */
 void vm_limit_begin(vm_runner *runner) { runner->unlooked = LOOK; }
 
 vm_fault_kind vm_limit_ask(const vm_family *family)

@@ -1,6 +1,6 @@
-/* memory.c - global memory: allocations, each with its own host memory. They are found by address. Most allocations
- * have an address in the device's address space. Memory that host and device share has the host's address
- * (vm_alloc_host, vm_adopt).
+/* memory.c - global memory: allocations, each with its own host memory. The simulator finds an allocation by its
+ * address. Most allocations have an address in the device's address space. Memory that host and device share has the
+ * address that it has on the host (vm_alloc_host, vm_adopt).
  *
  * The file is long because all its functions share the sorted list of live allocations and its lock. */
 #include <fcntl.h>
@@ -16,15 +16,16 @@
 
 /* distance in bytes between two allocations of a device without checks */
 #define RED_ZONE 512u
-/* distance in bytes between the allocations of a checked device; the gap takes addresses but no memory */
+/* distance in bytes between the allocations of a checked device; the gap consists of addresses without memory */
 #define CHECKED_ZONE (1u << 26)
 #define ADDRESS_ALIGN 512u
 /* allocations consist of units of this size; kernels can access the whole last unit, as on a GPU */
 #define GRANULE 512u
 #define PAGE 4096u /* alignment of memory shared with the host: a page of the operating system */
-/* An allocation of this size or more begins at a multiple of it. */
+/* An allocation of at least this size begins at a multiple of this size. */
 #define LARGE_BYTES (2u << 20)
-#define FILLER_ALIGN 64u /* at least the alignment of the widest access, and at most the alignment of vm_guard_take() */
+/* alignment of a filler: at least the alignment of the widest access, and at most the alignment of vm_guard_take() */
+#define FILLER_ALIGN 64u
 /* size of a filler, the memory that is added when a kernel accesses the unused part of a page */
 #define FILLER 65536u
 
@@ -160,8 +161,8 @@ static bool is_free(const vm_device *device, uint64_t base, uint64_t bytes)
     return at == 0 || device->live[at - 1]->base + device->live[at - 1]->bytes <= base;
 }
 
-/* Adds `made` to the sorted list. Its base and bytes are set, and no live allocation overlaps it. Returns false without
- * a change if memory runs out. The caller holds the lock. */
+/* Adds `made` to the sorted list. The caller has set base and bytes of `made`, and no live allocation overlaps `made`.
+ * If memory runs out, returns false and changes nothing. The caller holds the lock. */
 static bool insert_live(vm_device *device, vm_allocation *made)
 {
     if (!kiln__grow(device->mem, &device->live, &device->live_capacity, device->live_count + 1, sizeof *device->live))
@@ -171,7 +172,7 @@ static bool insert_live(vm_device *device, vm_allocation *made)
     device->live[at] = made;
     device->live_count++;
     device->used += made->counted;
-    /* the new allocation may be at a freed address, because the host's allocator reuses addresses */
+    /* the new allocation may be at an address that was freed, because the host's allocator reuses addresses */
     for (size_t k = 0; k < KILN__COUNT(device->freed); k++)
         if (device->freed[k].base < made->base + made->bytes &&
             made->base < device->freed[k].base + device->freed[k].bytes)
@@ -179,8 +180,8 @@ static bool insert_live(vm_device *device, vm_allocation *made)
     return true;
 }
 
-/* Moves live[at] to the graveyard. Running kernels may use this memory until they see the new generation. The caller
- * holds the lock. */
+/* Moves live[at] to the graveyard, the list of freed memory that is not released yet. Running kernels may use the
+ * memory until they see the new generation of the device. The caller holds the lock. */
 static void remove_live(vm_device *device, size_t at)
 {
     vm_allocation *gone = device->live[at];
@@ -195,8 +196,8 @@ static void remove_live(vm_device *device, size_t at)
     device->last_buried = gone;
 }
 
-/* Removes the fillers in [base, base + bytes) and next to that range, so that the range is free. The caller holds the
- * lock. */
+/* Removes the fillers in [base, base + bytes) and the fillers next to that range, so that the range is free. The caller
+ * holds the lock. */
 static void drop_fillers(vm_device *device, uint64_t base, uint64_t bytes)
 {
     size_t at = vm_search(device, base + bytes);
@@ -207,7 +208,7 @@ static void drop_fillers(vm_device *device, uint64_t base, uint64_t bytes)
         remove_live(device, at);
 }
 
-/* Returns true if the address is in one of the last freed allocations. The caller holds the lock. */
+/* Returns true if the address is in one of the most recently freed allocations. The caller holds the lock. */
 static bool is_freed(const vm_device *device, uint64_t address)
 {
     bool was = false;
@@ -245,8 +246,8 @@ bool vm_fill(vm_device *device, uint64_t address)
         }
         *made =
             (vm_allocation){.base = low, .bytes = high - low, .reach = high - low, .internal = true, .filler = true};
-        /* The filler may begin at any address. Its host address gets the same remainder mod FILLER_ALIGN, so an access
-         * that is aligned on the device is aligned on the host. */
+        /* The filler may begin at any address. The filler's host address gets the same remainder mod FILLER_ALIGN, so
+         * an access that is aligned on the device is aligned on the host. */
         const uint64_t skipped = low % FILLER_ALIGN;
         made->taken = skipped + high - low;
         made->raw = vm_guard_take(&device->guards, (size_t)made->taken, VM_GUARD_ANY, true);
@@ -263,7 +264,8 @@ bool vm_fill(vm_device *device, uint64_t address)
 typedef enum placing { PLACE_NEW, PLACE_AT, PLACE_HOST } placing;
 
 /* Allocates memory of any kind in these steps: host memory, a device address, the shadow of the observers, the entry in
- * the list. If a step fails, the function undoes the earlier steps. It fills the memory without holding the lock. */
+ * the list. If a step fails, the function undoes the earlier steps. The function fills the memory without holding the
+ * lock. */
 static vm_allocation *allocate_placed(vm_device *device, placing how, uint64_t address, uint64_t bytes, bool counts,
                                       const char *name)
 {
@@ -335,8 +337,8 @@ vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name)
     return allocate_placed(device, PLACE_NEW, 0, bytes, true, name);
 }
 
-/* Counts the bytes, rounded up to 16, against the heap. The overhead of malloc() itself is not counted, because no
- * program can depend on the exact limit. */
+/* Counts the bytes, rounded up to 16, against the heap. The overhead that a GPU's malloc() has is not counted, because
+ * no program can depend on the exact limit. */
 vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limit)
 {
     enum { GRAIN = 16 };
@@ -412,8 +414,8 @@ bool vm_alloc_at(vm_device *device, uint64_t address, uint64_t bytes)
     return allocate_placed(device, PLACE_AT, address, bytes, true, NULL) != NULL;
 }
 
-/* Adds an allocation whose memory the device does not own. `like` has its address, its size and the place of its
- * bytes. */
+/* Adds an allocation whose memory the device does not own. The caller sets the address, the size and the host pointer
+ * in `like`. */
 static bool adopt(vm_device *device, const vm_allocation *like)
 {
     const uint64_t address = like->base;
@@ -424,10 +426,10 @@ static bool adopt(vm_device *device, const vm_allocation *like)
     made->home = device;
     made->reach = made->bytes;
     pthread_rwlock_wrlock(&device->lock);
-    if (device->hooks) /* the memory counts as written */
+    if (device->hooks) /* for the checks, the adopted memory counts as written */
         made->shadow = device->hooks->shadow_new(device, made->bytes, true);
-    /* An address in the device's own range must have been reserved. A host pointer must be outside of the part of the
-     * range that is in use. */
+    /* An address in the device's own range must lie in a reserved range. A host pointer must lie outside the part of
+     * the device's range that is in use. */
     bool clear = !made->shared || address >= device->next_address || address < device->limits.first_address;
     if (clear && !made->shared)
         drop_fillers(device, address, made->bytes);
@@ -558,8 +560,8 @@ void vm_give(vm_device *device, uint64_t bytes)
     pthread_rwlock_unlock(&device->lock);
 }
 
-/* Removes the allocation that begins at the address from the list. If `kernel` is set, removes it only if a kernel has
- * allocated it. Sets *moved to the number of later entries of the list, because each of them moves by one place. */
+/* Removes the allocation that begins at the address from the list. If `kernel` is set, removes only an allocation that
+ * a kernel has made. Sets *moved to the number of later entries in the list. Each later entry moves by one place. */
 static bool free_at(vm_device *device, uint64_t address, bool kernel, size_t *moved)
 {
     *moved = 0;
@@ -629,8 +631,8 @@ void vm_runner_update(vm_runner *runner, uint64_t generation)
 static bool is_read_only_host(const vm_allocation *a) { return a->shared && a->read_only; }
 
 /* Returns true if [address, address + bytes) lies in `first` and the allocations after it, with no gap on the device or
- * on the host. Memory that was mapped in parts can then be copied at once. If `write` is set, also tests that the host
- * can write all of the memory. */
+ * on the host. Memory that was mapped in adjacent parts can then be copied at once. If `write` is set, also tests that
+ * the host can write all of the memory. */
 static bool covers(const vm_device *device, const vm_allocation *first, uint64_t address, uint64_t bytes, bool write)
 {
     size_t at = vm_search(device, first->base);
@@ -780,7 +782,8 @@ void vm_open_owned(vm_device *device, uint64_t owner, uint32_t numbers)
 
 uint64_t vm_memory_used(const vm_device *device)
 {
-    vm_device *locked = (vm_device *)(uintptr_t)device; /* the lock is not part of the value */
+    /* only the lock changes, which is not part of the device's value */
+    vm_device *locked = (vm_device *)(uintptr_t)device;
     pthread_rwlock_rdlock(&locked->lock);
     uint64_t used = device->used;
     pthread_rwlock_unlock(&locked->lock);

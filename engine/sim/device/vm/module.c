@@ -1,4 +1,4 @@
-/* module.c - queries of a loaded module: its variables, its kernels and the resources that they need. */
+/* module.c - queries about a loaded module: its variables, its kernels and the resources that the kernels need. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ void vm_module_unload(vm_device *device, vm_module *module)
         /* Frees the last variable first. The list of allocations is sorted and the variables have rising addresses, so
          * removing the last variable does not move the entries of the others. */
         for (uint32_t s = module->ptx->symbol_count; s-- > 0;)
-            /* variables of another device are not freed and not read, because they may not exist any more */
+            /* variables of another device are neither freed nor read, because they may not exist any more */
             if (module->storage[s])
                 vm_free(device, module->address[s]);
     if (module->error_texts)
@@ -26,8 +26,8 @@ void vm_module_unload(vm_device *device, vm_module *module)
     kiln__free(device->mem, module);
 }
 
-/* Gives `heir` each managed variable that both modules use. The modules mostly have the same variables in the same
- * order, so each search begins behind the variable found last. */
+/* Gives to `heir` each managed variable that `module` and `heir` both use. The two modules mostly have the same
+ * variables in the same order, so each search begins behind the variable that was found last. */
 void vm_module_give(vm_module *module, vm_module *heir)
 {
     uint32_t from = 0;
@@ -43,7 +43,7 @@ void vm_module_give(vm_module *module, vm_module *heir)
                 break;
             if (heir->device == module->device || vm_hand_over(given, heir->device)) {
                 module->storage[s] = NULL;
-                /* the name is in the memory of the module, which ends */
+                /* the old name is in the memory of `module`, which ends */
                 given->name = heir->ptx->symbols[heir->managed[at]].name;
             } else {
                 /* out of memory: `module` keeps the variable, and frees it when it is unloaded */
@@ -97,8 +97,8 @@ bool vm_module_name_kernels(vm_module *module)
     return module->kernels;
 }
 
-/* Finds the first kernel of this name by binary search. A program may ask for every kernel of a module, so linear
- * searches would take quadratic time together. */
+/* Finds the first kernel of this name by binary search. A program may ask for every kernel of a module, and linear
+ * searches would then take quadratic time. */
 int vm_module_kernel(const vm_module *module, const char *name)
 {
     uint32_t low = 0, high = module->kernel_count;
@@ -113,8 +113,8 @@ int vm_module_kernel(const vm_module *module, const char *name)
     return found ? (int)module->kernels[low].function : -1;
 }
 
-/* Estimates the registers of a thread: the largest number of 32-bit registers that are live at the same time, if each
- * is live from its first to its last occurrence, plus a constant. */
+/* Estimates the registers of a thread. The estimate is the largest number of 32-bit registers that are live at the same
+ * time, plus a constant. A register counts as live from its first to its last occurrence. */
 static uint32_t estimate_registers(const vm_module *module, const ptx_function *f)
 {
     enum { BASE = 8, LEAST = 16, MOST = 255 };
@@ -150,8 +150,8 @@ static uint32_t estimate_registers(const vm_module *module, const ptx_function *
     return most < LEAST ? LEAST : most > MOST ? MOST : most;
 }
 
-/* Returns `registers`, or less if .minnctapersm limits them: ptxas spills registers so that this number of blocks fits
- * on an SM. All SMs since 5.0 have the same number of registers. */
+/* Returns `registers`, or less if .minnctapersm sets a lower limit: ptxas spills registers so that this number of
+ * blocks fits on an SM. All SMs since compute capability 5.0 have the same number of registers. */
 static uint32_t registers_for_blocks(const ptx_function *f, uint32_t registers)
 {
     enum { OF_SM = 65536, UNIT = 8, LEAST = 16 };

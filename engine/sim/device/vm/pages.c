@@ -1,5 +1,6 @@
-/* pages.c - the host memory of large allocations. A page takes memory only after the first write to it. Before that,
- * all pages are private (copy-on-write) mappings of one file with the initial content. */
+/* pages.c - the host memory of large allocations. A page takes memory only after the first write to it. Before its
+ * first write, a page is a private (copy-on-write) mapping of a file with the initial content. All pages of an
+ * allocation are mappings of the same file. */
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -14,7 +15,8 @@ uint64_t vm_file_most(void)
     return getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < INT64_MAX ? most.rlim_cur : INT64_MAX;
 }
 
-/* Maps the file repeatedly over `bytes` at `host`. A page shows the content of the file until it is written. */
+/* Maps the file repeatedly over `bytes` at `host`. A page shows the content of the file until something is written to
+ * the page. */
 static bool map_repeatedly(unsigned char *host, uint64_t bytes, int file, uint64_t period)
 {
     for (uint64_t at = 0; at < bytes; at += period) {
@@ -27,8 +29,8 @@ static bool map_repeatedly(unsigned char *host, uint64_t bytes, int file, uint64
 }
 
 /* Makes a file without a name, of `period` bytes with the content of `pattern`, or with poison if `pattern` is NULL.
- * Returns -1 on failure. It writes all bytes instead of setting the length, because in a sandbox a process may not
- * change the length of a file. */
+ * Returns -1 on failure. The function writes all bytes instead of setting the file's length, because in a sandbox a
+ * process may not change the length of a file. */
 static int pattern_file(const void *pattern, uint64_t period)
 {
     unsigned char poison[1 << 16];

@@ -1,11 +1,11 @@
 /* path.c - a warp as a set of paths: divergence and reconvergence.
  *
- * A path is a set of lanes that run together: one pc, one mask. When lanes diverge at a branch, a vm_sync holds the
- * reconvergence point (the branch's immediate post-dominator) and the lanes expected there. The lanes become two paths.
- * A path that reaches the reconvergence point waits there until all expected lanes have arrived or exited. The syncs
- * correspond to the reconvergence stack of older GPUs. As on GPUs since Volta, paths take turns, so lanes that spin let
- * the other lanes run. Lanes that wait too long at a reconvergence point continue without the lanes that have not
- * arrived.
+ * A path is a set of lanes that run together with one pc and one mask. When lanes diverge at a branch, a vm_sync holds
+ * the reconvergence point (the branch's immediate post-dominator) and the lanes expected there. The lanes become two
+ * paths. A path that reaches the reconvergence point waits there until all expected lanes have arrived or exited. A
+ * vm_sync corresponds to an entry of the reconvergence stack of older GPUs. As on GPUs since Volta, paths take turns,
+ * so lanes that spin let the other lanes run. Lanes that wait too long at a reconvergence point continue without the
+ * lanes that have not arrived.
  *
  * The states of a path, and the functions that change them:
  *    new       -> READY    vm_path_add(): at the start, after a branch, a call, or a reconvergence
@@ -26,7 +26,7 @@
 #include "vm_jit.h"
 #include "vm_path.h"
 
-/* Makes a path the running one: loads its state into the fields of the warp. */
+/* Makes a path the running path: loads its state into the fields of the warp. */
 void vm_warp_select(vm_warp *w, const vm_path *path)
 {
     w->current = (uint32_t)(path - w->paths);
@@ -50,7 +50,7 @@ void vm_warp_save(vm_warp *w)
     path->frame = w->frame;
 }
 
-/* Adds a path that is ready. Returns false if the list is full. This cannot happen, because the list has room for 32
+/* Adds a path that is ready. Returns false if the list is full. The list cannot be full, because it has room for 32
  * paths, and paths have disjoint lanes. */
 bool vm_path_add(vm_warp *w, const vm_code *pc, uint32_t mask, vm_sync *sync, vm_frame *frame)
 {
@@ -60,7 +60,7 @@ bool vm_path_add(vm_warp *w, const vm_code *pc, uint32_t mask, vm_sync *sync, vm
     return true;
 }
 
-/* Removes the running path. The last path takes its place in the list. */
+/* Removes the running path. The last path of the list takes the place of the removed path. */
 void vm_path_drop(vm_warp *w)
 {
     uint32_t last = --w->path_count;
@@ -127,8 +127,8 @@ void vm_frame_finish(vm_warp *w, vm_frame *frame, bool resume)
 }
 
 /* If all expected lanes have arrived at the point, they continue as one path. A point without a pc is the return of a
- * call: the function then ends the frame of the call. In all other cases it frees the point. If lanes are still
- * missing, the function does nothing. */
+ * call, and the function then ends the frame of the call. For every other point, the function frees the point. If
+ * expected lanes are missing, the function does nothing. */
 static void continue_if_complete(vm_warp *w, vm_sync *sync)
 {
     if (sync->waiting != sync->expected)
@@ -143,8 +143,8 @@ static void continue_if_complete(vm_warp *w, vm_sync *sync)
     free_sync(w, sync);
 }
 
-/* Removes lanes from `sync` and its parents up to `until` (exclusive), because they have exited or returned and will
- * not arrive there. Other lanes that wait at these points may continue now. */
+/* Removes lanes from `sync` and from its parents up to `until` (exclusive), because these lanes have exited or returned
+ * and will not arrive there. Other lanes that wait at these points may continue now. */
 void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes)
 {
     while (sync && sync != until) {
@@ -155,9 +155,9 @@ void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes)
     }
 }
 
-/* The handler of a reconvergence point. The path's lanes wait there unless they are the last lanes that the point
- * expects. Several points may be at the same instruction, so the handler tests all of them. It is an extra operation
- * and not an instruction of PTX. */
+/* Executes the extra operation at a reconvergence point. The path's lanes wait at the point unless they are the last
+ * lanes that the point expects. Several points may be at the same instruction, so the handler tests all of them. The
+ * operation is no instruction of PTX, so it is not counted as one. */
 void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m)
 {
     (void)m;
@@ -192,12 +192,12 @@ vm_sync *vm_diverge(vm_warp *w, const vm_code *meet)
     return sync;
 }
 
-/* Counts how often whole warps have executed the code from `first` to `i`, which is a loop or a kernel. The counter is
- * in the last instruction of this code, which is a branch or an exit. Counts may be lost if several host threads count
- * at the same time. When the count reaches a threshold, the compiler compiles the code (vm_jit.h). The threshold is
- * higher for long code, because it takes longer to compile, and for very short code, because each execution saves
- * little time. From half of the threshold on, the compiler is also called about LOOKS / 2 times, each time after 1 /
- * LOOKS of the threshold, to observe how the code runs. */
+/* Counts how often whole warps have executed the code from `first` to `i`, which is a loop or a whole kernel. The
+ * counter is in the last instruction of the code, which is a branch or an exit. Counts may be lost if several host
+ * threads count at the same time. When the count reaches a threshold, the compiler compiles the code (vm_jit.h). The
+ * threshold is higher for long code, because long code takes longer to compile. It is also higher for very short code,
+ * because each execution saves little time. From half of the threshold on, the function also calls the compiler about
+ * LOOKS / 2 times, each time after 1 / LOOKS of the threshold, so that the compiler observes how the code runs. */
 #define LOOKS 16u
 #define LONG 512 /* instructions; longer code would take seconds to compile */
 #define SHORT 24 /* compiling the shortest code takes as long as compiling this number of instructions */
@@ -217,9 +217,9 @@ void vm_add_heat(vm_warp *w, const vm_code *i, const vm_code *first)
         jit->hot(jit, w, first, i, now >= most);
 }
 
-/* Counts how often lanes diverge at a branch, in a field that branches do not use otherwise. Counts may be lost if
+/* Counts how often lanes diverge at a branch, in a field that a branch does not use otherwise. Counts may be lost if
  * several host threads count at the same time. When the count reaches a quarter of the threshold, calls the compiler
- * once, which compiles code for the paths. */
+ * once, so that it compiles code for the paths. */
 static void count_split(vm_warp *w, const vm_code *i)
 {
     enum { SHARE = 4 };
@@ -235,7 +235,7 @@ static void count_split(vm_warp *w, const vm_code *i)
         jit->split(jit, w, i);
 }
 
-/* Counts backward branches of a divergent warp. Its lanes may be spinning on each other, so the path yields from time
+/* Counts backward branches of a divergent warp. The lanes may be spinning on each other, so the path yields from time
  * to time. */
 static void count_spin(vm_warp *w, const vm_code *i, const vm_code *target)
 {
@@ -243,8 +243,8 @@ static void count_spin(vm_warp *w, const vm_code *i, const vm_code *target)
         w->event |= VM_EVENT_YIELD;
 }
 
-/* Sends lanes of the running path to `target`. If `target` is the reconvergence point, the lanes wait there. Otherwise
- * they become a path. */
+/* Sends lanes of the running path to `target`. If `target` is the reconvergence point `sync`, the lanes wait there.
+ * Otherwise they become a path. */
 void vm_send_lanes(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *sync)
 {
     if (sync && sync->pc == target && sync->frame == w->frame)
@@ -253,7 +253,8 @@ void vm_send_lanes(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *s
         vm_path_add(w, target, lanes, sync, w->frame);
 }
 
-/* bra: if all lanes of the path take the branch, only the pc changes. Otherwise the lanes diverge. */
+/* Executes bra. If all lanes of the path take the branch, only the pc changes. Otherwise the lanes diverge into two
+ * paths. */
 void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m)
 {
     if (VM_LIKELY(m == w->mask)) {
@@ -275,14 +276,14 @@ void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m)
         count_spin(w, i, i->target);
         return;
     }
-    w->mask = rest; /* set before the other path is created, because a lane may be in only one path */
+    w->mask = rest; /* the mask is set before the other path is created, because a lane may be in only one path */
     vm_send_lanes(w, i->target, m, sync);
 }
 
-/* brx.idx: lanes with the same target become one path. */
+/* Executes brx.idx: the lanes with the same target become one path. */
 void vm_op_brx(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    const uint32_t *targets = i->extra; /* b entries, then the reconvergence point or UINT32_MAX */
+    const uint32_t *targets = i->extra; /* b targets, then the reconvergence point or UINT32_MAX */
     const vm_function *function = w->frame->function;
     const vm_u32 *index = vm_r32(w, i->a);
     const vm_code *meet = targets[i->b] == UINT32_MAX ? NULL : function->code + targets[i->b];
@@ -353,8 +354,9 @@ void vm_path_wait(vm_warp *w, const vm_code *i, uint32_t m)
     w->paths[at].state = VM_PATH_WARP;
 }
 
-/* Waits until all live lanes of the warp are at the instruction. If all are there, in this path and in waiting paths,
- * makes the waiting paths ready and returns the lanes. Otherwise the whole running path waits. */
+/* Waits until all live lanes of the warp are at the instruction. If all live lanes are there, in this path and in
+ * waiting paths, makes the waiting paths ready and returns the lanes. Otherwise the whole running path waits, and the
+ * function returns 0. */
 uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const struct vm_hooks *hooks = w->runner->run->hooks;
@@ -373,7 +375,7 @@ uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m)
         path->state = VM_PATH_WARP;
         if (hooks)
             hooks->unseen(w, i, m, true);
-        w->issued--; /* the instruction is counted when it runs */
+        w->issued--; /* the instruction is counted when it executes */
         w->lanes -= (uint32_t)__builtin_popcount(m);
         w->event |= VM_EVENT_SWITCH;
         return 0;
@@ -393,8 +395,8 @@ uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m)
     return have;
 }
 
-/* Lets all lanes that wait at reconvergence points or returns continue. The lanes for which they waited later continue
- * separately. Returns false if no lanes wait there. */
+/* Lets all lanes that wait at reconvergence points or returns continue. The lanes that these lanes have waited for
+ * continue separately later. Returns false if no lanes wait there. */
 bool vm_warp_release_waiting(vm_warp *w)
 {
     uint32_t before = w->path_count;

@@ -1,15 +1,15 @@
-/* poll.c - recognises warps that wait for other threads in a loop (polling). The function vm_poll() counts equal reads,
- * and marks lanes as waiting, so that their path gives way to other paths. If all warps of a launch wait, endless.c
- * ends the launch. */
+/* poll.c - recognises warps that wait for other threads in a loop (polling). The function vm_poll() counts equal reads.
+ * It marks the reading lanes as waiting, so that their path gives way to other paths. If all warps of a launch wait,
+ * endless.c ends the launch. */
 #include "vm_hooks.h"
 #include "vm_poll.h"
 
-#define SAME 4u /* number of repetitions of an equal read after which the lanes of an instruction count as waiting */
+#define SAME 4u /* after this number of repetitions of an equal read, the lanes of an instruction count as waiting */
 
 /* Compares the values that the instruction has seen with the values that it saw at its last execution by the same
- * lanes. If they differ, or if the instruction has changed memory, the warp has moved. After SAME equal executions in a
- * row the lanes wait in vain. For each lane that is the first of a path, w->polls keeps the last two polling
- * instructions, because a loop may poll two places. */
+ * lanes. If the values differ, or if the instruction has changed memory, the warp has made progress. After SAME equal
+ * executions in a row, the lanes count as waiting in vain. For each lane that is the first lane of a path, w->polls
+ * keeps the last two polling instructions, because a loop may poll two places. */
 void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool changed)
 {
     vm_polling *ways = w->polls[__builtin_ctz(m)];
@@ -38,8 +38,8 @@ void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool chang
 
 void vm_poll_changed(vm_warp *w, const vm_code *i) { vm_poll(w, i, VM_ALL, 0, true); }
 
-/* The handler of an extra operation after a load that may poll: such a load has the handler of ordinary loads, which
- * does not call vm_poll(). The slot a has the loaded value, and b the address, which has 64 bits in global memory. */
+/* Executes the extra operation after a load that may poll. Such a load has the handler of ordinary loads, which does
+ * not call vm_poll(). The slot a has the loaded value, and b has the address, which has 64 bits in global memory. */
 void vm_op_polled(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint64_t seen = 0;

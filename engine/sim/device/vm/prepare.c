@@ -1,4 +1,4 @@
-/* prepare.c - checks a launch before it runs: kernel, grid, block, clusters, memory of a block. */
+/* prepare.c - checks a launch before it runs: its kernel, grid, block and clusters, and the memory of a block. */
 #include <stdarg.h>
 
 #include "vm_child.h"
@@ -19,8 +19,8 @@ vm_fault_kind vm_launch_refuse(vm_fault *fault, vm_fault_kind kind, const char *
     return kind;
 }
 
-/* Sets the size of clusters. If the launch gives no size, the kernel's directives give it. Refuses sizes that do not
- * divide the grid. */
+/* Sets the size of the clusters of the launch. If the launch gives no size, the kernel's directives give it. Refuses
+ * sizes that do not divide the grid. */
 static vm_fault_kind prepare_clusters(vm_run_state *run, vm_fault *fault)
 {
     const vm_launch *launch = run->launch;
@@ -41,8 +41,9 @@ static vm_fault_kind prepare_clusters(vm_run_state *run, vm_fault *fault)
     return VM_OK;
 }
 
-/* Checks kernel, grid, block, clusters, shared and local memory. Lays out the block's shared memory: static, dynamic,
- * then the system's part. Calls hooks->grid(). Returns VM_OK, or sets `fault` and returns its kind. */
+/* Checks the kernel, the grid, the block, the clusters, and the shared and local memory of a launch. Lays out the
+ * block's shared memory: first static memory, then dynamic memory, then the system's part. Calls hooks->grid(). Returns
+ * VM_OK, or sets `fault` and returns its kind. */
 vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
 {
     const vm_launch *launch = run->launch;
@@ -72,7 +73,8 @@ vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
     run->shared_reach = run->shared_end > run->shared_gap ? run->shared_end : run->shared_gap;
     run->shared_reach = (run->shared_reach + SHARED_GRANULE - 1) / SHARED_GRANULE * SHARED_GRANULE;
     run->shared_system = 0;
-    if (module->uses_system_shared) { /* this address is never 0, because 0 means that the block has no system part */
+    /* the address of the system's part is never 0, because 0 means that the block has no such part */
+    if (module->uses_system_shared) {
         run->shared_system = run->shared_reach ? run->shared_reach : SHARED_GRANULE;
         run->shared_reach = run->shared_system + VM_SYSTEM_SHARED;
     }

@@ -1,7 +1,7 @@
-/* print.c - the printf of kernels. It accepts the conversions that CUDA's Programming Guide lists under "Formatted
- * Output", with the fields of C: the flags "#0- +", a width, a precision (each a number or `*`), a size, and one of
- * the types "%cdiouxXpeEfFgGaAs". Every other conversion, and %n above all, is printed literally and takes no
- * argument. */
+/* print.c - the printf of kernels. The printf accepts the conversions that CUDA's Programming Guide lists under
+ * "Formatted Output". A conversion has the fields of C: the flags "#0- +", a width, a precision (each a number or `*`),
+ * a size, and one of the types "%cdiouxXpeEfFgGaAs". Every other conversion, above all %n, is printed literally and
+ * takes no argument. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,25 +10,26 @@
 
 typedef enum print_size { SIZE_INT, SIZE_CHAR, SIZE_SHORT, SIZE_LONG } print_size;
 
-/* One conversion. Every field has a bound that does not depend on the format string. */
+/* A parsed conversion. Every field has a bound that does not depend on the format string. */
 typedef struct print_spec {
-    bool left, plus, space, alternative, zero; /* the flags - + blank # 0 */
+    bool left, plus, space, alternative, zero; /* the flags '-', '+', ' ', '#' and '0' */
     bool width_is_argument, precision_is_argument;
-    int width;     /* from 0 to VM_PRINT_FIELD_MOST */
+    int width;     /* the width of the field, from 0 to VM_PRINT_FIELD_MOST */
     int precision; /* -1 if no precision is given */
     print_size size;
-    char type;       /* 0 if the characters are no conversion */
-    uint32_t length; /* characters from '%' to the type */
+    char type;       /* 0 if the characters are not a conversion */
+    uint32_t length; /* number of characters from '%' to the type */
 } print_spec;
 
-/* One call of printf. */
+/* One call of a kernel's printf. */
 typedef struct print_call {
     vm_print_reader *read;
     void *user;
-    uint64_t arguments, at; /* `arguments` is the address of the arguments, `at` the offset of the next argument */
-    int taken;              /* number of arguments that were used so far */
+    /* `arguments` is the address of the arguments, and `at` is the offset of the next argument */
+    uint64_t arguments, at;
+    int taken; /* number of arguments that were used so far */
     kiln__text *out;
-    size_t start; /* start of this call's text in `out` */
+    size_t start; /* start in `out` of the text of this call */
     bool is_cut;
 } print_call;
 
@@ -43,7 +44,7 @@ static void add_repeated(kiln__text *out, char c, size_t count)
     kiln__text_add(out, row, count);
 }
 
-/* Reads the next argument, of 4 or 8 bytes. */
+/* Reads the next argument, which has 4 or 8 bytes. */
 static bool fetch_argument(print_call *p, uint32_t bytes, uint64_t *value)
 {
     uint32_t narrow = 0;
@@ -77,8 +78,9 @@ static int add_digit(int number, char c)
     return number < VM_PRINT_FIELD_MOST ? number : VM_PRINT_FIELD_MOST;
 }
 
-/* Reads one more letter of a size. CUDA has h, l and ll; glibc has hh, j, z, t, q and L as well. Like CUDA, the
- * parser accepts any size for any type, but only integers use the size. Returns false if `c` cannot follow. */
+/* Reads one more letter of a size. CUDA has h, l and ll; glibc has hh, j, z, t, q and L as well. Like CUDA, the parser
+ * accepts any size with any type, but only conversions of integers use the size. Returns false if `c` cannot follow the
+ * letters read so far. */
 static bool add_size(print_spec *spec, unsigned *letters, char *last, char c)
 {
     const bool is_first = *letters == 0, is_doubled = *letters == 1 && *last == c && (c == 'h' || c == 'l');
@@ -98,8 +100,8 @@ static bool add_size(print_spec *spec, unsigned *letters, char *last, char c)
 }
 
 /* Parses the conversion whose '%' is at `address`, in five states that follow each other: flags, width, precision,
- * size, type. Each character is read once. spec->type stays 0 if the characters are no conversion. Returns false after
- * a fault. */
+ * size, type. The parser reads each character once. spec->type stays 0 if the characters are not a conversion. Returns
+ * false after a fault. */
 static bool parse_spec(const print_call *p, uint64_t address, print_spec *spec)
 {
     enum { FLAGS, WIDTH, PRECISION, SIZE } state = FLAGS;
@@ -138,7 +140,7 @@ static bool parse_spec(const print_call *p, uint64_t address, print_spec *spec)
     return true;
 }
 
-/* Reads a width or a precision from an argument. A negative width means the flag '-' and the magnitude as width. A
+/* Reads a width or a precision from an argument. A negative width means the flag '-' and the magnitude as the width. A
  * negative precision means that no precision is given (C11 7.21.6.1). */
 static bool fetch_fields(print_call *p, print_spec *spec)
 {
@@ -161,8 +163,8 @@ static bool fetch_fields(print_call *p, print_spec *spec)
 
 /* ---- writing ---- */
 
-/* Writes a number: blanks, `prefix` (a sign or 0x), zeros, `digits`, blanks. If `is_filled` is set, fills the field
- * with zeros instead of blanks. */
+/* Writes a number in its field: blanks, `prefix` (a sign or 0x), zeros, `digits`, blanks. If `is_filled` is set, fills
+ * the field with zeros instead of blanks. */
 static void write_number(kiln__text *out, const print_spec *spec, const char *prefix, size_t zeros, bool is_filled,
                          const char *digits, size_t length)
 {
@@ -186,7 +188,7 @@ static const char *sign_of(const print_spec *spec, bool is_negative)
     return is_negative ? "-" : spec->plus ? "+" : spec->space ? " " : "";
 }
 
-/* Writes an integer or a pointer. The size gives the number of bits of `value` that are used. */
+/* Writes an integer or a pointer. The size of the conversion gives the number of bits of `value` that are printed. */
 static void write_integer(kiln__text *out, const print_spec *spec, uint64_t value)
 {
     const unsigned bits = spec->size == SIZE_CHAR    ? 8
@@ -211,13 +213,13 @@ static void write_integer(kiln__text *out, const print_spec *spec, uint64_t valu
     const size_t length = sizeof digits - n;
     size_t least = spec->precision < 0 ? 1 : (size_t)spec->precision;
     if (spec->alternative && spec->type == 'o' && least <= length)
-        least = length + 1; /* '#': the first digit is a 0 */
+        least = length + 1; /* with the flag '#' the first digit is a 0 */
     write_number(out, spec, prefix, least > length ? least - length : 0, spec->zero && spec->precision < 0, digits + n,
                  length);
 }
 
-/* Writes the magnitude of a floating-point number with kiln__format(). The sixteen formats are literals of this
- * function, so the kernel's string is never used as a format. A precision of -1 means that none was given. */
+/* Writes the magnitude of a floating-point number by kiln__format(). The function contains its sixteen formats as
+ * literals, so the kernel's string is never used as a format. A precision of -1 means that none was given. */
 static size_t format_real(char *text, size_t size, const print_spec *spec, double value)
 {
     int n = 0;
@@ -257,7 +259,8 @@ static void write_real(kiln__text *out, const print_spec *spec, uint64_t bits)
     write_number(out, spec, prefix, 0, spec->zero && isfinite(value), digits + skip, length - skip);
 }
 
-/* Adds the string at `address`, or its first `most` bytes, and sets `length`. Returns false after a fault. */
+/* Adds the string at `address` to the text, or its first `most` bytes, and sets `length`. Returns false after a
+ * fault. */
 static bool add_string(print_call *p, uint64_t address, size_t most, size_t *length)
 {
     char part[256];
@@ -282,8 +285,9 @@ static bool add_string(print_call *p, uint64_t address, size_t most, size_t *len
     return true;
 }
 
-/* Writes a string in a field. It adds the string first, because its length is unknown before, and then moves it
- * behind the blanks. If `text` is not NULL, it writes this string of the host instead of the string at `address`. */
+/* Writes a string in a field. The function first adds the string to the text, because its length is unknown before.
+ * Then it moves the string behind the blanks. If `text` is not NULL, the function writes this string of the host
+ * instead of the string at `address`. */
 static bool write_string(print_call *p, const print_spec *spec, uint64_t address, const char *text, size_t length)
 {
     const size_t begin = p->out->length;
@@ -300,8 +304,8 @@ static bool write_string(print_call *p, const print_spec *spec, uint64_t address
     return true;
 }
 
-/* Writes a pointer: as a hexadecimal number with 0x, or as "(nil)" if it is NULL. This is the text of glibc, because a
- * GPU's driver also formats on the host. */
+/* Writes a pointer as a hexadecimal number with 0x, or as "(nil)" if the pointer is NULL. The text is the text of
+ * glibc, because a GPU's driver also formats on the host. */
 static bool write_pointer(print_call *p, print_spec spec, uint64_t value)
 {
     if (!value)
@@ -341,7 +345,7 @@ static bool write_argument(print_call *p, const print_spec *spec)
 }
 
 /* Runs the conversion whose '%' is at *address, and moves *address past it. If the characters are not a conversion,
- * prints the '%' alone; the rest follows as plain text. Returns false after a fault. */
+ * prints only the '%'. The rest follows as plain text. Returns false after a fault. */
 static bool run_spec(print_call *p, uint64_t *address)
 {
     print_spec spec;

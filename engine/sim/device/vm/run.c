@@ -1,5 +1,5 @@
-/* run.c - runs a launch. Several host threads (runners) start its clusters one after the other, in the order that the
- * launch asks for. Several clusters are resident on each runner, and take turns. */
+/* run.c - runs a launch. Several host threads (runners) start the clusters of a grid one after the other, in the order
+ * that the launch asks for. Several clusters are resident on each runner, and the resident clusters take turns. */
 #include <fenv.h>
 #include <sched.h>
 #include <stdio.h>
@@ -17,11 +17,11 @@
 
 #define QUANTUM (1u << 20) /* warp instructions of a cluster before the turn of the next resident cluster */
 #define RESIDENT 8u        /* the largest number of blocks that usually take turns on one host thread */
-#define CLUSTERS_LEAST 2u  /* the least number of large clusters that take turns */
+#define CLUSTERS_LEAST 2u  /* the least number of clusters that take turns, if a cluster has many blocks */
 /* If no cluster ends in this number of turns, the clusters may be waiting for a cluster that has not started. */
 #define PATIENCE 16u
 
-/* Initialises a runner for a grid. Returns false if memory runs out. */
+/* Initialises a runner, a host thread's state for one grid. Returns false if memory runs out. */
 static bool start_runner(vm_runner *runner, vm_run_state *run)
 {
     memset(runner, 0, sizeof *runner);
@@ -38,7 +38,7 @@ static bool start_runner(vm_runner *runner, vm_run_state *run)
         return false;
     }
     runner->jit = !run->hooks || runner->access ? run->device->jit : NULL;
-    vm_runner_enter(run->device, runner); /* the first turn of a warp clears the runner's caches */
+    vm_runner_enter(run->device, runner); /* the first turn of a warp empties the runner's caches */
     return true;
 }
 
@@ -75,8 +75,9 @@ static void raise_out_of_memory(vm_run_state *run)
     atomic_store(&run->family->stop, 1);
 }
 
-/* Allocates a cluster, or reuses the spare one. Returns NULL if memory runs out. In this case the runner continues with
- * the clusters that it has. The launch fails only if no runner has a cluster, or if all blocks must be resident. */
+/* Allocates a cluster, or reuses the runner's spare cluster. Returns NULL if memory runs out. If memory runs out, the
+ * runner continues with the clusters that it has. The launch fails only if no runner has a cluster, or if all blocks
+ * must be resident. */
 static vm_cluster *take_cluster(vm_runner *runner)
 {
     vm_run_state *run = runner->run;
@@ -98,7 +99,7 @@ static vm_cluster *take_cluster(vm_runner *runner)
     return cluster;
 }
 
-/* Keeps a cluster as the spare one, or frees it. */
+/* Keeps a cluster as the runner's spare cluster, or frees it. */
 static void keep_or_free(vm_runner *runner, vm_cluster *cluster)
 {
     if (runner->spare)
@@ -108,7 +109,7 @@ static void keep_or_free(vm_runner *runner, vm_cluster *cluster)
 }
 
 /* Returns the number of the cluster that contains the chosen block with this index. A cluster always runs as a whole,
- * so the other blocks of this cluster run too. */
+ * so the other blocks of the cluster run too. */
 static uint64_t get_chosen_cluster(const vm_run_state *run, uint64_t index)
 {
     const uint32_t *grid = run->launch->grid, *blocks = run->cluster;
@@ -117,8 +118,8 @@ static uint64_t get_chosen_cluster(const vm_run_state *run, uint64_t index)
     return (z * (grid[1] / blocks[1]) + y) * (grid[0] / blocks[0]) + x;
 }
 
-/* Returns true if an earlier chosen block is in the same cluster. The function compares with all earlier blocks,
- * because only few blocks are chosen. */
+/* Returns true if an earlier chosen block is in the same cluster as the chosen block with this index. The function
+ * compares with all earlier blocks, because only few blocks are chosen. */
 static bool was_chosen(const vm_run_state *run, uint64_t index)
 {
     for (uint64_t k = 0; run->cluster_size > 1 && k < index; k++)
@@ -139,8 +140,9 @@ static uint64_t get_common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* Returns the cluster that starts at position `number` of the launch's order. A shuffle maps the position to (start +
- * step * position) modulo the count. `step` and the count have no common divisor, so each cluster occurs once. */
+/* Returns the cluster that starts at position `number` of the launch's order. A shuffled order maps the position to
+ * (start + step * position) modulo the count. `step` and the count have no common divisor, so each cluster occurs
+ * once. */
 static uint64_t get_ordered(const vm_run_state *run, uint64_t number)
 {
     const uint64_t count = run->cluster_count, order = run->launch->order;
@@ -179,8 +181,8 @@ static bool start_next_cluster(vm_runner *runner)
     return true;
 }
 
-/* Takes the number of the next block, in a launch without clusters whose blocks all run. Returns false if none is
- * left. */
+/* Takes the number of the next block. This works only in a launch without clusters whose blocks all run. Returns false
+ * if no block is left. */
 static bool take_next_block(vm_runner *runner, uint64_t *number)
 {
     vm_run_state *run = runner->run;
@@ -194,12 +196,12 @@ static bool take_next_block(vm_runner *runner, uint64_t *number)
 }
 
 /* Cancels the cluster that would start next. The counter of started clusters makes sure that each cluster either starts
- * or is cancelled, and only once.
+ * or is cancelled, exactly once.
  *
- * A request fails if no cluster is left. It also fails in three other cases. In a cooperative launch all blocks start
- * at once, so none can be cancelled. If observers run only some blocks, the other blocks are not simulated, so nobody
- * can take their work. In a shuffled order one request in eight fails although clusters are left, because a GPU may
- * refuse a request at any time. */
+ * A request fails if no cluster is left. A request also fails in three other cases. In a cooperative launch all blocks
+ * start at once, so no block can be cancelled. If observers run only some blocks, the other blocks are not simulated,
+ * so nobody can take their work. In a shuffled order one request in eight fails although clusters are left, because a
+ * GPU may refuse a request at any time. */
 bool vm_cluster_cancel(vm_warp *w, uint32_t first[3])
 {
     enum { SHUFFLED = 2 };
@@ -229,7 +231,7 @@ static bool release_all_waiting(vm_runner *runner)
     return any;
 }
 
-/* Returns how many clusters the device could hold at once, divided by the number of runners. */
+/* Returns how many clusters the device could hold at once, divided by the number of runners of the launch. */
 static size_t get_room(const vm_run_state *run)
 {
     enum { BLOCKS_A_MULTIPROCESSOR = 32 };
@@ -246,8 +248,8 @@ static size_t get_room(const vm_run_state *run)
     return (blocks + share - 1) / share;
 }
 
-/* Called when all clusters of the runner have waited in vain for a whole round. The clusters wait for an action of
- * another thread. The function tries four explanations, in this order:
+/* The main loop calls this function when all clusters of the runner have waited in vain for a whole round. The clusters
+ * wait for an action of another thread. The function tries four explanations, in this order:
  *  1. Another runner will take the action.
  *  2. A block that has not started will take it.
  *  3. Lanes at a reconvergence point will take it.
@@ -257,7 +259,7 @@ static void wait_round(vm_runner *runner, size_t *most)
     enum { PROVE = 64, PROVE_CHECKED = 4096, BUSY = 16, PAUSE_NS = 20000 };
     vm_run_state *run = runner->run;
     if (!runner->rounds++)
-        /* The checks can report a wait for an mbarrier in more detail, so with checks the runner waits for more
+        /* The checks can describe a wait for an mbarrier in more detail, so with checks the runner waits for more
          * rounds. */
         runner->prove_at = run->hooks ? PROVE_CHECKED : PROVE;
     if (atomic_load(&run->working) > 1 && runner->rounds < BUSY)
@@ -273,8 +275,8 @@ static void wait_round(vm_runner *runner, size_t *most)
             return;
         }
     }
-    /* The lanes are not released in the first rounds. A loop that ends by its own limit also reads the same value a few
-     * times, and released lanes do not reconverge at this point. */
+    /* In the first rounds the runner does not release the lanes. A loop that ends by its own limit also reads the same
+     * value a few times, and released lanes would not reconverge at the point where they waited. */
     if ((runner->rounds >= PROVE || (!run->hooks && vm_poll_repeats(runner))) && release_all_waiting(runner)) {
         vm_poll_moved(runner);
         return;
@@ -286,7 +288,7 @@ static void wait_round(vm_runner *runner, size_t *most)
 static bool is_late(const vm_run_state *run) { return run->launch->order & VM_LATE; }
 
 /* Returns the length of a cluster's turn. In a late order (VM_LATE) the length is 1 to 2^16 operations for each block
- * of the cluster. It stays the same for eight turns, so that a late cluster stays behind. */
+ * of the cluster. The length stays the same for eight turns, so that a late cluster stays behind. */
 static uint64_t get_quantum(const vm_run_state *run, uint64_t block, uint64_t turn)
 {
     enum { LENGTHS = 17, SAME = 8 };
@@ -296,8 +298,8 @@ static uint64_t get_quantum(const vm_run_state *run, uint64_t block, uint64_t tu
     return ((uint64_t)1 << ((mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9u >> 32) % LENGTHS) * run->cluster_size;
 }
 
-/* The main loop of a runner: starts clusters, runs them in turn, and removes clusters that have ended. Runs on one host
- * thread. */
+/* The main loop of a runner, on one host thread: starts clusters, runs them in turn, and removes clusters that have
+ * ended. */
 static void *run_clusters(void *argument)
 {
     vm_runner *runner = argument;
@@ -325,8 +327,8 @@ static void *run_clusters(void *argument)
             vm_poll_moved(runner);
         if (!ended) {
             at++;
-            /* The runner starts no more clusters than needed, so that host threads which finish their clusters can run
-             * the remaining clusters. */
+            /* The runner starts no more clusters than needed, so that other host threads which have finished their
+             * clusters can run the remaining clusters. */
             if (target < most && target == runner->cluster_count && (!moved || ++turns % PATIENCE == 0)) {
                 target++;
             } else if (still >= runner->cluster_count) {
@@ -346,7 +348,8 @@ static void *run_clusters(void *argument)
     return NULL;
 }
 
-/* Runs the main loop on a helper thread. When it ends, another grid of the launch may start a thread instead of it. */
+/* Runs the main loop on a helper thread. When the main loop ends, another grid of the launch may start a host thread
+ * instead of this thread. */
 static void *run_helper(void *argument)
 {
     vm_family *family = ((vm_runner *)argument)->run->family;
@@ -355,7 +358,8 @@ static void *run_helper(void *argument)
     return NULL;
 }
 
-/* Takes up to `most` of the host threads that the launch may still start. Returns their number. */
+/* Takes up to `most` of the host threads that the launch may still start, and returns their number. Returns their
+ * number. */
 static unsigned borrow_threads(vm_family *family, uint64_t most)
 {
     int spare = atomic_load(&family->spare), take;
@@ -397,7 +401,8 @@ static bool open_workspace(vm_run_state *run)
     return true;
 }
 
-/* Copies the kernel's parameters to memory between guard pages. If the caller gives no parameters, they are zero. */
+/* Copies the kernel's parameters to memory between guard pages. If the caller gives no parameters, the kernel's
+ * parameters are zero. */
 static bool copy_params(vm_run_state *run)
 {
     const size_t bytes = (size_t)run->kernel->ptx->param_bytes;
@@ -462,7 +467,7 @@ static void run_blocks(vm_run_state *run)
     kiln__free(mem, helpers);
 }
 
-/* Runs a grid. Then runs its tail launches, one after the other. */
+/* Runs a grid, then its tail launches one after the other. */
 void vm_grid_run(vm_run_state *run)
 {
     run_blocks(run);
@@ -524,8 +529,8 @@ static vm_fault_kind run_launch(vm_device *device, const vm_launch *launch, vm_c
     return family.fault->kind;
 }
 
-/* Runs the launch in the default floating-point environment, because the program may have set rounding, traps or
- * treatment of subnormals for itself. */
+/* Runs the launch in the default floating-point environment, because the program may have set its own rounding, traps
+ * or treatment of subnormals. */
 vm_fault_kind vm_run(vm_device *device, const vm_launch *launch, vm_counters *counters, vm_fault *fault)
 {
     fenv_t before;

@@ -35,7 +35,8 @@ uint32_t vm_runtime_find(const char *name)
     name += generation_2 ? sizeof second - 1 : 4;
     size_t length = strlen(name);
     if (length > sizeof per_thread && strcmp(name + length - (sizeof per_thread - 1), per_thread) == 0)
-        length -= sizeof per_thread - 1; /* the per-thread forms use the default stream of the block */
+        /* the functions with the suffix for per-thread streams use the default stream of the block */
+        length -= sizeof per_thread - 1;
     for (uint32_t k = 0; k < KILN__COUNT(functions); k++)
         if (strncmp(functions[k].name, name, length) == 0 && functions[k].name[length] == '\0')
             return k + 1;
@@ -209,11 +210,12 @@ static uint32_t get_occupancy(const call_state *s)
     return write_int(s, 0, blocks);
 }
 
-/* ---- streams and events: work runs in the order of the calls, so streams and events are only handles ---- */
+/* ---- streams and events; the launched work runs in the order of the calls, so streams and events are only handles
+ * ---- */
 
 static uint32_t create_handle(const call_state *s, bool stream)
 {
-    /* The manual allows only non-blocking streams in a kernel, but a GPU also accepts streams without a flag. */
+    /* The manual allows only non-blocking streams in a kernel, but a GPU also accepts streams without this flag. */
     enum { STREAM_DEFAULT = 0, STREAM_NON_BLOCKING = 1, DISABLE_TIMING = 2 };
     uint32_t flags = get_argument32(s, 1);
     if (stream ? flags != STREAM_NON_BLOCKING && flags != STREAM_DEFAULT : flags != DISABLE_TIMING)
@@ -250,7 +252,7 @@ static uint32_t allocate_memory(const call_state *s)
 static uint32_t free_memory(const call_state *s)
 {
     const uint64_t address = get_argument(s, 0);
-    s->w->event |= VM_EVENT_SWITCH; /* freed memory is given back once this warp has refreshed its caches */
+    s->w->event |= VM_EVENT_SWITCH; /* the freed memory is released once this warp has refreshed its caches */
     const bool good = !address || vm_free_from_kernel(s->w, address);
     return set_error(s, good ? VM_CUDA_SUCCESS : VM_CUDA_INVALID_VALUE);
 }
@@ -281,7 +283,7 @@ static uint32_t copy_2d(const call_state *s)
     return vm_child_move(s->w, s->i, s->lane, &t, get_argument(s, 7));
 }
 
-/* cudaMemcpy3D with a cudaMemcpy3DParms, whose arrays must be NULL. */
+/* Executes cudaMemcpy3D with a cudaMemcpy3DParms, whose arrays must be NULL. */
 static uint32_t copy_3d(const call_state *s)
 {
     struct {
@@ -376,7 +378,7 @@ static uint64_t call_one(const call_state *s, vm_runtime function)
     case VM_RUNTIME_BUFFER_V2: return get_buffer_for(s);
     case VM_RUNTIME_LAUNCH: return launch_as(s);
     case VM_RUNTIME_LAUNCH_V2: return vm_child_launch(s->w, s->i, s->lane, get_argument(s, 0), get_argument(s, 1));
-    case VM_RUNTIME_SYNCHRONIZE: break; /* vm_runtime_run() does this for all lanes together */
+    case VM_RUNTIME_SYNCHRONIZE: break; /* vm_runtime_run() synchronises for all lanes together */
     case VM_RUNTIME_LAST_ERROR: return vm_child_error(s->w, s->lane, true);
     case VM_RUNTIME_PEEK_ERROR: return vm_child_error(s->w, s->lane, false);
     case VM_RUNTIME_ERROR_NAME: return text_of(module, get_argument32(s, 0), true);
@@ -406,7 +408,7 @@ static uint64_t call_one(const call_state *s, vm_runtime function)
     case VM_RUNTIME_FILL: return fill_1d(s);
     case VM_RUNTIME_FILL_2D: return fill_2d(s);
     case VM_RUNTIME_FILL_3D: return fill_3d(s);
-    case VM_RUNTIME_SET_CONDITION: { /* the handle is the address of the value */
+    case VM_RUNTIME_SET_CONDITION: { /* the handle of the condition is the address of its value */
         const uint32_t value = get_argument32(s, 1);
         return write_result(s, 0, &value, sizeof value);
     }

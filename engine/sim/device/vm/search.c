@@ -2,7 +2,7 @@
 #include "vm_machine.h"
 #include "vm_memory.h"
 
-/* Binary search in the list of live allocations, which is sorted by address. */
+/* Finds the allocation by binary search in the list of live allocations, which is sorted by address. */
 size_t vm_search(const vm_device *device, uint64_t address)
 {
     size_t low = 0, high = device->live_count;

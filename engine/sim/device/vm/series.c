@@ -1,6 +1,7 @@
-/* series.c - blocks of kernels that are a single compiled region. Starting and ending such a block and its warps would
- * take most of the time, so the compiled function runs all warps of a block: a series (vm_native.series). A series
- * leaves everything but registers as vm_block_start() has made it, so the next block only needs its own number. */
+/* series.c - runs blocks of kernels that are a single compiled region. Starting and ending such a block and its warps
+ * would take most of the time, so one compiled function runs all warps of a block. This function is called a series
+ * (vm_native.series). A series leaves everything except registers as vm_block_start() has made it, so the next block
+ * only needs its own number. */
 #include <string.h>
 
 #include "vm_block.h"
@@ -9,8 +10,8 @@
 #include "vm_path.h"
 #include "vm_poll.h"
 
-/* Returns the series of the launch's kernel. Returns NULL if the kernel has no series. Launches with observers, clusters
- * or a late order cannot run a series. A series needs warps of 32 lanes, and blocks without local memory. */
+/* Returns the series of the launch's kernel. Returns NULL if the kernel has no series. A launch with observers,
+ * clusters or a late order cannot run a series. A series needs warps of 32 lanes, and blocks without local memory. */
 static vm_native *find_series(const vm_runner *runner)
 {
     const vm_run_state *run = runner->run;
@@ -24,8 +25,8 @@ static vm_native *find_series(const vm_runner *runner)
     return region->run && region->series && !region->watched && region->need <= VM_SLICE ? region : NULL;
 }
 
-/* Adds the warps that have entered a series to the region's counter. Host threads that write the same counter wait for
- * each other, so a runner adds many warps at once. */
+/* Adds the warps that a series has run to the region's counter. Host threads that write the same counter wait for each
+ * other, so a runner adds many warps at once. */
 static void count_entered(vm_runner *runner, vm_native *region, unsigned warps, unsigned most)
 {
     runner->series_entered += warps;
@@ -35,8 +36,9 @@ static void count_entered(vm_runner *runner, vm_native *region, unsigned warps, 
     runner->series_entered = 0;
 }
 
-/* Makes the state of the block's warps as if each had run its own turn, after a series has ended at the warp `last`,
- * which has run `ran` operations. The block's ordinary turn then continues the turn of this warp. */
+/* Updates the state of the block's warps after a series has ended at the warp `last`, which has run `ran` operations.
+ * The state is then the same as if each warp had run its own turn. The block's ordinary turn then continues the turn of
+ * the warp `last`. */
 static void leave_series(vm_block *block, vm_warp *last, uint64_t ran, uint64_t added, uint64_t lanes)
 {
     vm_runner *runner = block->runner;
@@ -63,9 +65,9 @@ static void leave_series(vm_block *block, vm_warp *last, uint64_t ran, uint64_t 
         vm_charge_steps(block, last, steps);
 }
 
-/* Runs the warps of a block that has started. Returns true if all of them have ended. In this case *steps is the number
- * of steps that the block has run, which the caller charges, and the block is as vm_block_start() has made it.
- * Otherwise vm_block_run() continues the block. */
+/* Runs the warps of a block that has just started. Returns true if all of them have ended. In this case *steps is the
+ * number of steps that the block has run, which the caller charges. The block is then as vm_block_start() has made it.
+ * Otherwise vm_block_run() must continue the block. */
 static bool run_series(vm_block *block, vm_native *region, uint64_t *steps)
 {
     vm_runner *runner = block->runner;
@@ -98,8 +100,8 @@ static bool run_series(vm_block *block, vm_native *region, uint64_t *steps)
     return false;
 }
 
-/* Makes a block whose warps have all ended in a series the block `number` of the grid. `steps` is the number of steps
- * that it has run. */
+/* Prepares a block for the block `number` of the grid, after all its warps have ended in a series. `steps` is the
+ * number of steps that the ended block has run. */
 static void renew_block(vm_block *block, uint64_t number, uint64_t steps)
 {
     const vm_run_state *run = block->runner->run;
@@ -124,7 +126,7 @@ bool vm_series_run(vm_runner *runner, vm_cluster *cluster, bool (*next)(vm_runne
         return false;
     for (uint32_t k = 0; k < block->warp_count; k++)
         vm_warp_select(&block->warps[k], &block->warps[k].paths[0]);
-    /* near the end of the budget the ordinary turns count exactly */
+    /* near the end of the budget the loop ends, because ordinary turns count the steps exactly */
     while (!atomic_load_explicit(&run->family->stop, memory_order_relaxed) &&
            vm_budget_left(runner) >= (uint64_t)2 * VM_SLICE * VM_LANES) {
         vm_runner_refresh(runner);

@@ -29,7 +29,7 @@ bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant,
 }
 
 /* Extends the span that vm_find() gave until it reaches `high`. Memory that was mapped in parts counts as one range if
- * its parts follow each other on the device and on the host. The range is read-only if a part of it is. */
+ * its parts are adjacent on the device and on the host. The span is read-only if a part of it is read-only. */
 static void extend_span(vm_device *device, vm_span *span, uint64_t high)
 {
     pthread_rwlock_rdlock(&device->lock);

@@ -1,6 +1,6 @@
-/* team.c - multimem: memory of multicast objects. An address of such memory names a location on each device of a team.
- * The driver never lets kernels of two devices run at the same time, so nobody sees an access to all devices half
- * done. */
+/* team.c - multimem instructions, and the memory of multicast objects. An address of multicast memory names a location
+ * on each device of a team. The driver never lets kernels of two devices run at the same time, so no kernel sees an
+ * access to all devices half done. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -29,7 +29,7 @@ const vm_replica *vm_replica_of(const vm_team *team, uint32_t member, uint64_t o
     return NULL;
 }
 
-/* Raises the fault of a multimem instruction. */
+/* Raises the fault of an invalid access by a multimem instruction. */
 static void raise_team_fault(vm_warp *w, const vm_code *i, uint32_t lane, vm_fault_kind kind, uint64_t address,
                              uint32_t bytes, bool write, const char *why)
 {

@@ -54,7 +54,7 @@ static bool is_size(uint32_t columns)
 }
 
 /* Returns the lowest multiple of 32 at which `columns` free columns begin. Returns VM_TENSOR_COLUMNS if there is no
- * such place. The manual does not say which columns a GPU chooses. */
+ * such place. The manual does not say which columns a GPU would choose. */
 static uint32_t find_free(const vm_tensor_memory *memory, uint32_t columns)
 {
     for (uint32_t from = 0; from + columns <= VM_TENSOR_COLUMNS; from += VM_TENSOR_LEAST) {
@@ -78,7 +78,7 @@ bool vm_tensor_allocate(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t co
     vm_tensor_memory *memory = is_size(columns) ? open_memory(w, i, lane) : NULL;
     const uint32_t from = memory ? find_free(memory, columns) : VM_TENSOR_COLUMNS;
     const char *why = !is_size(columns)           ? "allocations are powers of two from 32 to 512"
-                      : !memory                   ? NULL /* a fault is recorded */
+                      : !memory                   ? NULL /* a fault has been recorded */
                       : memory->given_up          ? "the block has given up its right to allocate"
                       : from == VM_TENSOR_COLUMNS ? "too few neighbouring columns are free"
                                                   : NULL;

@@ -62,7 +62,8 @@ unsigned vm_format_bytes(vm_format format)
     return bytes[format];
 }
 
-/* A texture may read integers of 8 and 16 bits as fractions. It always reads integers of 32 bits as integers. */
+/* A texture may be set to read integers of 8 and 16 bits as fractions. A texture always reads integers of 32 bits as
+ * integers. */
 bool vm_format_is_float(const vm_texture *texture)
 {
     vm_format f = texture->image.format;

@@ -12,12 +12,13 @@ uint64_t vm_budget_left(const vm_runner *runner)
     return spent < budget ? budget - spent : 0;
 }
 
-/* If a series has begun the turn of block->next_warp, returns the number of operations that it has run. Otherwise
- * runs turns of warps by vm_warp_run_whole(), one warp after the other, until one of them cannot run so or its turn is
- * not over, or a slice is used up. Adds the instructions to *spent. Returns the number of operations that block->next_warp
- * has run in its turn, or 0 if its turn has not begun. *before is the number of instructions that this warp had issued
- * before its turn. Near the end of the budget, in clusters, with observers, and in
- * short turns, warps run only in ordinary turns, and this function runs nothing. */
+/* If a series has begun the turn of block->next_warp, returns the number of operations that the series has run.
+ * Otherwise runs turns of warps by vm_warp_run_whole(), one warp after the other. Stops at a warp that cannot run in
+ * this way or whose turn is not over, or when a slice is used up. Adds the instructions that have run to *spent.
+ * Returns the number of operations that block->next_warp has run in its turn, or 0 if the turn has not begun. Sets
+ * *before to the number of instructions that this warp had issued before its turn. The function runs nothing near the
+ * end of the budget, in clusters, with observers, and in short turns. In these cases warps run only in ordinary
+ * turns. */
 static uint64_t run_whole_warps(vm_block *block, uint64_t quantum, uint64_t *spent, uint64_t *before)
 {
     vm_runner *runner = block->runner;
@@ -47,10 +48,10 @@ static uint64_t run_whole_warps(vm_block *block, uint64_t quantum, uint64_t *spe
 }
 
 /* Runs the warps of a block in turn, for about `quantum` operations. Returns when the quantum is used up, the block has
- * ended, all its warps wait in vain, or the block needs another block of its cluster. In a cluster, it also returns
- * when a warp has completed a phase of an mbarrier, so that the other blocks see the phase. If neither a warp of this
- * block nor another block of the cluster can continue, the function releases lanes at reconvergence points. If no lanes
- * wait there, the launch ends as a deadlock. */
+ * ended, all warps of the block wait in vain, or the block needs another block of its cluster. In a cluster, the
+ * function also returns when a warp has completed a phase of an mbarrier, so that the other blocks see the phase. If
+ * neither a warp of this block nor another block of the cluster can continue, the function releases lanes at
+ * reconvergence points. If no lanes wait there, the launch ends as a deadlock. */
 vm_turn vm_block_run(vm_block *block, uint64_t quantum)
 {
     vm_runner *runner = block->runner;
@@ -59,8 +60,8 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
     /* in a cluster other blocks may wait for this block, so observers cannot end it early */
     const bool alone = run->cluster_size == 1;
     uint64_t spent = 0;
-    /* blocked: consecutive warps that cannot continue; still: consecutive warps that cannot continue or have waited in
-     * vain */
+    /* blocked: number of consecutive warps that cannot continue; still: number of consecutive warps that cannot
+     * continue or have waited in vain */
     uint32_t blocked = 0, still = 0;
     block->moved = block->fresh = false;
     while (block->live && spent < quantum && still < block->warp_count) {
@@ -100,7 +101,8 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
             break;
         if (w->gave_way && !w->in_vain) /* the warp may spin on another warp or block */
             spent += VM_SLICE;
-        if (w->phase_over && block->cluster->size > 1) /* the other blocks must see the phase, too */
+        /* the other blocks of the cluster must see the phase before it is over */
+        if (w->phase_over && block->cluster->size > 1)
             spent = quantum;
         still = w->in_vain ? still + 1 : 0;
         block->moved = block->moved || !w->in_vain;
@@ -121,8 +123,8 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
     return VM_TURN_ENDED;
 }
 
-/* Runs the blocks of a cluster in turn, until one of them uses up its quantum, all have ended, or the launch stops. If
- * every block only waits for another block, the turn starts again. */
+/* Runs the blocks of a cluster in turn, until one of them uses up its quantum, all blocks have ended, or the launch
+ * stops. If every block only waits for another block, the turn starts again. */
 bool vm_cluster_run(vm_cluster *cluster, uint64_t quantum, bool *moved)
 {
     const vm_family *family = cluster->runner->run->family;

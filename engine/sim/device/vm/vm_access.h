@@ -6,9 +6,10 @@
 
 typedef enum vm_reach_kind { VM_REACH_READ = 1, VM_REACH_WRITE = 2, VM_REACH_BOTH = 3 } vm_reach_kind;
 /* Returns the host pointer for all of [address, address + bytes) of one lane, or NULL with a fault recorded. The
- * address is in `space`, or in any space if `space` is PTX_SPACE_GENERIC. It must be a multiple of `align`. All the
- * bytes lie in one object, such as an allocation. The pointer is valid only for [address, address + bytes).
- * tests/style/boundary.py finds code that tests the two ends of a range instead of calling this function. */
+ * address is in `space`, or in any space if `space` is PTX_SPACE_GENERIC. The address must be a multiple of `align`.
+ * All bytes of the range must lie in one object, such as an allocation. The pointer is valid only for [address, address
+ * + bytes). tests/style/boundary.py finds code that tests the two ends of a range itself instead of calling this
+ * function. */
 unsigned char *vm_reach_span(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address,
                              uint64_t bytes, uint32_t align, vm_reach_kind kind);
 /* Does the same as vm_reach_span() for an access of at most 16 bytes that must be aligned to its size. */

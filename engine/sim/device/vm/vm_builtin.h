@@ -11,7 +11,8 @@ typedef enum vm_builtin {
     VM_BUILTIN_FREE,
     VM_BUILTINS
 } vm_builtin;
-uint32_t vm_builtin_find(const char *name); /* Returns the number of the built-in function + 1, or 0. */
+/* Returns the number of the built-in function + 1, or 0 if no built-in function has this name. */
+uint32_t vm_builtin_find(const char *name);
 void vm_builtin_run(vm_warp *w, const vm_code *i, uint32_t m);
 /* returns an argument of a call to a builtin */
 uint64_t vm_argument(vm_warp *w, const vm_call *call, uint32_t lane, uint32_t index);

@@ -5,7 +5,7 @@
 #include "vm_machine.h"
 
 /* The lanes that execute one collective operation together. These lanes come from the running path and from waiting
- * paths, which may be at other instructions and in other calls. A share (vm_share) has the lanes that are at the same
+ * paths, which may be at other instructions and in other calls. A vm_share has the lanes that are at the same
  * instruction in the same frame. */
 typedef struct vm_share {
     const vm_code *code;
@@ -13,7 +13,7 @@ typedef struct vm_share {
     uint32_t lanes;
 } vm_share;
 typedef struct vm_meeting {
-    uint32_t lanes;      /* the mask of all lanes */
+    uint32_t lanes;      /* the mask of all lanes that take part */
     uint32_t count;      /* number of shares */
     const vm_u32 *masks; /* the member mask of each lane; NULL if the whole warp takes part */
     vm_share shares[VM_LANES];
@@ -26,9 +26,9 @@ void vm_op_redux(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_activemask(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_warp_sync(vm_warp *w, const vm_code *i, uint32_t m);
-/* Waits until all 128 threads of the warpgroup are at the instruction. Returns true for the lanes that arrive last.
- * Their caller executes the instruction for all four warps, whose base[] then points to their frames, and then calls
- * vm_warpgroup_open(). */
+/* Waits until all 128 threads of the warpgroup are at the instruction. Returns true for the lanes that arrive last, and
+ * false for all others. The caller then executes the instruction for all four warps, whose base[] points to their
+ * frames, and calls vm_warpgroup_open(). */
 bool vm_warpgroup_meet(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_warpgroup_open(vm_warp *w);
 

@@ -1,8 +1,8 @@
 /* vm_machine.h - the state of a running launch: device, module, grid, cluster, block, warp, path, instruction. The
- * interpreter's files, the handlers (sim/device/ops), the decoder and the observers share it. README.md of this
- * folder explains the parts.
+ * interpreter's files, the handlers (sim/device/ops), the decoder and the observers share this state. README.md of this
+ * folder explains the parts of the interpreter.
  *
- * Threads: a runner is one host thread of a launch. It owns its clusters, blocks and warps, and no other thread
+ * Threads: a runner is one host thread of a launch. A runner owns its clusters, blocks and warps, and no other thread
  * accesses them. Runners share vm_run_state, vm_family and vm_device through atomics and locks. */
 #ifndef KILN_SIM_VM_MACHINE_H
 #define KILN_SIM_VM_MACHINE_H
@@ -16,11 +16,12 @@
 #define VM_LANES 32u
 #define VM_ALL UINT32_MAX            /* the mask of a whole warp */
 #define VM_CODE_BASE 0x0600000000ull /* the function with index k has the device address VM_CODE_BASE + 16 * k */
-#define VM_LOCAL_BYTES_MAX 0x80000u  /* local memory of a thread, 512 KiB as on a GPU */
+#define VM_LOCAL_BYTES_MAX 0x80000u  /* limit of the local memory of a thread: 512 KiB, as on a GPU */
 /* The size of the window of addresses in which the shared memory of a block lies. The memory itself may be smaller. */
 #define VM_SHARED_WINDOW 0x1000000ull
-#define VM_CLUSTER_MOST 16u /* blocks of a cluster */
-/* Shared addresses: one window for the block of each rank. The upper 8 bits of an address are the rank, as on a GPU. */
+#define VM_CLUSTER_MOST 16u /* largest number of blocks of a cluster */
+/* The size of all shared addresses of a cluster: one window for the block of each rank. The upper 8 bits of a shared
+ * address are the rank, as on a GPU. */
 #define VM_CLUSTER_WINDOW (VM_CLUSTER_MOST * VM_SHARED_WINDOW)
 #define VM_REGISTERS_MAX 0x1000000u /* largest number of bytes of the registers of a function */
 /* New memory of kernels consists of this byte. */
@@ -47,7 +48,8 @@
 #define VM_RACY
 #endif
 
-/* Registers and device memory are bytes. Each instruction reads them as the type that it names. */
+/* Registers and device memory are arrays of bytes. Each instruction reads the bytes as the type that the instruction
+ * names. */
 #define VM_VIEW __attribute__((may_alias))
 typedef uint8_t VM_VIEW vm_u8;
 typedef uint16_t VM_VIEW vm_u16;
@@ -68,17 +70,18 @@ typedef struct vm_runner vm_runner;
 typedef struct vm_function vm_function;
 typedef struct vm_frame vm_frame;
 
-/* The handler of an instruction: executes it for the lanes of the mask, which is never empty. */
+/* The handler of an instruction. It executes the instruction for the lanes of the mask, which is never empty. */
 typedef void (*vm_handler)(vm_warp *, const vm_code *, uint32_t);
-/* The two handlers of an instruction. `full` may compute all 32 lanes: it is called only if the lanes outside of its
- * mask have exited, and then the values in their registers do not matter. `masked` computes only the lanes of the mask.
+/* The two handlers of an instruction. The handler `full` may compute all 32 lanes. It is called only if all lanes
+ * outside of its mask have exited, because the values in the registers of exited lanes do not matter. The handler
+ * `masked` computes only the lanes of the mask.
  */
 typedef struct vm_handlers {
     vm_handler full, masked;
 } vm_handlers;
 
-/* The flags of an instruction (vm_code.flags). Arithmetic, memory and comparison use the same bits for different
- * flags. */
+/* The flags of an instruction (vm_code.flags). Arithmetic, memory and comparison instructions use the same bits for
+ * different flags. */
 enum {
     /* arithmetic */
     VM_FTZ = 1,
@@ -102,15 +105,15 @@ enum {
     VM_COMBINE_NOT = 16
 };
 
-/* One executable instruction. Operand slots are byte offsets: if bit 0 is clear, into the frame's registers; if it is
- * set, into the function's constants. A constant is stored for each of the 32 lanes, so that handlers need only one
- * form. */
+/* An instruction in decoded, executable form. The slots of operands are byte offsets: if bit 0 is clear, into the
+ * frame's registers; if bit 0 is set, into the function's constants. A constant is stored for each of the 32 lanes, so
+ * that handlers need only one form. */
 struct vm_code {
     vm_handler full, masked;
-    uint32_t guard; /* slot of the predicate; bit 0 negates it */
-    uint32_t insn;  /* index in the PTX function, for line numbers */
+    uint32_t guard; /* slot of the guard predicate; bit 0 negates the predicate */
+    uint32_t insn;  /* index of the instruction in the PTX function, for line numbers */
     uint32_t d, a, b, c, e;
-    /* for a memory access: bytes of an element, number of elements, ptx_space, flags */
+    /* for a memory access: the bytes of an element, the number of elements, the ptx_space, and the flags */
     uint8_t size, count, space, flags;
     union {
         uint64_t imm;
@@ -130,53 +133,55 @@ typedef struct vm_sync {
     vm_frame *frame;
 } vm_sync;
 
-/* One call of a function by lanes that call together: their registers, parameters and .param variables. Frames of a
- * warp form a tree, because paths of a warp may be in different calls. */
+/* One call of a function by lanes that call together. A frame has the registers, the parameters and the .param
+ * variables of these lanes. Frames of a warp form a tree, because the paths of a warp may be in different calls. */
 struct vm_frame {
     vm_frame *caller;
     const vm_function *function;
-    const vm_code *back;        /* the place where the caller continues */
-    const struct vm_call *call; /* the call, which tells how results are passed */
+    const vm_code *back;        /* the instruction at which the caller continues */
+    const struct vm_call *call; /* the call instruction, which tells how results are passed */
     vm_sync join;
     uint32_t local_base, local_top; /* bounds of the frame in each lane's local memory */
     uint32_t depth;
-    /* bytes: size of this frame; chain: the sum of the sizes of this frame and of all frames that called it */
+    /* bytes: the size of this frame; chain: the sum of the sizes of this frame and of all its callers' frames */
     size_t bytes, chain;
     unsigned char *params, *vars; /* 32 parameter blocks; 32 sets of .param variables */
-    unsigned char *regs;          /* the register file, aligned to 64 bytes */
+    unsigned char *regs;          /* the registers, aligned to 64 bytes */
 };
 
-/* The state of a path; path.c lists the transitions. READY: the warp can run it. WARP: it waits for other lanes of
- * its warp, in an operation of the warp. BARRIER: it waits at a barrier of the block, the cluster or a warpgroup. */
+/* The state of a path; path.c lists the transitions. READY: the warp can run the path. WARP: the path waits for other
+ * lanes of its warp, in an operation of the warp. BARRIER: the path waits at a barrier of the block, the cluster or a
+ * warpgroup. */
 typedef enum vm_path_state { VM_PATH_READY, VM_PATH_WARP, VM_PATH_BARRIER } vm_path_state;
-/* Lanes that run together: one pc, one mask. The paths of a warp have disjoint masks. */
+/* Lanes of a warp that run together with one pc and one mask. The paths of a warp have disjoint masks. */
 typedef struct vm_path {
-    const vm_code *pc;      /* the next instruction; in a waiting path the instruction at which it waits */
+    const vm_code *pc;      /* the next instruction; for a waiting path, the instruction at which the path waits */
     uint32_t mask, arrived; /* arrived: the lanes for which the waiting instruction's guard holds */
     vm_sync *sync;
     vm_frame *frame;
     uint8_t state, barrier;
 } vm_path;
 
-/* Events that end the turn of a path. SWITCH: the path has ended or waits. YIELD: it may spin on other lanes. FAULT:
- * the launch ends. IN_VAIN: its lanes have read the same values again, and wait for a change. PHASE: it has completed a
- * phase of an mbarrier, which other warps must see before the next phase is complete. */
+/* Events that end the turn of a path. SWITCH: the running path has ended or waits. YIELD: the path may spin on other
+ * lanes. FAULT: the launch ends. IN_VAIN: the lanes of the path have read the same values again, and wait for a change.
+ * PHASE: the path has completed a phase of an mbarrier. Other warps must see this phase before the next phase is
+ * complete. */
 enum { VM_EVENT_SWITCH = 1, VM_EVENT_YIELD = 2, VM_EVENT_FAULT = 4, VM_EVENT_IN_VAIN = 8, VM_EVENT_PHASE = 16 };
 
-/* The last execution of a polling instruction (poll.c). */
+/* The last execution of an instruction that polls memory (poll.c). */
 typedef struct vm_polling {
     const vm_code *at;
-    uint64_t seen; /* a hash of the addresses and values that it read */
-    /* the lanes that executed it; the number of equal executions in a row */
+    uint64_t seen; /* a hash of the addresses and values that the instruction read */
+    /* mask: the lanes that executed the instruction; same: the number of equal executions in a row */
     uint32_t mask, same;
 } vm_polling;
 
-/* A warp. The first fields are the state of the running path, so that handlers access it quickly. vm_warp_select()
- * loads them from `paths`, and vm_warp_save() stores them there. */
+/* A warp. The first fields are the state of the running path, so that handlers access this state quickly.
+ * vm_warp_select() loads the state from `paths`, and vm_warp_save() stores it there. */
 struct vm_warp {
-    /* the path that runs */
+    /* the fields of the path that runs */
     const vm_code *pc;
-    uint32_t mask, dead;    /* dead: lanes that have exited or never existed */
+    uint32_t mask, dead;    /* dead: the lanes that have exited or never existed */
     unsigned char *base[2]; /* registers, constants */
     int event;
     uint32_t cc;              /* the carry flag of each lane */
@@ -185,17 +190,17 @@ struct vm_warp {
     vm_frame *frame, *root; /* root: the kernel's frame, which stays for the next block */
     vm_block *block;
     vm_runner *runner;
-    /* issued, lanes: instructions of the warp and of its lanes in this block; idle: operations since lanes last
+    /* issued, lanes: the instructions of the warp and of its lanes in this block; idle: the operations since lanes last
      * reconverged */
     uint64_t issued, lanes, idle;
     uint64_t charge; /* extra work of instructions, in steps: see vm_charge() */
-    /* `index` is the warp's number in its block, and `current` the running path, or VM_PATHS. `sync_used` has a bit
-     * for each element of `syncs` in use. `yields` and `vain_yields` tell how often paths gave way, because they
-     * seemed to spin or because they waited in vain. */
+    /* `index` is the warp's number in its block. `current` is the index of the running path, or VM_PATHS if no path
+     * runs. `sync_used` has a set bit for each element of `syncs` in use. `yields` and `vain_yields` count how often
+     * paths gave way: `yields` because a path seemed to spin, `vain_yields` because a path waited in vain. */
     uint32_t index, current, path_count, sync_used, spins, yields, vain_yields;
     bool gave_way;   /* the warp's last turn ended because it waits for other warps */
     bool phase_over; /* the warp's last turn ended because it has completed a phase of an mbarrier */
-    bool in_vain;    /* in its last turn the warp only repeated reads of the same values */
+    bool in_vain;    /* in its last turn the warp has only repeated reads of the same values */
     bool waits;      /* the warp reads the same value repeatedly, as vm_poll() has found */
     bool moved;      /* the warp has read a new value, or changed memory, since the turn of its path began */
     bool polled;     /* polls[] has entries */
@@ -206,10 +211,10 @@ struct vm_warp {
     uint32_t tid[3][VM_LANES];
 };
 
-/* A barrier. It opens when `need` threads have arrived. Then its members become zero. */
+/* A barrier. It opens when `need` threads have arrived. When the barrier opens, its members become zero. */
 typedef struct vm_barrier {
     uint32_t arrived, need; /* numbers of threads; `need` is 0 if all live threads must arrive */
-    uint32_t count;         /* for bar.red: number of threads whose predicate is true */
+    uint32_t count;         /* for bar.red: the number of threads whose predicate is true */
     bool all, any;
 } vm_barrier;
 
@@ -217,7 +222,8 @@ typedef struct vm_barrier {
  * block. */
 struct vm_cluster {
     vm_runner *runner;
-    uint32_t size, live, arrived;      /* live: threads that have not exited; arrived: threads at barrier.cluster */
+    /* live: the threads that have not exited; arrived: the threads that wait at barrier.cluster */
+    uint32_t size, live, arrived;
     vm_block *blocks[VM_CLUSTER_MOST]; /* indexed by rank */
 };
 
@@ -225,44 +231,44 @@ struct vm_cluster {
 struct vm_block {
     vm_runner *runner;
     vm_cluster *cluster;
-    uint32_t rank; /* rank in the cluster */
+    uint32_t rank; /* rank of the block in its cluster */
     uint32_t id[3];
-    uint32_t warp_count, live; /* live: threads that have not exited */
+    uint32_t warp_count, live; /* live: the threads that have not exited */
     bool ended;
-    const vm_code *left; /* the place where the last thread exited, in the function `left_in` */
+    const vm_code *left; /* the instruction at which the last thread exited, in the function `left_in` */
     const vm_function *left_in;
     vm_warp *warps;
-    unsigned char *shared, *local; /* host memory, each between two guard pages */
-    /* `window` is the shared address of the first byte of `shared`: the first address of the window of the block's
-     * rank. The kernel can access the shared addresses [shared_low, shared_reach). A shared address plus `shared_at` is
-     * a host address. */
+    unsigned char *shared, *local; /* host memory for shared and local memory, each between two guard pages */
+    /* `window` is the shared address of the first byte of `shared`. It is also the first address of the window of the
+     * block's rank. The kernel can access the shared addresses [shared_low, shared_reach). A shared address plus
+     * `shared_at` is a host address. */
     uint64_t window, shared_low, shared_reach;
     uintptr_t shared_at;
     size_t local_taken;
-    bool moved;    /* in the block's last turn a warp did more than wait */
+    bool moved;    /* in the block's last turn some warp did more than wait */
     uint64_t held; /* bytes of host memory that count against the launch's limit: vm_hold() */
     uint64_t number;
     uint32_t next_warp;
-    bool fresh;     /* no warp has run since vm_block_start() or vm_series_renew() */
+    bool fresh;     /* no warp has run since the last call of vm_block_start() or vm_series_renew() */
     uint64_t begun; /* operations that a series has run in the turn of `next_warp` */
-    /* Indexed by number: first the barriers of the block, then the number of the cluster's barrier, whose element is
-     * unused, then one barrier for each warpgroup. */
+    /* Indexed by number. The barriers of the block come first. Then comes the number of the cluster's barrier, whose
+     * element is unused. One barrier for each warpgroup follows. */
     vm_barrier barriers[VM_BARRIERS + 1 + VM_WARPGROUPS];
-    bool barred;                     /* a thread has arrived at one of the barriers */
+    bool barred;                     /* a thread of the block has arrived at one of the barriers */
     bool refused;                    /* a thread has seen that a request to cancel a cluster failed */
-    struct vm_children *children;    /* for child.c; NULL until the block launches work */
-    struct vm_tensor_memory *tensor; /* for tensor_memory.c; NULL until the block allocates columns */
+    struct vm_children *children;    /* data of child.c; NULL until the block launches work */
+    struct vm_tensor_memory *tensor; /* data of tensor_memory.c; NULL until the block allocates columns */
     /* Data of the observers. */
     struct vm_trace_warp *trace;  /* one for each warp; NULL if the block is not traced */
     struct vm_check_block *check; /* NULL if the launch has no checks */
 };
 
-/* The range of device memory that an instruction accessed last. It is a cache: the next access to this range needs no
- * search. */
+/* The range of device memory that an instruction accessed last. The span is a cache: the next access to this range
+ * needs no search. */
 typedef struct vm_span {
     uint64_t base, end;
     unsigned char *host;
-    bool read_only; /* kernels may read it, but not write it */
+    bool read_only; /* kernels may read the range, but not write it */
 } vm_span;
 
 /* Free frames of one runner, by size class (frame.c). */
@@ -277,17 +283,21 @@ typedef struct vm_loop {
     uint32_t first, last;
 } vm_loop;
 
-/* If all host threads wrote the same counter of steps, they would wait for its cache line. So each runner counts its
- * own steps, and adds them to the family's counter when it has VM_KEEP of them. Near the end of the budget, when the
- * uncounted steps of all runners could exceed it, a runner adds its steps at once. */
-enum { VM_KEEP = 1 << 16, VM_RUNNERS_MOST = 512 /* host threads, and grids that wait for their children */ };
+/* If all host threads added each step to the same counter, they would wait for the counter's cache line. So each runner
+ * counts its own steps, and adds them to the family's counter when they have reached VM_KEEP. Near the end of the
+ * budget, the steps that all runners have not added yet could exceed the rest of the budget. A runner then adds its
+ * steps at once. */
+enum {
+    VM_KEEP = 1 << 16,
+    VM_RUNNERS_MOST = 512 /* limit of the host threads and of the grids that wait for their children */
+};
 
-/* A launch by the host, with all grids that its kernels launch. */
+/* A launch by the host, together with all grids that its kernels launch. */
 typedef struct vm_family {
-    atomic_ullong steps;       /* steps of all grids of the launch, which share one budget */
-    uint64_t budget;           /* the most steps of the launch */
-    atomic_int stop;           /* nonzero: a fault was recorded, or the launch has ended */
-    atomic_int spare;          /* host threads that may still be started */
+    atomic_ullong steps;       /* steps of all grids of the launch, because these grids share one budget */
+    uint64_t budget;           /* the largest number of steps of the launch */
+    atomic_int stop;           /* nonzero when a fault was recorded, or when the launch has ended */
+    atomic_int spare;          /* number of host threads that may still be started */
     atomic_uint grids;         /* number of grids so far, for %gridid */
     const volatile int *asked; /* `asked` and `deadline` are vm_launch.stop and vm_launch.deadline */
     uint64_t deadline;
@@ -295,15 +305,16 @@ typedef struct vm_family {
     atomic_ullong held;
     const struct vm_run_state *stuck_in; /* the grid that did not end, or NULL; `loop` is the loop in which it was */
     vm_loop loop;
-    char waits[240]; /* the condition that the lanes of that loop wait for; "" if it is unknown */
-    /* running: warps of that grid that had not ended; inside: the number of these warps that were in the loop */
+    /* a description of the condition that the lanes in that loop wait for; "" if the condition is unknown */
+    char waits[240];
+    /* running: the warps of that grid that had not ended; inside: the number of these warps that were in the loop */
     atomic_uint running, inside;
     pthread_mutex_t lock; /* guards the fault, printing, the counters and the grids' lists of tail launches */
     vm_fault *fault;
     vm_counters counters;
 } vm_family;
 
-/* A vote of the runners on whether they all wait in vain. `votes` counts the runners that have voted while
+/* A vote of the runners on the question whether they all wait in vain. `votes` counts the runners that have voted while
  * vm_run_state.moves had the value `moves`. When a runner makes progress, `moves` grows, and earlier votes no longer
  * count. */
 typedef struct vm_ballot {
@@ -311,46 +322,51 @@ typedef struct vm_ballot {
     unsigned votes;
 } vm_ballot;
 
-/* One grid. Its runners share it. */
+/* The state of a running grid. The runners of the grid share it. */
 typedef struct vm_run_state {
     vm_device *device;
     vm_family *family;
     const vm_launch *launch;
     unsigned char *params; /* the kernel's parameters, between guard pages */
     const vm_function *kernel;
-    /* valid shared addresses: [shared_low, shared_gap) and [shared_dynamic, shared_end) */
+    /* the shared addresses that are valid: [shared_low, shared_gap) and [shared_dynamic, shared_end) */
     uint64_t shared_low, shared_gap, shared_dynamic, shared_end;
-    /* The shared address at which the system's shared memory begins. Its VM_SYSTEM_SHARED bytes end at or before
-     * `shared_reach`. The address is 0 if the module does not use this memory. */
+    /* The shared address at which the system's shared memory begins. The system's shared memory has VM_SYSTEM_SHARED
+     * bytes, and ends at or before `shared_reach`. The address is 0 if the module does not use the system's shared
+     * memory. */
     uint64_t shared_system;
     uint64_t shared_reach; /* kernels can access the shared addresses [shared_low, shared_reach), as on a GPU */
     uint32_t local_bytes;
     uint32_t block_threads, warps_per_block;
     uint64_t block_count;
-    uint32_t cluster[3], cluster_size; /* in blocks; all are 1 in a launch without clusters */
-    bool clustered;                    /* the launch asks for clusters, possibly of one block */
-    uint64_t cluster_count;            /* clusters that run */
-    /* The number of clusters that a host thread may hold. If all of them wait, the thread may hold more. */
+    /* the size of a cluster in blocks; all numbers are 1 in a launch without clusters */
+    uint32_t cluster[3], cluster_size;
+    bool clustered;         /* the launch asks for clusters, possibly for clusters of one block */
+    uint64_t cluster_count; /* clusters that run */
+    /* The number of clusters that a host thread may hold. If all these clusters wait, the thread may hold more
+     * clusters. */
     size_t resident;
     bool cooperative;
-    uint32_t grid_id, depth; /* depth is 0 if the host launched the grid */
+    uint32_t grid_id, depth; /* depth: the level of the grid; 0 if the host launched the grid */
     const char *launcher;    /* name of the kernel that launched the grid, or NULL */
     struct vm_task *tails;   /* the tail launches that the grid's kernel has made */
     uint32_t tail_count;
-    uint64_t workspace;           /* for cooperative launches: device address of the memory for the grid's barrier */
+    /* for a cooperative launch: the device address of the memory for the grid's barrier */
+    uint64_t workspace;
     const struct vm_hooks *hooks; /* NULL: no observers */
-    bool serial;                  /* runs on one host thread */
-    bool chosen; /* only the blocks that hooks->chosen() names run, with the other blocks of their clusters */
+    bool serial;                  /* the launch runs on one host thread */
+    bool chosen; /* only the blocks that hooks->chosen() names run, together with the other blocks of their clusters */
     /* keeps the fields above two cache lines away from the fields below, which all host threads write */
     char apart[128];
     atomic_ullong next_cluster;
-    atomic_ullong moves;          /* number of turns in which a cluster did more than wait in vain */
-    atomic_uint working;          /* number of runners that have not ended */
-    atomic_uint holders;          /* number of host threads that have a cluster, or are taking their first cluster */
-    vm_ballot waiting, repeating; /* endless.c; under the family's lock */
+    atomic_ullong moves; /* number of turns in which a cluster did more than wait in vain */
+    atomic_uint working; /* number of runners that have not ended */
+    atomic_uint holders; /* number of host threads that have a cluster, or are taking their first cluster */
+    /* the votes of endless.c, under the family's lock */
+    vm_ballot waiting, repeating;
 } vm_run_state;
 
-enum { VM_STREAMS = 4 }; /* arrays that the compiled code of a loop prefetches, each with its own count */
+enum { VM_STREAMS = 4 }; /* number of arrays that the compiled code of a loop prefetches, each with its own counter */
 /* One host thread of a grid, with the clusters that it has started. */
 struct vm_runner {
     vm_run_state *run;
@@ -364,77 +380,80 @@ struct vm_runner {
     vm_cluster **clusters;
     size_t cluster_count, cluster_capacity;
     vm_cluster *spare;
-    bool holds; /* the runner has or had a cluster */
-    /* the number of rounds in which all its clusters waited in vain, and the round at which endless.c tests whether
-     * they will wait for ever */
+    bool holds; /* the runner has or had a cluster to run */
+    /* rounds: the number of rounds in which all clusters of the runner waited in vain; prove_at: the round at which
+     * endless.c tests whether they will wait for ever */
     uint64_t rounds, prove_at;
-    /* for the ballots `waiting` and `repeating`: run->moves + 1 at the runner's last vote, or 0 if it has not voted */
+    /* for the ballots `waiting` and `repeating`: run->moves + 1 at the runner's last vote, or 0 if the runner has not
+     * voted */
     uint64_t waits_since, repeats_since;
-    /* Steps of this runner, for %clock. */
+    /* The number of steps of this runner, for %clock. */
     uint64_t clock;
     uint64_t unlooked; /* steps since vm_limit_look() last tested the launch's limits */
-    uint64_t kept;     /* steps that are not yet in the family's count */
+    uint64_t kept;     /* steps that the runner has not yet added to the family's counter */
     vm_counters counters;
-    bool met; /* true if the runner calls the hooks `met`, `malloced` and `outside` */
-    /* The function that sees instructions before they execute, or NULL. `shown` selects them by first_tally +
-     * vm_code.insn: nonzero means that the function is called. If `shown` is NULL, the function is called for every
-     * instruction. */
+    bool met; /* the runner calls the hooks `met`, `malloced` and `outside` */
+    /* The function that sees instructions before they execute, or NULL. The array `shown` selects the instructions by
+     * the index first_tally + vm_code.insn: the function is called if the element is not 0. If `shown` is NULL, the
+     * function is called for every instruction. */
     uint32_t (*show)(vm_warp *w, const vm_code *i, uint32_t m);
     const uint8_t *shown;
-    uint32_t (*access)(vm_warp *w, const vm_code *i); /* vm_hooks.access; NULL: observers see no compiled code */
-    /* the device's compiler of hot code; NULL if there is no compiler, or if the observers see no compiled code */
+    /* the hook vm_hooks.access; NULL if observers cannot follow compiled code */
+    uint32_t (*access)(vm_warp *w, const vm_code *i);
+    /* the device's compiler of hot code; NULL if there is no compiler, or if observers cannot follow compiled code */
     struct vm_jit *jit;
-    unsigned entries;           /* how often a compiled region was entered, for sampling */
-    uint32_t ahead[VM_STREAMS]; /* the compiled code's counts of lines that it has prefetched */
+    unsigned entries;           /* number of entries into compiled regions, for sampling */
+    uint32_t ahead[VM_STREAMS]; /* the numbers of lines that compiled code has prefetched */
     vm_warp *series_last;       /* results of vm_native.series */
     uint64_t series_issued;
-    unsigned series_entered; /* warps in series that vm_native.entered does not count yet */
-    /* The members from here on are data of the observers. `tally` has the runner's counts by instruction, which are
-     * added to the launch's counts when the runner ends. It is NULL if the launch is not counted. */
+    unsigned series_entered; /* warps that ran in series and that vm_native.entered does not count yet */
+    /* From here on, the members are data of the observers. `tally` has the runner's counts for each instruction. They
+     * are added to the launch's counts when the runner ends. `tally` is NULL if the launch is not counted. */
     struct vm_tally *tally;
-    kiln_counters *sites; /* the runner's counts by access and branch */
+    kiln_counters *sites; /* the runner's counts for each access and each branch */
     const uint32_t *site_of;
     const bool *joined; /* indexed by site */
     char apart[128];    /* keeps the next runner two cache lines away, because another host thread writes it */
 };
 
-/* An allocation of device memory. The device owns it; the list `live` holds it until it is freed. */
+/* An allocation of device memory. The device owns the allocation. The list `live` holds it until it is freed. */
 typedef struct vm_allocation {
     vm_device *home;
     uint64_t base, bytes;
-    uint64_t reach; /* bytes that kernels can access, including the rest of its last granule */
+    uint64_t reach; /* number of bytes that kernels can access, including the rest of the last granule */
     unsigned char *host;
-    void *raw; /* `taken` bytes from the device's `guards`; NULL if the device does not own the memory */
+    void *raw; /* the memory of `taken` bytes from the device's `guards`; NULL if the device does not own the memory */
     uint64_t taken;
-    /* name of a module variable, in the module's arena; NULL for other memory, such as vm_alloc()'s */
+    /* The name of a module variable, in the module's arena. It is NULL for all other memory, such as memory from
+     * vm_alloc(). */
     const char *name;
     char *label;      /* the name that the host gave it, for messages, or NULL */
-    const char *role; /* purpose, such as "an input", stored in the label's memory */
-    bool constant;    /* a .const variable, which kernels must not write */
-    bool read_only;   /* global memory that kernels may not write */
+    const char *role; /* the purpose of the memory, such as "an input", stored in the memory of the label */
+    bool constant;    /* the memory is a .const variable, which kernels must not write */
+    bool read_only;   /* the memory is global memory that kernels may not write */
     bool shared;      /* the host shares the memory and may write it at any time; `base` is the host's pointer */
-    /* If it is not NULL, the allocation is a part of a multicast object. Only multimem instructions access it, and
-     * `host` is not set. */
+    /* If `team` is not NULL, the allocation is a part of a multicast object. Only multimem instructions access such
+     * memory, and `host` is not set. */
     const struct vm_team *team;
-    uint64_t team_offset; /* the offset of that part in the object */
-    bool outside;         /* another process may write it */
+    uint64_t team_offset; /* the offset of this part in the multicast object */
+    bool outside;         /* another process may write the memory */
     uint64_t mapped;      /* bytes of `file` that are mapped at `host`; 0 if the memory is not in a file */
     int file;
-    /* bytes of address space at `host` whose pages take memory when they are first written; 0 if the memory is at
-     * `raw` */
+    /* The bytes of address space at `host` whose pages take memory when they are first written. It is 0 if the memory
+     * is at `raw`. */
     uint64_t reserved;
-    uint64_t counted; /* bytes that count as device memory */
-    uint64_t heap;    /* bytes that count in the heap of kernels' malloc() */
-    bool from_kernel; /* a kernel has allocated it, and kernels may free it */
-    uint64_t owner;   /* for the driver, see vm_info */
-    bool internal;    /* memory of the simulator itself, which is never reported as leaked */
-    /* True for a filler, which is no allocation: memory between the allocations of a page that a kernel has accessed
-     * (vm_limits.page). */
+    uint64_t counted; /* bytes of the allocation that count as device memory */
+    uint64_t heap;    /* bytes of the allocation that count in the heap of kernels' malloc() */
+    bool from_kernel; /* a kernel has allocated the memory, and kernels may free it */
+    uint64_t owner;   /* for the driver: the owner, see vm_info */
+    bool internal;    /* the memory belongs to the simulator itself, and is never reported as leaked */
+    /* True for a filler. A filler is no allocation: it is the memory between the allocations of a page that a kernel
+     * has accessed (vm_limits.page). */
     bool filler;
-    uint32_t open;              /* bit n is set by vm_open() if the device number n may use the allocation */
-    struct vm_shadow *shadow;   /* shadow memory, made by the device's hooks; may be NULL */
-    uint64_t freed;             /* the generation at which it was freed */
-    struct vm_allocation *next; /* the next one in the graveyard */
+    uint32_t open;              /* bit n is set by vm_open() if the device with number n may use the allocation */
+    struct vm_shadow *shadow;   /* shadow memory of the observers, made by the device's hooks; may be NULL */
+    uint64_t freed;             /* the generation of the device at which the allocation was freed */
+    struct vm_allocation *next; /* the next allocation in the graveyard */
 } vm_allocation;
 
 /* A texture or surface and its handle. */
@@ -448,45 +467,45 @@ struct vm_device {
     const kiln_allocator *mem;
     vm_limits limits;
     pthread_rwlock_t lock;
-    vm_guards guards;     /* free host memory for allocations and blocks */
+    vm_guards guards;     /* free host memory for the allocations and blocks of this device */
     vm_allocation **live; /* sorted by address */
     size_t live_count, live_capacity;
-    /* A queue of allocations that were freed while kernels run. Generations rise, so the allocations that no runner
-     * uses any more are at its head, and vm_bury() examines only these. last_buried is the end of the queue, if the
-     * queue is not empty. */
+    /* A queue of allocations that were freed while kernels run. The generations rise along the queue, so the
+     * allocations that no runner uses any more are at its head. vm_bury() examines only these allocations. If the queue
+     * is not empty, last_buried is its end. */
     vm_allocation *graveyard, *last_buried;
     struct {
         uint64_t base, bytes;
-    } freed[64]; /* the last freed allocations: vm_fill() never fills them, and messages name them */
+    } freed[64]; /* the most recently freed allocations: vm_fill() never fills them, and messages name them */
     unsigned freed_next;
     uint64_t next_address, used;
     uint64_t heap; /* bytes of `used` from kernels' malloc() */
     bool heap_used;
-    /* the descriptor, plus 1, of a file with VM_PERIOD bytes of VM_POISON; 0 until the file is made */
+    /* The descriptor + 1 of a file with VM_PERIOD bytes of VM_POISON. It is 0 until the file is made. */
     int poison;
     const struct vm_hooks *hooks; /* the observer that shadows its memory, or NULL */
     struct vm_check *check;       /* data of that observer */
     struct vm_jit *jit;           /* the compiler of hot code; NULL if the device interprets all code */
-    vm_object **objects;          /* indexed by bits 8 to 31 of the handle; changes only while nothing runs */
+    vm_object **objects;          /* indexed by bits 8 to 31 of the handle; the table changes only while nothing runs */
     size_t object_count, object_capacity;
-    vm_runner *runners;       /* runners of the current launches */
+    vm_runner *runners;       /* the runners of the launches that run now */
     atomic_ullong generation; /* incremented when an allocation is freed */
-    /* the next members belong to the group, and its lock guards them */
+    /* the members from here on belong to the group, and the group's lock guards them */
     vm_device *next;
-    /* place is the device's own bit, or 0 if no bit was free. peers has the bits of the devices whose memory this
+    /* place is the device's own bit, or 0 if no bit was free. peers has the bits of all devices whose memory this
      * device may use. */
     uint64_t place, peers;
 };
 
-/* How one argument or result of a call is passed. */
+/* The way in which one argument or result of a call is passed. */
 typedef struct vm_transfer {
-    uint32_t from, bytes; /* offset and size among a lane's .param variables */
+    uint32_t from, bytes; /* the offset and size of the value among a lane's .param variables */
     uint32_t slot;        /* the slot of the register, if is_register is true */
     bool is_register, wide;
 } vm_transfer;
-/* A call instruction: where its arguments and results are. */
+/* A call instruction, with the places of its arguments and results. */
 typedef struct vm_call {
-    const vm_function *callee; /* NULL if the call is indirect */
+    const vm_function *callee; /* the function that is called; NULL if the call is indirect */
     uint32_t argument_count, result_count;
     const vm_transfer *arguments, *results;
     /* the number of a function that the simulator provides, from vm_builtin_find(); 0 if the callee is a function of
@@ -494,13 +513,13 @@ typedef struct vm_call {
     uint32_t builtin;
 } vm_call;
 
-/* A decoded function. Its module's arena owns it. */
+/* A decoded function. The arena of its module owns it. */
 struct vm_function {
     const ptx_function *ptx;
     const vm_module *module;
     vm_code *code;
     uint32_t code_count;
-    /* start[k] is the index in `code` of the first operation of the PTX instruction k. It has insn_count + 1
+    /* start[k] is the index in `code` of the first operation of the PTX instruction k. The array has insn_count + 1
      * entries. */
     uint32_t *start;
     uint32_t *reg_slot;
@@ -508,12 +527,12 @@ struct vm_function {
     uint32_t constant_bytes, reg_bytes;
     uint32_t local_bytes;
     bool has_homes;         /* some parameters are in local memory, because the function takes their address */
-    uint64_t closure_local; /* local bytes of this function and of all functions that it may call */
-    uint64_t static_shared; /* only for kernels: bytes of shared variables, from vm_shared_low() on */
+    uint64_t closure_local; /* the bytes of local memory of this function and of all functions that it may call */
+    uint64_t static_shared; /* for kernels only: the bytes of shared variables, from vm_shared_low() on */
     bool uses_dynamic, recursive;
     size_t first_tally;           /* index of the function's first instruction among all instructions of the module */
     uint32_t temp_base, sink;     /* slots for intermediate values of the decoder (decode.c) */
-    uint32_t window;              /* slot of a register with vm_block.window in all lanes, which frame.c writes */
+    uint32_t window;              /* the slot of a register with vm_block.window in all lanes, which frame.c writes */
     struct vm_compiled *compiled; /* vm_jit.h */
 };
 
@@ -523,7 +542,7 @@ struct vm_module {
     ptx_module *ptx;
     kiln__arena arena;
     vm_function *functions;
-    struct vm_named_kernel *kernels; /* the kernels, by name */
+    struct vm_named_kernel *kernels; /* the kernels of the module, sorted by name */
     uint32_t kernel_count;
     /* Indexed by symbol: the device address of a global or constant variable, the offset of a shared variable in the
      * block's shared memory, or the offset of a local variable in its frame. */
@@ -532,14 +551,15 @@ struct vm_module {
     vm_allocation **storage; /* indexed by symbol; NULL if the symbol has no storage */
     uint32_t *managed;       /* the symbols of the managed variables */
     uint32_t managed_count;
-    uint64_t dynamic_base;   /* start of dynamic shared memory in every kernel */
-    bool uses_system_shared; /* the module reads %reserved_smem_offset_1, so it uses the system's shared memory */
+    uint64_t dynamic_base; /* start of dynamic shared memory in every kernel */
+    /* the module reads %reserved_smem_offset_1, so it uses the system's part of shared memory */
+    bool uses_system_shared;
     uint64_t const_bytes;
     uint32_t cache_count;
-    size_t tally_count;              /* number of instructions of all functions */
+    size_t tally_count;              /* number of instructions of all functions of the module */
     vm_allocation *error_texts;      /* vm_runtime_texts() */
     struct vm_check_code *check;     /* data of the observers */
-    const struct vm_handlers *table; /* the handlers of its instructions */
+    const struct vm_handlers *table; /* the handlers of the module's instructions */
     void *host_code;                 /* data of the compiler of hot code, or NULL */
 };
 /* Sorts the kernels by name for vm_module_kernel(). Returns false if memory runs out. */
@@ -547,7 +567,7 @@ bool vm_module_name_kernels(vm_module *module);
 
 /* ---- operands ---- */
 static inline unsigned char *vm_at(const vm_warp *w, uint32_t slot) { return w->base[slot & 1] + (slot & ~1u); }
-/* Returns the row of an operand in a frame, which need not be the frame of the running path. */
+/* Returns the row of an operand in a frame. The frame need not be the frame of the running path. */
 static inline vm_u32 *vm_row_of(const vm_frame *frame, uint32_t slot)
 {
     return (vm_u32 *)(void *)((slot & 1 ? frame->function->constants : frame->regs) + (slot & ~1u));
@@ -560,8 +580,8 @@ static inline void vm_set_pred(const vm_warp *w, uint32_t slot, uint32_t value, 
     uint32_t *p = vm_pred(w, slot);
     *p = (*p & ~mask) | (value & mask);
 }
-/* Counts the bits of a mask. Most masks are full, so this case comes first. For other masks a compiler may call a
- * slow library function, so the code here counts the bits itself. */
+/* Counts the bits of a mask. Most masks are full, so the full mask is the first case. For other masks a compiler may
+ * call a slow library function, so the code here counts the bits itself. */
 static inline uint32_t vm_lanes_of(uint32_t mask)
 {
     if (VM_LIKELY(mask == VM_ALL))
@@ -576,8 +596,8 @@ static inline uint32_t vm_lanes_of(uint32_t mask)
          lane##_left &= lane##_left - 1)
 
 /* Counts unusually large work of one instruction against the step budget: for example clearing a frame of megabytes or
- * printing a long text. Such work does not count as instructions. If it is large, the path yields, so that the budget
- * is tested soon. */
+ * printing a long text. Extra work does not count as instructions. If the extra work is large, the path yields, so that
+ * the budget is tested soon. */
 static inline void vm_charge(vm_warp *w, uint64_t steps)
 {
     w->charge += steps;
@@ -585,12 +605,13 @@ static inline void vm_charge(vm_warp *w, uint64_t steps)
         w->event |= VM_EVENT_SWITCH;
 }
 
-/* The size of the system's part of shared memory, in which cooperative groups keep barriers and scratch. On a GPU it
- * is at lower addresses than the kernel's own shared memory. In the simulator it is at higher addresses, so that an
- * access below the kernel's memory stays a fault. Its bytes are zero when a block begins. */
+/* The size of the system's part of shared memory, in which cooperative groups keep barriers and temporary data. On a
+ * GPU the system's part is at lower addresses than the kernel's own shared memory. In the simulator it is at higher
+ * addresses, so that an access below the kernel's own memory stays a fault. The bytes of the system's part are zero
+ * when a block begins. */
 enum { VM_SYSTEM_SHARED = 1024 };
-/* Returns the first shared address that a kernel may use. Since compute capability 9.0 the system has the first KiB
- * of a block's shared memory (tests/conformance: an H200's addresses begin at 0x400). */
+/* Returns the first shared address that a kernel may use. Since compute capability 9.0 the system has the first KiB of
+ * a block's shared memory. On an H200 the addresses begin at 0x400 (tests/conformance). */
 static inline uint64_t vm_shared_low(const vm_device *device)
 {
     return device->limits.cc && device->limits.cc < 90 ? 0 : 1024;

@@ -34,10 +34,11 @@ VM_INLINE double vm_double(uint64_t x)
     return r;
 }
 
-/* Makes every NaN the same: on a GPU all single-precision NaN results have the same bits, whatever the inputs are. */
+/* Makes every NaN the same NaN: on a GPU all single-precision NaN results have the same bits, whatever the inputs
+ * are. */
 VM_INLINE float vm_canon(float x) { return vm_float(x != x ? 0x7fffffffu : vm_bits32(x)); }
 
-/* Flushes an input if the instruction has .ftz: a subnormal number becomes zero with the same sign. */
+/* Flushes an input if the instruction has .ftz: a subnormal number becomes a zero of the same sign. */
 VM_INLINE float vm_in(float x, unsigned flags)
 {
     uint32_t b = vm_bits32(x), keep = flags & VM_FTZ ? 0x80000000u : VM_ALL;
@@ -50,8 +51,8 @@ VM_INLINE float vm_out(float x, unsigned flags)
     return flags & VM_SAT ? s : r;
 }
 /* Flushes a result if the instruction has .ftz. The hardware tests the result before it rounds it to a subnormal
- * number. So `scaled` is the same result, computed from operands that are 2^24 times as large. That result has all 24
- * bits. Near the limit of subnormal numbers this scaling is exact. */
+ * number. So the caller passes `scaled`: the same result, computed from operands that are 2^24 times as large. The
+ * scaled result has all 24 bits of precision. The scaling is exact near the limit of subnormal numbers. */
 #define VM_SCALE 0x1p24f
 VM_INLINE float vm_tiny(float x, float scaled, unsigned flags)
 {
@@ -68,7 +69,7 @@ VM_INLINE float vm_fmax(float a, float b, float c, unsigned flags)
     a = vm_in(a, flags), b = vm_in(b, flags), c = vm_in(c, flags);
     return vm_out(vm_tiny(__builtin_fmaf(a, b, c), __builtin_fmaf(a * VM_SCALE, b, c * VM_SCALE), flags), flags);
 }
-/* div.approx.ftz: a divisor above 2^126 gives zero, or NaN if the dividend is infinite. */
+/* Computes div.approx.ftz. A divisor above 2^126 gives zero, or NaN if the dividend is infinite. */
 VM_INLINE float vm_divx(float a, float b, unsigned flags)
 {
     a = vm_in(a, flags), b = vm_in(b, flags);
@@ -81,10 +82,11 @@ VM_INLINE double vm_out64(double x, unsigned flags)
     return flags & VM_SAT ? s : x;
 }
 
-/* Arithmetic on doubles whose result is NaN. An H200 returns one of the NaN operands with the quiet bit set. If no
- * operand is NaN, an H200 returns 0xfff8000000000000. x86 returns the same numbers. But if several operands are NaN, x86
- * chooses one of them by the form of the instruction. So these functions replace the other NaNs by the NaN that an
- * H200 chooses. An H200 chooses the first NaN in the order b, a. The order is a, b for a division, and b, c, a for fma. */
+/* These functions compute with doubles whose result may be NaN. An H200 returns one of the NaN operands with the quiet
+ * bit set. If no operand is NaN, an H200 returns 0xfff8000000000000. x86 returns the same numbers in both cases. But if
+ * several operands are NaN, x86 chooses one of them by the form of the instruction. So these functions replace the
+ * other NaN operands by the NaN that an H200 chooses. An H200 chooses the first NaN in the order b, a. The order is a,
+ * b for a division, and b, c, a for fma. */
 VM_INLINE double vm_add64(double a, double b) { return (b != b ? b : a) + b; }
 VM_INLINE double vm_sub64(double a, double b) { return (b != b ? b : a) - b; }
 VM_INLINE double vm_mul64(double a, double b) { return (b != b ? b : a) * b; }
@@ -96,8 +98,8 @@ VM_INLINE double vm_fma64(double a, double b, double c)
     return __builtin_fma(a, b, c);
 }
 
-/* min and max: if one operand is NaN, the result is the other operand. If both doubles are NaN, the result is b with
- * the quiet bit set. -0 is smaller than +0. */
+/* These functions compute min and max. If one operand is NaN, the result is the other operand. If both doubles are NaN,
+ * the result is b with the quiet bit set. -0 is smaller than +0. */
 VM_INLINE float vm_min32(float a, float b)
 {
     float r = a < b || b != b ? a : b;
@@ -134,11 +136,12 @@ VM_INLINE float vm_pick32(float a, float b, unsigned flags, bool max)
     return flags & VM_NANS && none ? vm_float(0x7fffffffu) : r;
 }
 
-/* The ISA does not define integer division by zero. On a GPU all bits of the quotient and of the remainder are one. */
+/* The ISA does not define integer division by zero. On a GPU all bits of the quotient and of the remainder are one
+ * after a division by zero. */
 #ifdef __AVX512F__
-/* Vector instructions can divide only floating-point numbers, so integers are divided as doubles. This is exact: a
- * quotient that is not an integer is below the next integer by at least 2^-33 of its value, so it is never rounded up
- * to that integer. */
+/* Vector instructions can divide only floating-point numbers, so these functions divide integers as doubles. The
+ * division is exact: a quotient that is not an integer is below the next integer by at least 2^-33 of its value, so it
+ * is never rounded up to that integer. */
 VM_INLINE uint32_t vm_udiv32(uint32_t a, uint32_t b)
 {
     uint32_t q = (uint32_t)((double)a / (double)(b ? b : 1));
@@ -159,7 +162,8 @@ VM_INLINE int64_t vm_sdiv64(int64_t a, int64_t b)
 }
 VM_INLINE int64_t vm_srem64(int64_t a, int64_t b) { return b == 0 ? -1 : b == -1 ? 0 : a % b; }
 #ifdef __AVX512F__
-/* Signed division divides the magnitudes. -2^31 / -1 gives the magnitude 2^31, which is -2^31 as an integer. */
+/* Signed division divides the magnitudes of its operands. -2^31 / -1 gives the magnitude 2^31, which is -2^31 as an
+ * integer. */
 VM_INLINE uint32_t vm_size32(int32_t x) { return x < 0 ? 0 - (uint32_t)x : (uint32_t)x; }
 VM_INLINE int32_t vm_sdiv32(int32_t a, int32_t b)
 {
@@ -212,7 +216,7 @@ VM_INLINE uint64_t vm_brev64(uint64_t x)
 {
     return (uint64_t)vm_brev32((uint32_t)x) << 32 | vm_brev32((uint32_t)(x >> 32));
 }
-/* Shift amounts clamp at the register's width. */
+/* A shift amount above the register's width gives the same result as the width. */
 VM_INLINE uint32_t vm_shl32(uint32_t a, uint32_t b) { return b > 31 ? 0 : a << (b & 31); }
 VM_INLINE uint32_t vm_shr32(uint32_t a, uint32_t b) { return b > 31 ? 0 : a >> (b & 31); }
 VM_INLINE int32_t vm_sar32(int32_t a, uint32_t b) { return a >> (b > 31 ? 31 : b); }
@@ -272,8 +276,8 @@ VM_INLINE uint32_t vm_fns(uint32_t mask, uint32_t base, int32_t offset)
             return (uint32_t)at;
     return VM_ALL;
 }
-/* lop3: for each bit position, the bits of a, b and c are an index into the table of 8 bits. The function selects by c
- * first, then by b, then by a. */
+/* Computes lop3: at each bit position, the bits of a, b and c are an index into the table of 8 bits. The function
+ * selects by c first, then by b, then by a. */
 VM_INLINE uint32_t vm_choose(uint32_t select, uint32_t one, uint32_t zero) { return zero ^ (select & (one ^ zero)); }
 VM_INLINE uint32_t vm_lop3_bit(uint32_t table, uint32_t k) { return 0 - (table >> k & 1); }
 VM_INLINE uint32_t vm_lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t table)
@@ -283,8 +287,8 @@ VM_INLINE uint32_t vm_lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t table)
         by_c[k] = vm_choose(c, vm_lop3_bit(table, 2 * k + 1), vm_lop3_bit(table, 2 * k));
     return vm_choose(a, vm_choose(b, by_c[3], by_c[2]), vm_choose(b, by_c[1], by_c[0]));
 }
-/* Funnel shifts by n, which is 0 to 31. They compute in 32 bits and not in 64, because a vector then has twice as many
- * lanes. */
+/* Funnel shifts by n, which is 0 to 31. The funnel shifts compute in 32 bits and not in 64, because a vector then has
+ * twice as many lanes. */
 VM_INLINE uint32_t vm_shf_l(uint32_t a, uint32_t b, uint32_t n) { return b << n | a >> 1 >> (31 - n); }
 VM_INLINE uint32_t vm_shf_r(uint32_t a, uint32_t b, uint32_t n) { return a >> n | b << 1 << (31 - n); }
 VM_INLINE uint32_t vm_prmt(uint32_t a, uint32_t b, uint32_t c)
@@ -311,7 +315,7 @@ VM_INLINE uint32_t vm_dp4(uint32_t a, uint32_t b, uint32_t c, unsigned flags)
         if (flags & 1)
             x = (int8_t)(uint8_t)x; /* extends the sign: NOLINT(bugprone-signed-char-misuse,cert-str34-c) */
         if (flags & 2)
-            y = (int8_t)(uint8_t)y; /* the same for y: NOLINT(bugprone-signed-char-misuse,cert-str34-c) */
+            y = (int8_t)(uint8_t)y; /* the same conversion for y: NOLINT(bugprone-signed-char-misuse,cert-str34-c) */
         c += (uint32_t)(x * y);
     }
     return c;
@@ -330,7 +334,8 @@ VM_INLINE uint32_t vm_dp2(uint32_t a, uint32_t b, uint32_t c, unsigned flags)
 }
 VM_INLINE int32_t vm_24s(uint32_t x) { return (int32_t)(x << 8) >> 8; }
 
-/* Converts to an integer towards zero, with saturation. NaN becomes 0; ops_cvt has the other forms. */
+/* Converts to an integer towards zero, with saturation to the range of the integer. NaN becomes 0; ops_cvt has the
+ * other forms. */
 VM_INLINE int32_t vm_trunc_s32(float x)
 {
     int32_t r = x >= 2147483648.0f ? INT32_MAX : x < -2147483648.0f ? INT32_MIN : (int32_t)(x == x ? x : 0);
@@ -345,8 +350,8 @@ VM_INLINE float vm_cos(float x) { return (float)cos((double)x); }
 VM_INLINE float vm_lg2(float x) { return (float)log2((double)x); }
 VM_INLINE float vm_ex2(float x) { return (float)exp2((double)x); }
 VM_INLINE float vm_tanh(float x) { return (float)tanh((double)x); }
-/* rcp and rsqrt.approx.ftz.f64 use only the upper word of a double. This function makes a subnormal operand zero and
- * clears the lower word. */
+/* rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 use only the upper word of a double. This function makes a subnormal
+ * operand zero, and clears the lower word of the operand. */
 VM_INLINE double vm_upper(double x)
 {
     uint64_t b = vm_bits64(x) & 0xffffffff00000000ull;
@@ -354,10 +359,11 @@ VM_INLINE double vm_upper(double x)
 }
 VM_INLINE float vm_rsqrt(float x) { return (float)(1.0 / sqrt((double)x)); }
 #ifdef __FMA__
-/* Computes rsqrt in single precision by Newton's iteration, for normal numbers above zero. The first guess comes from
- * the exponent. Three steps make y accurate to about the last bit. Then two terms of the series of the residual 1 - xyy
- * correct y; the residual is computed in two parts. A test compared all 2^31 - 2^24 inputs: each result has the same
- * bits as the result from double, even if y is wrong by one unit before the correction. */
+/* Computes rsqrt in single precision by Newton's iteration, for normal numbers above zero. The first estimate y comes
+ * from the exponent. Three steps of the iteration make y accurate to about the last bit. Then two terms of the series
+ * of the residual 1 - xyy correct y. The function computes the residual in two parts. A test compared all 2^31 - 2^24
+ * inputs: each result has the same bits as the result from double, even if y is wrong by one unit before the
+ * correction. */
 VM_INLINE float vm_rsqrt_normal(float x)
 {
     const float h = -0.5f * x;

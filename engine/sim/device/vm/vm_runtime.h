@@ -1,15 +1,16 @@
-/* vm_runtime.h - the device runtime, which launches work from kernels. runtime.c finds its functions by name, child.c
- * implements them. */
+/* vm_runtime.h - the device runtime, which launches work from kernels. runtime.c finds the functions of the runtime by
+ * name, and child.c implements them. */
 #ifndef KILN_SIM_VM_RUNTIME_H
 #define KILN_SIM_VM_RUNTIME_H
 
 #include "vm_child.h"
 #include "vm_machine.h"
 
-#define VM_NEST_MAX 24u /* levels of nested grids; the host's launch is the first */
+#define VM_NEST_MAX 24u /* levels of nested grids; the host's launch is on the first level */
 
-/* X(function, name after "cuda" or "__cudaCDP2", bytes of the result, sizes of the parameters). A digit is a size in
- * bytes, 'c' a dim3, 'p' a cudaPitchedPtr, 'e' a cudaExtent. */
+/* The functions of the device runtime: X(function, name after "cuda" or "__cudaCDP2", bytes of the result, sizes of the
+ * parameters). In the sizes a digit is a size in bytes, 'c' means a dim3, 'p' a cudaPitchedPtr, and 'e' a
+ * cudaExtent. */
 #define VM_RUNTIME_MAP(X)                                                                                              \
     X(BUFFER, "GetParameterBuffer", 8, "88")                                                                           \
     X(BUFFER_V2, "GetParameterBufferV2", 8, "8cc4")                                                                    \
@@ -47,7 +48,7 @@
     X(FILL_3D, "Memset3DAsync", 4, "p4e8")                                                                             \
     X(SET_CONDITION, "GraphSetConditional", 0, "84")
 
-/* The results of the functions: X(name, cudaError_t, its name, its text). */
+/* The results of the functions, each as X(name, value of cudaError_t, CUDA's name, CUDA's text). */
 #define VM_CUDA_MAP(X)                                                                                                 \
     X(SUCCESS, 0, "cudaSuccess", "no error")                                                                           \
     X(INVALID_VALUE, 1, "cudaErrorInvalidValue", "invalid argument")                                                   \
@@ -73,15 +74,15 @@ typedef enum vm_cuda_error {
 
 enum { VM_LIMIT_HEAP = 2, VM_LIMIT_SYNC_DEPTH = 3, VM_LIMIT_PENDING = 4 };
 
-/* Stream handles up to VM_STREAM_LAST are the default streams, and the grid's tail and fire-and-forget streams. Other
- * handles are numbers above VM_HANDLE_BASE: streams are even, events odd. */
+/* Stream handles up to VM_STREAM_LAST are the default streams, the grid's tail stream and the fire-and-forget stream.
+ * Other handles are numbers above VM_HANDLE_BASE: handles of streams are even, handles of events are odd. */
 enum { VM_STREAM_TAIL = 3, VM_STREAM_FORGET = 4, VM_STREAM_LAST = VM_STREAM_FORGET };
 #define VM_HANDLE_BASE 0x0800000000ull
 static inline bool vm_is_stream(uint64_t handle) { return handle % 2 == 0; }
 
-/* If one of these functions fails, it sets the calling thread's last error. A function that returns uint32_t returns
- * the error, and 0 means success. A function that returns an address returns 0 after an error. The functions that
- * return bool set no error. */
+/* If one of the functions below fails, it sets the calling thread's last error. A function that returns uint32_t
+ * returns the error, and 0 means success. A function that returns an address returns 0 after an error. The functions
+ * that return bool set no error. */
 uint32_t vm_child_fail(vm_warp *w, uint32_t lane, uint32_t error);
 uint32_t vm_child_error(vm_warp *w, uint32_t lane, bool clear);
 uint64_t vm_child_limit(const vm_run_state *run, uint32_t which);
@@ -94,9 +95,11 @@ uint32_t vm_child_launch_as(vm_warp *w, const vm_code *i, uint32_t lane, uint64_
                             const uint32_t grid[3], const uint32_t block[3], uint32_t shared, uint64_t stream);
 uint32_t vm_child_move(vm_warp *w, const vm_code *i, uint32_t lane, const vm_task *what, uint64_t stream);
 uint32_t vm_child_synchronize(vm_warp *w, uint32_t m);
-uint64_t vm_child_handle(vm_warp *w, bool stream); /* returns 0 if the block has too many, without setting an error */
+/* returns 0 without setting an error if the block has too many streams and events */
+uint64_t vm_child_handle(vm_warp *w, bool stream);
 bool vm_child_handle_known(vm_warp *w, uint64_t handle, bool stream);
-bool vm_child_stream_known(vm_warp *w, uint64_t stream); /* also true for the default streams */
+/* returns true for a stream of the block, and for the default streams */
+bool vm_child_stream_known(vm_warp *w, uint64_t stream);
 bool vm_child_handle_drop(vm_warp *w, uint64_t handle, bool stream);
 void vm_task_move(vm_run_state *run, const vm_task *task);
 #endif

@@ -9,17 +9,17 @@
  * that the waiting lanes will write. After PATIENCE operations of a warp without a reconvergence, the waiting lanes
  * continue without the others. */
 #define PATIENCE 2000000u
-/* The waiting lanes also continue if paths that seem to spin have yielded more often than this. */
+/* The waiting lanes also continue if paths that seem to spin have yielded more often than this number. */
 #define PATIENCE_SPINS 16u
-/* The waiting lanes also continue if paths that waited in vain have yielded more often than this. Usually wait_round()
- * of run.c finds such a state earlier. */
+/* The waiting lanes also continue if paths that waited in vain have yielded more often than this number. Usually
+ * wait_round() of run.c finds a launch that waits in vain earlier. */
 #define PATIENCE_IN_VAIN 65536u
 /* operations of a path before the turn of the next path of a divergent warp */
 #define TURN 4096u
-/* the `end` of an empty span; it is larger than the width of any access, so that `end` minus the width does not wrap */
+/* the `end` of an empty span; it is larger than the width of any access, so that `end` minus a width does not wrap */
 #define NOWHERE 256u
 
-/* Selects the next path that is ready, in turn. Returns false if no path is ready. */
+/* Selects the next ready path of the warp, in turn. Returns false if no path is ready. */
 static bool select_next_path(vm_warp *w)
 {
     uint32_t at = w->current == VM_PATHS ? 0 : w->current + 1;
@@ -45,7 +45,7 @@ void vm_op_region(vm_warp *w, const vm_code *i, uint32_t m)
 
 void vm_warp_count_miss(vm_warp *w, const vm_code *head, vm_native *region, unsigned weight)
 {
-    enum { LOOK = 256 }; /* the compiler is called once for this number of misses */
+    enum { LOOK = 256 }; /* the compiler is called once for this number of counted misses */
     const unsigned before = atomic_load_explicit(&region->missed, memory_order_relaxed), missed = before + weight;
     atomic_store_explicit(&region->missed, missed, memory_order_relaxed);
     if (missed / LOOK != before / LOOK && missed > atomic_load_explicit(&region->entered, memory_order_relaxed) / 4)
@@ -58,7 +58,7 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
                                                      uint64_t *added)
 {
     enum {
-        EXACT = 4096, /* the first entries are all counted */
+        EXACT = 4096, /* the number of first entries that are all counted */
         /* Later only one entry in SAMPLE is counted, because host threads that write the same counter wait for each
          * other. */
         SAMPLE = 1023,
@@ -99,10 +99,10 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
  * how many operations ran.
  *
  * An operation is an instruction of the PTX, or an extra operation that the decoder adds to an instruction. Turns and
- * the step budget count instructions and extra operations. w->issued and w->lanes count only instructions.
+ * the step budget count instructions and extra operations. In contrast, w->issued and w->lanes count only instructions.
  *
- * If `watched` is true, an observer sees an instruction before it runs, and may remove lanes. It sees no extra
- * operations. If the runner has a table `shown`, the observer sees only the instructions that the table selects.
+ * If `watched` is true, an observer sees an instruction before it runs, and may remove lanes. The observer sees no
+ * extra operations. If the runner has a table `shown`, the observer sees only the instructions that the table selects.
  * Compiled code calls the observer itself. */
 static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint64_t turn, bool watched)
 {
@@ -171,9 +171,9 @@ static uint32_t count_ready_paths(const vm_warp *w)
 
 bool vm_is_end(const vm_code *i) { return (i->masked == vm_op_exit || i->masked == vm_op_ret) && !(i->guard & ~2u); }
 
-/* Runs the region at the first instruction of a kernel. Most short kernels are a single region, so if the region ends
- * at an unguarded exit, the warp ends here, as in vm_op_exit(). Its lanes wait nowhere, and its code is compiled
- * already, so its heat is not counted. Returns how many operations have run. */
+/* Runs the region at the first instruction of a kernel. Most short kernels are a single region. So if the region ends
+ * at an unguarded exit, the warp ends in this function, as in vm_op_exit(). The lanes of the warp wait nowhere. The
+ * code is compiled already, so its heat is not counted. Returns the number of operations that have run. */
 static uint64_t run_first_region(vm_warp *w, const vm_code *i, uint64_t quantum)
 {
     uint64_t lanes = 0, added = 0;
@@ -202,12 +202,12 @@ static uint64_t run_first_region(vm_warp *w, const vm_code *i, uint64_t quantum)
     return ran + 1;
 }
 
-/* Runs a turn of a warp that is a single path of 32 lanes, without the work for several paths. That work would take
- * most of the time of a warp that runs few instructions, until it ends or waits at a barrier. Returns true if the turn
- * is over, because the warp has ended or waits at a barrier of the block. Sets *begun to the number of operations that
- * have run, at most `quantum`. If the turn is not over, vm_warp_run() must continue it.
+/* Runs a turn of a warp that is a single path of 32 lanes, without the work for several paths. The work for several
+ * paths would take most of the time of a warp that runs few instructions until it ends or waits at a barrier. Returns
+ * true if the turn is over, because the warp has ended, or because it waits at a barrier of the block. Sets *begun to
+ * the number of operations that have run, at most `quantum`. If the turn is not over, vm_warp_run() must continue it.
  *
- * Precondition, which run_whole_warps() ensures: the launch has neither hooks nor clusters. */
+ * The function needs a launch that has neither hooks nor clusters. run_whole_warps() ensures this precondition. */
 bool vm_warp_run_whole(vm_warp *w, uint64_t quantum, uint64_t *begun)
 {
     const vm_path *path = &w->paths[0];
@@ -229,7 +229,7 @@ bool vm_warp_run_whole(vm_warp *w, uint64_t quantum, uint64_t *begun)
            (w->path_count == 0 || (w->path_count == 1 && w->paths[0].state == VM_PATH_BARRIER));
 }
 
-/* Runs the paths of a warp in turn, for about `quantum` instructions. Ends sooner if all of them wait, or if the warp
+/* Runs the paths of a warp in turn, for about `quantum` instructions. Ends sooner if all paths wait, or if the warp
  * should give way to other warps. `begun` is the number of operations of this quantum that vm_warp_run_whole() has
  * already run on the selected path. */
 void vm_warp_run(vm_warp *w, uint64_t quantum, uint64_t begun)

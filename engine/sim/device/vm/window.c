@@ -1,4 +1,4 @@
-/* window.c - shared addresses of a cluster: finds the block to which an address belongs. */
+/* window.c - shared addresses in a cluster: finds the block to which a shared address belongs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -34,8 +34,8 @@ vm_block *vm_block_at(const vm_warp *w, uint64_t *address, char *why, size_t siz
     return NULL;
 }
 
-/* Reads a lane's shared address. If i->size is 1, the operand is generic. Returns false if the address is in no window
- * of the cluster. */
+/* Reads a lane's shared address. If i->size is 1, the operand is a generic address. Returns false if the address is in
+ * no window of the cluster. */
 static bool read_shared_address(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t *address)
 {
     *address = i->flags & VM_REG64 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];
@@ -43,8 +43,8 @@ static bool read_shared_address(vm_warp *w, const vm_code *i, uint32_t lane, uin
     return *address / VM_SHARED_WINDOW < w->block->cluster->size;
 }
 
-/* mapa: a is a shared address in any block of the cluster. d becomes the corresponding address in the block of rank b.
- * `size` is 1 if the addresses are generic. */
+/* Executes mapa. The slot a is a shared address in any block of the cluster. The slot d gets the corresponding address
+ * in the block of rank b. `size` is 1 if the addresses are generic. */
 void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t size = w->block->cluster->size;
@@ -68,8 +68,8 @@ void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* getctarank: d becomes the rank of the block that owns the address a, or all ones if the address is not in shared
- * memory. */
+/* Executes getctarank. The slot d gets the rank of the block that owns the address in slot a, or all ones if the
+ * address is not in shared memory. */
 void vm_op_getctarank(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m) {

@@ -1,5 +1,6 @@
-/* alone.c - the driver without programs/: it has no captures, graphs and pools, and makes no profile of a program.
- * Until sim_programs_set() is called, the driver calls the functions below instead of the functions of programs/. */
+/* alone.c - the driver without programs/. It has no captures, graphs and pools, and it makes no profile of a program.
+ * Until somebody calls sim_programs_set(), the driver calls the functions below instead of the functions of
+ * programs/. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,7 +26,7 @@ static CUresult alone_capture_enter(sim_context *context, CUstream stream, sim_s
     return CUDA_SUCCESS;
 }
 
-/* No stream is captured, so nobody calls this function or alone_capture_record(). */
+/* Without programs/ no stream is captured, so nobody calls this function or alone_capture_record(). */
 static CUresult alone_capture_submit(sim_context *context, sim_stream *stream, struct sim_op *op)
 {
     (void)context;
@@ -95,7 +96,8 @@ static void alone_pool_freed(sim_context *context, uint64_t pool, uint64_t addre
     (void)bytes;
 }
 
-/* If the environment requests a profile, which only programs/ can make, prints a line on stderr and returns false. */
+/* If the environment requests a profile, prints a line on stderr and returns false, because only programs/ can make
+ * profiles. */
 static bool alone_program_open(void)
 {
     static const char *const variables[] = {"KILN_SIM_PROFILE", "KILN_SIM_TRACE"};

@@ -1,4 +1,4 @@
-/* array.c - arrays and mipmapped arrays: texels in an opaque layout, which only textures, surfaces and copies
+/* array.c - arrays and mipmapped arrays. Their texels have an opaque layout, which only textures, surfaces and copies
  * access. */
 #include "cu_objects.h"
 
@@ -23,8 +23,8 @@ bool sim_format(CUarray_format format, vm_format *out)
     {                                                                                                                  \
         CU_DEVICE_ATTRIBUTE_MAXIMUM_##a, CU_DEVICE_ATTRIBUTE_MAXIMUM_##b, CU_DEVICE_ATTRIBUTE_MAXIMUM_##c              \
     }
-/* The limits of each kind of array: width, height, and depth or layers. An array without height or depth has the extent
- * 1 there, so for such a dimension the table may have any limit. */
+/* The limits of each kind of array, in this order: width, height, and depth or layers. If an array has no height or no
+ * depth, its extent in this dimension is 1. So the table may have any limit there. */
 typedef enum shape_kind { ONE, TWO, THREE, THREE_DEEP, ONE_LAYERED, TWO_LAYERED, CUBE, CUBE_LAYERED } shape_kind;
 static const CUdevice_attribute texture_most[][3] = {
     [ONE] = ATTRIBUTES(TEXTURE1D_WIDTH, TEXTURE1D_WIDTH, TEXTURE1D_WIDTH),
@@ -101,8 +101,8 @@ static uint32_t level_size(size_t size, unsigned level)
     return at ? (uint32_t)at : 1;
 }
 
-/* Lays out the levels one after the other, and each level layer by layer. Returns the number of bytes. A row has a
- * multiple of 16 bytes, which is the widest access of a surface. */
+/* Lays out the levels one after the other. Within a level, lays out the layers one after the other. Returns the number
+ * of bytes. The size of a row is a multiple of 16 bytes, because 16 bytes is the widest access of a surface. */
 static uint64_t lay_out(vm_image *image, const CUDA_ARRAY3D_DESCRIPTOR *d, shape_kind shape, unsigned levels)
 {
     const uint64_t texel = (uint64_t)vm_format_bytes(image->format) * d->NumChannels;
@@ -136,8 +136,8 @@ static unsigned most_levels(const CUDA_ARRAY3D_DESCRIPTOR *d, shape_kind shape)
     return levels;
 }
 
-/* Checks the descriptor and makes an array with storage for its texels, which counts as device memory. Sets *out to the
- * handle and not to a pointer, because another thread may end the context as soon as this call has ended. */
+/* Checks the descriptor and makes an array. The storage for the texels counts as device memory. Sets *out to the
+ * handle, and not to a pointer. Another thread may end the context as soon as this call has ended. */
 static CUresult array_create(uint64_t *out, const CUDA_ARRAY3D_DESCRIPTOR *d, bool mipmapped, unsigned levels)
 {
     sim_context *context;
@@ -178,7 +178,7 @@ void sim_array_close(sim_context *context, sim_array *array)
     for (unsigned k = 0; k < VM_LEVELS_MAX; k++)
         if (array->levels[k])
             sim_object_free(context, array->levels[k]);
-    if (array->parent) /* the parent may still exist, because a context frees its objects in no fixed order */
+    if (array->parent) /* a context frees its objects in no fixed order, so the parent may still exist */
         for (unsigned k = 0; k < VM_LEVELS_MAX; k++)
             if (array->parent->levels[k] == array)
                 array->parent->levels[k] = NULL;
@@ -262,7 +262,7 @@ CUresult sim_cuArrayGetDescriptor(CUDA_ARRAY_DESCRIPTOR *descriptor, CUarray arr
     return result;
 }
 
-/* Returns an array that shows one level of the mipmapped array. Later calls return the same array. */
+/* Returns an array that shows one level of the mipmapped array. Later calls for this level return the same array. */
 CUresult sim_cuMipmappedArrayGetLevel(CUarray *array, CUmipmappedArray handle, unsigned level)
 {
     sim_context *context;

@@ -1,7 +1,7 @@
-/* check.c - checks (sim.h, engine/sim/observe/check/CHECKS.md): while a context is checked, its launches are observed
- * and its memory is shadowed. A program starts the checks of a context with kiln__sim_check_begin(). The environment
- * variable KILN_SIM_CHECK starts them for every context of a process. Then check_report.c reports the findings when the
- * context or the process ends. */
+/* check.c - starts and ends the checks (sim.h, engine/sim/observe/check/CHECKS.md). While a context is checked, its
+ * launches are observed, and its memory has shadow memory. A program that knows Kiln starts the checks of a context
+ * with kiln__sim_check_begin(). The environment variable KILN_SIM_CHECK starts them for every context of a process.
+ * Then check_report.c reports the findings of a context when the context or the process ends. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ void sim_check_show(sim_context *context, bool locked, bool leaks)
     if (!context->check || !context->check_shown)
         return;
     if (locked && context->order)
-        context->order_end(context); /* this may report the last findings of the context */
+        context->order_end(context); /* this call may report the last findings of the context */
     if (locked && context->sticky == CUDA_SUCCESS)
         check_leaks(context->device, leaks);
     sim_report(context);
@@ -70,7 +70,7 @@ void kiln__sim_check_end(kiln_check_fn report, void *user)
         if (context->order)
             context->order_end(context);
     }
-    sim_end_work(context, CUDA_SUCCESS); /* releases the locks, because `report` is called without a lock */
+    sim_end_work(context, CUDA_SUCCESS); /* releases both locks, because `report` must be called without a lock */
     for (size_t k = 0; check && report && k < check_count_findings(check); k++)
         if (report(user, check_get_finding(check, k)))
             break;

@@ -1,7 +1,7 @@
-/* check_report.c - reports the findings of KILN_SIM_CHECK: as Kiln's own text, as JSON for `kiln sim run`, or as
- * compute-sanitizer's text or XML, for programs that read the output of compute-sanitizer. Applies a file of
- * suppressions (suppress.c), and sets the exit code. engine/sim/observe/check/README.md has the environment variables.
- * The driver calls it under its locks, or when the process ends. */
+/* check_report.c - reports the findings of KILN_SIM_CHECK. The formats are Kiln's own text, JSON for `kiln sim run`,
+ * and the text or XML of compute-sanitizer, for programs that read the output of compute-sanitizer. The file also
+ * applies suppressions (suppress.c) and sets the exit code. The environment variables are described in
+ * engine/sim/observe/check/README.md. The driver calls these functions under its locks, or when the process ends. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,15 +16,15 @@
 typedef enum report_format { FORMAT_KILN, FORMAT_TEXT, FORMAT_XML, FORMAT_JSON } report_format;
 
 static struct {
-    bool begun, has_rules; /* has_rules: the file of suppressions was read, or there is none */
+    bool begun, has_rules; /* has_rules: either the file of suppressions was read, or there is no such file */
     report_format format;
-    FILE *to;            /* NULL for FORMAT_JSON, unless the journal cannot be written */
+    FILE *to;            /* the output; NULL for FORMAT_JSON, unless the journal cannot be written */
     sim_journal journal; /* for FORMAT_JSON */
-    unsigned checks;     /* number of checks that have findings */
-    pid_t process;       /* the process that opened the journal; a fork of this process needs another file */
-    char *suppressions;  /* text of the file of suppressions; NULL if there is no file */
+    unsigned checks;     /* number of checks with at least one finding */
+    pid_t process;       /* the process that opened the journal; a fork of it needs another file */
+    char *suppressions;  /* the text of the file of suppressions, or NULL without such a file */
     size_t errors;
-    bool lost; /* the journal could not be written, so the findings go to standard error */
+    bool lost; /* the journal could not be written, so findings go to standard error */
 } report;
 
 static const char *get_variable(const char *name)
@@ -58,7 +58,7 @@ static const char *base_name(const char *file)
 
 static void put_text(const char *text);
 
-/* Writes a kernel's name as its source has it. */
+/* Writes the name that a kernel has in its source. */
 static void put_kernel(const char *symbol)
 {
     char *name = sim_readable_name(symbol);
@@ -66,7 +66,7 @@ static void put_kernel(const char *symbol)
     free(name);
 }
 
-/* Writes a text. Escapes all characters except printable ASCII and newlines: names of kernels and files come from the
+/* Writes a text. Escapes all characters except printable ASCII and newlines. Names of kernels and files come from the
  * module, which is untrusted, and the output may be a terminal. */
 static void put_text(const char *text)
 {
@@ -120,14 +120,14 @@ static void put_finding(const kiln_check_finding *f)
         put_side(&f->other);
 }
 
-/* ---- as compute-sanitizer ---- */
+/* ---- the format of compute-sanitizer ---- */
 
 static const char *direction_of(const kiln_check_side *side)
 {
     return !side->what ? "" : strstr(side->what, "atomic") ? "Atomic" : strstr(side->what, "write") ? "Write" : "Read";
 }
 
-/* Writes the first line of a record: the words with which compute-sanitizer describes this kind of finding. */
+/* Writes the first line of a record, in which compute-sanitizer describes this kind of finding. */
 static void write_headline(const kiln_check_finding *f, char *text, size_t size)
 {
     const char *direction = direction_of(&f->at);
@@ -203,7 +203,7 @@ static void put_axes(const char *name, const unsigned at[3])
     fprintf(report.to, "<%s><x>%u</x><y>%u</y><z>%u</z></%s>", name, at[0], at[1], at[2], name);
 }
 
-/* Writes a finding as a record of compute-sanitizer's XML. */
+/* Writes a finding as a record of compute-sanitizer's XML format. */
 static void put_as_xml(const kiln_check_finding *f)
 {
     static const char *const kinds[KILN_CHECK_KINDS] = {
@@ -273,8 +273,8 @@ static void add_side(kiln__text *out, const char *key, const kiln_check_side *si
     kiln__text_puts(out, "}");
 }
 
-/* If the journal cannot be written, further findings go to standard error, so that no finding is lost. A reader of the
- * journal would miss these findings, so the exit code of the process is then 1 if there are findings, unless
+/* If the journal cannot be written, sends further findings to standard error, so that no finding is lost. A reader of
+ * the journal would miss these findings. So if there are findings, the exit code of the process becomes 1, unless
  * KILN_SIM_CHECK_EXIT sets another code. */
 static void leave_journal(void)
 {
@@ -285,8 +285,9 @@ static void leave_journal(void)
     report.lost = true;
 }
 
-/* Adds a finding to the journal. Its members have the same names as in `kiln check --json`. `symbol` is the name of the
- * kernel in its module. `check` and `number` identify the finding, because end_journal() adds its final count later. */
+/* Adds a finding to the journal. The members of the element have the same names as in `kiln check --json`. `symbol` is
+ * the name of the kernel in its module. `check` and `number` identify the finding. end_journal() needs them, because it
+ * adds the final count of the finding later. */
 static void put_as_json(const kiln_check_finding *f, unsigned check, size_t number)
 {
     kiln__text out = {0};
@@ -309,7 +310,7 @@ static void put_as_json(const kiln_check_finding *f, unsigned check, size_t numb
     leave_journal();
 }
 
-/* Opens the file of the journal, and writes its head. */
+/* Opens the file of the journal and writes the beginning of the array. */
 static void begin_journal(bool child)
 {
     const char *file = get_variable("KILN_SIM_CHECK_FILE");
@@ -338,8 +339,8 @@ static report_format choose_format(void)
     return FORMAT_KILN;
 }
 
-/* Opens the file of the report and writes its head, when the first finding is made or the first check ends. A JSON
- * journal is opened with the first context. In a fork, opens another journal. */
+/* When the first finding is made or the first check ends, opens the file of the report and writes its head. A journal
+ * (FORMAT_JSON) is opened when the first context is created. A fork of the process opens another journal. */
 static void begin_report(void)
 {
     const char *file = get_variable("KILN_SIM_CHECK_FILE");
@@ -379,7 +380,7 @@ bool sim_report_suppresses(const kiln_check_finding *f)
     return report.suppressions && kiln_check_is_suppressed(report.suppressions, f);
 }
 
-/* Adds the findings that the journal does not have yet, so that they are on disk even if the process is killed. */
+/* Adds the findings that the journal does not have yet. So the findings are on disk even if the process is killed. */
 void sim_report_new(sim_context *context)
 {
     if (!context->check_shown || !context->check || context->check_told == check_count_findings(context->check))
@@ -395,8 +396,8 @@ void sim_report_new(sim_context *context)
     }
 }
 
-/* Adds the last element of a check: the final count of each finding, the numbers of suppressed and of dropped findings,
- * and whether memory has run out. */
+/* Adds the last element of a check. It has the final count of each finding, the number of suppressed findings, the
+ * number of dropped findings, and whether memory has run out. */
 static void end_journal(sim_context *context, size_t suppressed)
 {
     const vm_check *check = context->check;
@@ -424,7 +425,7 @@ static void put_sum(const vm_check *check, size_t errors, size_t notes, size_t s
     fputc('\n', to);
 }
 
-/* Writes all findings of a check that are not suppressed, and counts them. */
+/* Writes and counts all findings of a check that are not suppressed. */
 void sim_report(sim_context *context)
 {
     const vm_check *check = context->check;
@@ -476,8 +477,8 @@ void sim_report_end(void)
     report.begun = report.has_rules = false;
     if (!report.errors || !code)
         return;
-    /* _exit() ends the process without the destructors of libraries that were loaded earlier, so the streams are
-     * flushed here */
+    /* _exit() ends the process without the destructors of libraries that were loaded earlier, so the function flushes
+     * all streams before */
     fflush(NULL);
     _exit(atoi(code) & 0xff);
 }

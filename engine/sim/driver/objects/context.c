@@ -1,10 +1,11 @@
-/* context.c - queries and settings of a context: limits, preferences, peers. state.c creates, finds and ends contexts.
- * Peer access, the heap of malloc() and the limit of pending launches have an effect. All other settings can only be
- * set and queried, because they apply to caches and queues, which the simulator does not have. */
+/* context.c - queries and settings of a context: limits, preferences, peers. The functions that create, find and end
+ * contexts are in state.c. Only three settings have an effect: peer access, the heap of malloc(), and the limit of
+ * pending launches. All other settings can only be set and queried. They apply to caches and queues, which the
+ * simulator does not have. */
 #include "cu_objects.h"
 
-/* Begins a call with a context as parameter, where NULL means the current context. On success holds the state lock and
- * returns CUDA_SUCCESS. */
+/* Begins a call with a context as parameter. NULL stands for the current context. On success returns CUDA_SUCCESS, and
+ * holds the state lock. */
 static CUresult begin_named(CUcontext handle, sim_context **context)
 {
     if (!handle)
@@ -16,7 +17,7 @@ static CUresult begin_named(CUcontext handle, sim_context **context)
 
 CUresult sim_cuCtxGetApiVersion(CUcontext handle, unsigned *version)
 {
-    enum { API_VERSION = 3020 }; /* the version that current drivers report for every context */
+    enum { API_VERSION = 3020 }; /* the API version that current drivers report for every context */
     sim_context *context = NULL;
     SIM_TRY(begin_named(handle, &context));
     if (!version)
@@ -65,8 +66,8 @@ CUresult sim_cuCtxSetFlags(unsigned flags)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* Deprecated functions that count the users of a context. They do not change the count of a primary context, which is
- * separate. */
+/* These deprecated functions count the users of a context. They do not change the number of users of a primary context,
+ * which is counted separately. */
 CUresult sim_cuCtxAttach(CUcontext *handle, unsigned flags)
 {
     sim_context *context;
@@ -92,7 +93,7 @@ CUresult sim_cuCtxDetach(CUcontext handle)
 
 static bool limit_exists(CUlimit limit)
 {
-    /* From compute capability 9.0 on, kernels cannot wait for kernels that they have launched. */
+    /* Since compute capability 9.0, a kernel cannot wait for kernels that it has launched. */
     if (limit == CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH)
         return sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) < 9;
     if (limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE)
@@ -125,7 +126,7 @@ CUresult sim_cuCtxSetLimit(CUlimit limit, size_t value)
     if (limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE &&
         value > (size_t)sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    /* The heap is created with the first kernel that uses it. */
+    /* The device creates the heap when the first kernel uses it. */
     if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && value != context->limits[limit] && vm_heap_used(context->device))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if ((limit == CU_LIMIT_MALLOC_HEAP_SIZE || limit == CU_LIMIT_PRINTF_FIFO_SIZE) && value > context->memory)
@@ -160,7 +161,7 @@ CUresult sim_cuCtxGetSharedMemConfig(CUsharedconfig *config)
     SIM_TRY(sim_begin(&context));
     if (!config)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    *config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE; /* the value is the same on every device since Maxwell */
+    *config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE; /* every device since Maxwell has this value */
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -183,7 +184,7 @@ CUresult sim_cuCtxGetStreamPriorityRange(int *least, int *greatest)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* A context has no affinity and may use the whole device, as on a GPU without MPS. */
+/* A context has no affinity. It may use the whole device, as on a GPU without MPS. */
 CUresult sim_cuCtxGetExecAffinity(CUexecAffinityParam *affinity, CUexecAffinityType type)
 {
     sim_context *context;
@@ -200,8 +201,8 @@ CUresult sim_cuCtxResetPersistingL2Cache(void)
     return result == CUDA_SUCCESS ? sim_end(CUDA_SUCCESS) : result;
 }
 
-/* Enables or disables access of the current context to the memory of another device's context. Waits for running
- * kernels, which may use that memory. */
+/* Enables or disables the access of the current context to the memory of a context on another device. Waits for running
+ * kernels, because they may use that memory. */
 static CUresult peer_access(CUcontext handle, bool enable)
 {
     sim_context *context;
@@ -228,7 +229,8 @@ CUresult sim_cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
 
 CUresult sim_cuCtxDisablePeerAccess(CUcontext peer) { return peer_access(peer, false); }
 
-/* These two functions control an external profiler, which cannot be attached to the simulator. */
+/* cuProfilerStart() and cuProfilerStop() control an external profiler. No such profiler can be attached to the
+ * simulator. */
 CUresult sim_cuProfilerStart(void)
 {
     sim_context *context;

@@ -1,4 +1,4 @@
-/* count.c - counting (sim.h): while a context counts, its launches are observed, and the counts are summed by
+/* count.c - counting (sim.h). While a context counts, its launches are observed, and the counts are summed by
  * kernel. */
 #include <string.h>
 
@@ -7,13 +7,13 @@
 #include "vm_fault.h"
 
 struct sim_count {
-    struct sim_count *next; /* next in the order of first launches */
+    struct sim_count *next; /* the next kernel, in the order of first launches */
     const sim_module *module;
     int kernel;
     vm_profile *profile;
     vm_resources resources;
     uint64_t launches, blocks, warps, dynamic_shared;
-    uint32_t grid[3], block[3]; /* grid and block of the first launch */
+    uint32_t grid[3], block[3]; /* grid and block of the kernel's first launch */
 };
 
 struct sim_counting {
@@ -25,7 +25,7 @@ struct sim_counting {
 
 /* ---- observing a launch ---- */
 
-/* Passes the accesses of one block to the caller of kiln__sim_count_begin(). */
+/* Passes the accesses of one block on to the caller of kiln__sim_count_begin(). */
 static void pass_accesses(void *user, const vm_warp *w, const vm_code *i, const vm_access *list, unsigned count)
 {
     const struct sim_counting *counting = user;
@@ -164,8 +164,8 @@ static void describe_insn(const ptx_module *ptx, const ptx_insn *in, kiln__arena
     out->file = file ? kiln__arena_strdup(arena, file) : "";
 }
 
-/* Copies the counts of a kernel into the caller's form, instruction by instruction. Returns false if memory runs
- * out. */
+/* Copies the counts of a kernel into the form that the caller gets, instruction by instruction. Returns false if memory
+ * runs out. */
 static bool describe_kernel(const struct sim_count *count, kiln__arena *arena, kiln__sim_kernel *out)
 {
     const ptx_module *ptx = vm_module_ptx(count->module->vm);

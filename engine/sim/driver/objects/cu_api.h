@@ -1,7 +1,7 @@
-/* cu_api.h - the functions of the driver API that sim/driver defines. X(name, since): `name` is the API's name. `since`
- * is the CUDA version in which cuGetProcAddress() first returned this form of the function: 1000 * major + 10 * minor.
- * The function sim_NAME has the type of the function in cuda.h. programs/cu_programs_api.h lists the functions of
- * programs/ in the same format. */
+/* cu_api.h - the list of the driver API functions that sim/driver defines. X(name, since): `name` is the name in the
+ * API. `since` is the CUDA version in which cuGetProcAddress() first returned this form of the function. It is 1000 *
+ * major + 10 * minor. The function sim_NAME has the type that cuda.h gives NAME. programs/cu_programs_api.h lists the
+ * functions of programs/ in the same format. */
 #ifndef KILN_SIM_CU_API_H
 #define KILN_SIM_CU_API_H
 
@@ -114,9 +114,9 @@
     X(cuOccupancyMaxActiveClusters, 11070)                                                                             \
     X(cuOccupancyMaxPotentialClusterSize, 11070)
 
-/* Functions that libcuda exports a second time, for a per-thread default stream, as NAME_ptds and NAME_ptsz. The
- * simulator completes work before the call returns, so both kinds of default stream behave in the same way, and all
- * these names stand for the same function. */
+/* libcuda exports these functions a second time, for a per-thread default stream, as NAME_ptds or NAME_ptsz. The
+ * simulator completes work before the call returns, so the two kinds of default stream behave in the same way.
+ * Therefore all these names stand for the same function. */
 #define SIM_PTDS_MAP(X)                                                                                                \
     X(cuMemcpy, 4000)                                                                                                  \
     X(cuMemcpy2D, 3020)                                                                                                \
@@ -178,9 +178,9 @@
 
 #define SIM_API_MAP(X) SIM_PLAIN_MAP(X) SIM_PTDS_MAP(X) SIM_PTSZ_MAP(X)
 
-/* Older forms of the functions. X(symbol, name, since, function): the name that libcuda exports, the API's name, the
- * first CUDA version of this form, and the function that implements it. This is the current function if both forms have
- * the same signature. */
+/* The older forms of functions. X(symbol, name, since, function): the name that libcuda exports, the name in the API,
+ * the first CUDA version of this form, and the function that implements it. If the old and the current form have the
+ * same signature, this is the current function. */
 #define SIM_FORM_MAP(X)                                                                                                \
     X("cuCtxCreate", "cuCtxCreate", 2000, sim_cuCtxCreate_v2)                                                          \
     X("cuCtxCreate_v2", "cuCtxCreate", 3020, sim_cuCtxCreate_v2)                                                       \

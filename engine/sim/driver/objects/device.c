@@ -1,5 +1,5 @@
-/* device.c - device profiles: the attributes of the simulated device. Two profiles are built in. Other profiles are
- * read from text (profile.c), and also have figures for estimates of times. */
+/* device.c - device profiles, which have the attributes of the simulated device. This file has two built-in profiles.
+ * Other profiles are read from text (profile.c). They also have figures for the estimate of times. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
         CU_DEVICE_ATTRIBUTE_##name, value                                                                              \
     }
 
-/* Attributes that all devices of the supported generations have in common (CUDA C++ Programming Guide, technical
- * specifications by compute capability). Attributes of features that the simulator lacks are left out. */
+/* The attributes that all devices of the supported generations have in common (CUDA C++ Programming Guide, technical
+ * specifications by compute capability). The table leaves out attributes of features that the simulator lacks. */
 static const sim_attribute common[] = {
     A(MAX_THREADS_PER_BLOCK, 1024),
     A(MAX_BLOCK_DIM_X, 1024),
@@ -116,8 +116,8 @@ static const sim_attribute common[] = {
     A(GPU_DIRECT_RDMA_SUPPORTED, 0),
 };
 
-/* Figures similar to an H200 SXM, as its driver reports them: 132 SMs at 1980 MHz, 50 MB of L2, HBM3e of 6144 bits at
- * 3201 MHz. Its name is `generic`, because it is not a model of that product. */
+/* The figures resemble an H200 SXM, as its driver reports them: 132 SMs at 1980 MHz, 50 MB of L2, HBM3e of 6144 bits at
+ * 3201 MHz. The profile has the name `generic`, because it is not a model of that product. */
 static const sim_attribute generic[] = {
     A(COMPUTE_CAPABILITY_MAJOR, 9),
     A(COMPUTE_CAPABILITY_MINOR, 0),
@@ -131,7 +131,7 @@ static const sim_attribute generic[] = {
     A(MAX_BLOCKS_PER_MULTIPROCESSOR, 32),
 };
 
-/* Figures similar to an A100 SXM, for code that must be compiled for compute capability 8.0. */
+/* The figures resemble an A100 SXM. The profile is for code that must be compiled for compute capability 8.0. */
 static const sim_attribute ampere[] = {
     A(COMPUTE_CAPABILITY_MAJOR, 8),
     A(COMPUTE_CAPABILITY_MINOR, 0),
@@ -151,10 +151,10 @@ sim_profile sim_profiles[SIM_PROFILES_MOST] = {
 };
 size_t sim_profile_count = 2;
 
-/* Computes an attribute that follows from the architecture. Returns false for any other attribute. Persisting lines may
- * take 3/4 of the L2 on compute capability 8.x, as on an A100, and 5/8 on later ones (not measured). Persisting lines
- * and compression do not change times in the simulator. Devices of data centres count as connected by switches, which
- * multicast needs. */
+/* Computes an attribute that the compute capability determines. Returns false for all other attributes. Persisting
+ * lines may take 3/4 of the L2 on compute capability 8.x, as on an A100. On later devices they may take 5/8 of it,
+ * which was not measured. In the simulator, persisting lines and compression do not change times. Devices of data
+ * centres count as connected by switches, because multicast needs a switch. */
 static bool derive_attribute(const sim_profile *profile, CUdevice_attribute attribute, int *value)
 {
     enum { WINDOW_MOST = 128 << 20 };
@@ -222,9 +222,10 @@ double kiln__sim_unit_rate(size_t index, unsigned unit)
     }
 }
 
-/* Computes the size of a device's memory in bytes. All devices of the machine share half of the host's memory, unless
- * $KILN_SIM_MEMORY sets the size of each device. A device never has more memory than its profile. The limit is
- * necessary because device memory is host memory, and an allocation fills it with a pattern. */
+/* Computes the size in bytes of a device's memory. All devices of the machine share half of the host's memory.
+ * $KILN_SIM_MEMORY can set another size for each device. A device never has more memory than its profile. Without the
+ * limit the host could run out of memory, because device memory is host memory, and an allocation fills it with a
+ * pattern. */
 bool sim_device_memory(const sim_profile *profile, uint64_t *bytes)
 {
     uint64_t wanted;
@@ -254,8 +255,8 @@ bool kiln__sim_runs(const char *instruction)
     return what.runs;
 }
 
-/* Returns true if the device has tensor maps: its architecture must have them, and the simulator must run their
- * instructions. */
+/* Returns true if the device has tensor maps. Its architecture must have them, and the simulator must be able to run
+ * their instructions. */
 static bool has_tensor_maps(const sim_profile *profile)
 {
     return sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= 9 &&
@@ -317,7 +318,7 @@ CUresult sim_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUde
     SIM_TRY(sim_begin_device(device, value));
     if ((int)attribute < 1 || attribute >= CU_DEVICE_ATTRIBUTE_MAX)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    int found = 0; /* an attribute that is in no table means that the feature is missing */
+    int found = 0; /* if no table has the attribute, the device lacks the feature, and the value is 0 */
     if (attribute == CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED)
         found = has_tensor_maps(sim_device_profile(device));
     else if (attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)
@@ -384,7 +385,8 @@ CUresult sim_cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* Writes the place on the PCI bus. The bus is the device's number on the machine; domain and unit are 0. */
+/* Writes the address of the device on the PCI bus. The bus is the number of the device on the machine. The domain and
+ * the unit are 0. */
 CUresult sim_cuDeviceGetPCIBusId(char *id, int length, CUdevice device)
 {
     SIM_TRY(sim_begin_device(device, id));
@@ -399,7 +401,7 @@ CUresult sim_cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
     unsigned domain = 0, bus = 0, unit = 0;
     if (!device || !id)
         return CUDA_ERROR_INVALID_VALUE;
-    if (sscanf(id, "%x:%x:%x", &domain, &bus, &unit) != 3) { /* the domain is optional */
+    if (sscanf(id, "%x:%x:%x", &domain, &bus, &unit) != 3) { /* the domain may be missing in the text */
         domain = 0;
         if (sscanf(id, "%x:%x", &bus, &unit) != 2)
             return CUDA_ERROR_INVALID_VALUE;
@@ -413,15 +415,15 @@ CUresult sim_cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
     return sim_end(CUDA_ERROR_INVALID_DEVICE);
 }
 
-/* LUIDs exist only on Windows. */
+/* LUIDs exist only on Windows, so this function returns an error. */
 CUresult sim_cuDeviceGetLuid(char *luid, unsigned *mask, CUdevice device)
 {
     CUresult result = sim_begin_device(device, luid && mask ? luid : NULL);
     return result == CUDA_SUCCESS ? sim_end(CUDA_ERROR_NOT_SUPPORTED) : result;
 }
 
-/* Returns true if the arguments are two different devices of the process. Each device can use the memory of all other
- * devices. */
+/* Returns true if the two arguments are different devices of the process. Each device can use the memory of every other
+ * device. */
 static bool are_two(CUdevice device, CUdevice peer)
 {
     return device != peer && sim_device_ordinal(device) >= 0 && sim_device_ordinal(peer) >= 0;
@@ -444,7 +446,7 @@ CUresult sim_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute
     switch (attribute) {
     case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED:
     case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED: *value = 1; break;
-    case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK: /* all pairs of devices have the same rank */
+    case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK: /* every pair of devices has the same rank */
     case CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED: *value = 0; break;
     default: return sim_end(CUDA_ERROR_INVALID_VALUE);
     }
@@ -456,6 +458,6 @@ CUresult sim_cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType t
     SIM_TRY(sim_begin_device(device, supported));
     if ((unsigned)type >= CU_EXEC_AFFINITY_TYPE_MAX)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    *supported = 0; /* a context always has all multiprocessors */
+    *supported = 0; /* a context always has all multiprocessors of its device */
     return sim_end(CUDA_SUCCESS);
 }

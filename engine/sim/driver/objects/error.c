@@ -1,4 +1,4 @@
-/* error.c - the driver API's error codes: names and descriptions. */
+/* error.c - the names and the descriptions of the driver API's error codes. */
 #include "cu_objects.h"
 
 /* The error codes: X(name, meaning). */

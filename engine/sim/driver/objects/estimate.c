@@ -1,16 +1,16 @@
-/* estimate.c - estimates of launches: traces a few blocks and replays them on the model of the profile's device. While
- * a thread has estimates switched on (sim.h), the times of its launches are added up. The profile of a program
- * (program.c) asks for the times of single launches. See engine/sim/observe/model/ESTIMATE.md. */
+/* estimate.c - estimates of launches. It traces a few blocks of a launch, and replays them on the model of the
+ * profile's device. While a thread has estimates switched on (sim.h), the times of its launches are summed. The profile
+ * of a program (program.c) asks for the times of single launches. See engine/sim/observe/model/ESTIMATE.md. */
 #include <math.h>
 #include <string.h>
 
 #include "cu_objects.h"
 #include "vm_time.h"
 
-#define INSNS_MOST 400000u /* approximate number of instructions of a launch that are recorded and replayed */
-#define WARP_LEAST 512u    /* least number of recorded instructions per warp */
+#define INSNS_MOST 400000u /* approximate number of instructions of a launch that the trace records */
+#define WARP_LEAST 512u    /* smallest limit of recorded instructions for each warp */
 
-/* This state is per thread: an estimate belongs to the thread that requested it, not to the device. */
+/* This state belongs to a thread, because an estimate belongs to the thread that requested it and not to the device. */
 typedef struct asking {
     bool active, sampled;
     double seconds;
@@ -35,10 +35,10 @@ double kiln__sim_estimate_end(uint64_t *launches)
     return was.failed || !was.active ? -1 : was.seconds;
 }
 
-/* Chooses the blocks to trace: the blocks that one SM runs at the same time. The SM with number n is assumed to run
- * every sm_count-th block from block n on. If the grid has several waves, the blocks come from the middle wave. If all
- * blocks run at once, they are the blocks of SM 0, because kernels that distribute work dynamically give the most work
- * to the first blocks. */
+/* Chooses the blocks to be traced. They are the blocks that one SM runs at the same time. The model assumes that the SM
+ * with number n runs every sm_count-th block, beginning with block n. If the grid has several waves, the blocks come
+ * from the middle wave. If all blocks run at once, the chosen blocks are the blocks of SM 0. The reason is that kernels
+ * which distribute work dynamically give the most work to the first blocks. */
 static void choose_blocks(struct vm_trace *trace, uint64_t blocks, uint64_t sms, uint32_t resident)
 {
     /* resident is not 0, because a launch has at least one block. NOLINTNEXTLINE(clang-analyzer-core.DivideZero) */
@@ -65,7 +65,7 @@ void sim_estimate_launch(const sim_function *function, uint32_t resident, uint64
     uint32_t traced = on_sm < resident ? (uint32_t)on_sm : resident;
     estimate->cost = model_cost_new(sim_memory(), launch->module, model);
     estimate->trace = estimate->cost ? count_trace_new(sim_memory(), traced, warps) : NULL;
-    /* the module is too large, or memory has run out: the kernel runs without an estimate */
+    /* either the module is too large or memory has run out, so the kernel runs without an estimate */
     if (!estimate->trace) {
         sim_estimate_drop(estimate);
         mine.failed++;
@@ -92,8 +92,8 @@ void sim_estimate_launch(const sim_function *function, uint32_t resident, uint64
     watch->trace = estimate->trace;
 }
 
-/* Replays the trace of a launch that has run, and adds its time to the thread's sum. `whole` is false if the launch has
- * failed, and then there is no estimate. */
+/* Replays the trace of a launch that has run, and adds the estimated time to the thread's sum. `whole` is false if the
+ * launch has failed. A failed launch gets no estimate. */
 void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole, sim_timed *timed)
 {
     *timed = (sim_timed){0};
@@ -133,8 +133,8 @@ void sim_estimate_drop(sim_estimate *estimate)
     *estimate = (sim_estimate){0};
 }
 
-/* The time of a fill or a copy is the time of an empty launch, plus the bytes divided by the rate of the memory or of
- * the bus. The time is -1 if the profile has no figures. */
+/* The time of a fill or a copy is the time of an empty launch, plus the bytes divided by a rate. This is the rate of
+ * the memory or of the bus. The time is -1 if the profile has no figures for estimates. */
 void sim_estimate_bytes(sim_context *context, sim_lane lane, const char *what, uint64_t bytes)
 {
     const sim_model *model = sim_current_profile()->model;

@@ -1,7 +1,8 @@
-/* image.c - finds the PTX in images that are passed to the driver.
+/* image.c - finds the PTX in images that a program passes to the driver.
  *
- * The layout of fat binaries is not documented. In the output of nvcc 11 to 13, a fat binary consists of a header of 16
- * bytes and entries. An entry has a header of 64 bytes or more, and data padded to a multiple of 8 bytes. */
+ * NVIDIA does not document the layout of fat binaries. In the output of nvcc 11 to 13, a fat binary is a header of 16
+ * bytes, followed by entries. An entry is a header of 64 bytes or more, followed by data that is padded to a multiple
+ * of 8 bytes. */
 #include <elf.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -18,7 +19,7 @@
 #define FATBIN_MAGIC 0xba55ed50u
 #define WRAPPER_MAGIC 0x466243b1u
 enum { FATBIN_HEADER = 16, ENTRY_LEAST = 64, KIND_PTX = 1, FLAG_LZ4 = 0x2000, FLAG_ZSTD = 0x8000 };
-/* The offsets of the fields in an entry's header, in bytes. */
+/* The offsets, in bytes, of the fields of an entry's header. */
 enum {
     ENTRY_KIND = 0,
     ENTRY_HEADER = 4,
@@ -28,7 +29,7 @@ enum {
     ENTRY_FLAGS = 40,
     ENTRY_UNPACKED = 56
 };
-#define TEXT_MOST ((uint64_t)1 << 28) /* the largest number of bytes of one uncompressed text */
+#define TEXT_MOST ((uint64_t)1 << 28) /* largest size of one uncompressed text, in bytes */
 
 bool sim_strict_target(void)
 {
@@ -88,9 +89,9 @@ void sim_texts_free(sim_texts *texts)
 
 /* ---- the output of cuLinkComplete() ----
  *
- * The image begins with 8 bytes of magic, a hash of the rest, the length of the whole image, and the number of texts.
- * Then the texts follow. For each text there are the length of its name, the length of the text, the name, and the
- * text. All numbers have 8 bytes, little-endian. */
+ * The image begins with 8 bytes of magic. Then come a hash of the rest, the length of the whole image, and the number
+ * of texts. After this head come the texts. Each text has four parts: the length of its name, its own length, its name,
+ * and its bytes. All numbers have 8 bytes and are little-endian. */
 
 static const unsigned char linked_magic[8] = {0x7f, 'k', 'i', 'l', 'n', 'P', 'T', 'X'};
 enum { LINKED_HASH = 8, LINKED_LENGTH = 16, LINKED_COUNT = 24, LINKED_HEADER = 32, LINKED_ENTRY = 16 };
@@ -130,7 +131,7 @@ static bool is_linked(const unsigned char *p, size_t length)
     return length >= LINKED_HEADER && memcmp(p, linked_magic, sizeof linked_magic) == 0;
 }
 
-/* Checks the hash of the output of cuLinkComplete(), and reads it. */
+/* Checks the hash of an output of cuLinkComplete(), and reads the texts. */
 static sim_image_result read_linked(sim_texts *texts, const unsigned char *p, size_t length, kiln__text *log)
 {
     uint64_t whole = load_little_endian(p + LINKED_LENGTH, 8), count = load_little_endian(p + LINKED_COUNT, 8);
@@ -166,7 +167,7 @@ static sim_image_result read_linked(sim_texts *texts, const unsigned char *p, si
 
 /* ---- PTX ---- */
 
-/* The text ends at a NUL or at the end of the data: fat binaries are padded with NULs. */
+/* A text ends at a NUL or at the end of the data, because fat binaries are padded with NULs. */
 static sim_image_result read_text(sim_texts *texts, const unsigned char *p, size_t length, const char *name, bool lazy)
 {
     return sim_texts_add(texts, (const char *)p, strnlen((const char *)p, length), name, lazy) ? SIM_IMAGE_OK
@@ -180,7 +181,7 @@ static bool is_fatbin(const unsigned char *p, size_t length)
     return length >= FATBIN_HEADER && load_little_endian(p, 4) == FATBIN_MAGIC;
 }
 
-/* Decompresses an entry's data and adds it as a text. */
+/* Decompresses the data of an entry and adds it as a text. */
 static sim_image_result read_packed(sim_texts *texts, const unsigned char *data, uint64_t packed, uint64_t unpacked,
                                     uint64_t flags, const char *name, bool lazy, kiln__text *log)
 {
@@ -196,7 +197,7 @@ static sim_image_result read_packed(sim_texts *texts, const unsigned char *data,
         return SIM_IMAGE_INVALID;
     }
     bool lz4 = (flags & FLAG_LZ4) != 0;
-    /* An impossible size is refused before memory is allocated: LZ4 expands data by a factor of at most 255. */
+    /* An impossible size is refused before memory is allocated for it: LZ4 expands data by a factor of at most 255. */
     if (lz4 ? unpacked > packed * 255 + 16 : ZSTD_getFrameContentSize(data, (size_t)packed) != unpacked) {
         kiln__text_printf(log, "error   : the PTX in '%s' is damaged: its size does not fit\n", name);
         return SIM_IMAGE_INVALID;
@@ -243,8 +244,8 @@ static sim_image_result read_entry(sim_texts *texts, const unsigned char *entry,
     return read_packed(texts, data, packed, unpacked, flags, name, lazy, log);
 }
 
-/* Reads the best entry for the device: PTX for the latest architecture that is not later than the device's. Sets *end
- * to the end of the fat binary. */
+/* Reads the entry that suits the device best. This is PTX for the latest architecture that is not later than the
+ * architecture of the device. Sets *end to the end of the fat binary. */
 static sim_image_result read_fatbin(sim_texts *texts, const unsigned char *p, size_t length, const char *name, int cc,
                                     bool lazy, kiln__text *log, size_t *end)
 {
@@ -290,7 +291,7 @@ static sim_image_result read_fatbin(sim_texts *texts, const unsigned char *p, si
     return SIM_IMAGE_NO_BINARY;
 }
 
-/* Reads all fat binaries of a section, which begin at multiples of 8 bytes. */
+/* Reads all fat binaries of a section. Each begins at a multiple of 8 bytes. */
 static sim_image_result read_fatbins(sim_texts *texts, const unsigned char *p, size_t length, const char *name, int cc,
                                      bool lazy, kiln__text *log)
 {
@@ -319,8 +320,9 @@ static sim_image_result refuse_cubin(const char *name, kiln__text *log)
     return SIM_IMAGE_NO_BINARY;
 }
 
-/* Reads the sections with fat binaries of one object. Thousands of section headers could name the same bytes, and
- * reading them would take unbounded memory and time. So the sections together must not be longer than the object. */
+/* Reads those sections of one object that have fat binaries. Thousands of section headers could name the same bytes,
+ * and reading them would take unbounded memory and time. So the function demands that the sections together are not
+ * longer than the object. */
 static sim_image_result read_object(sim_texts *texts, Elf *elf, const char *name, int cc, bool lazy, kiln__text *log)
 {
     GElf_Ehdr header;
@@ -364,12 +366,13 @@ static sim_image_result read_object(sim_texts *texts, Elf *elf, const char *name
     return worst;
 }
 
-/* Reads all members of an archive, and skips members without PTX for the device. If a program needs a name from such a
- * member, the linker reports the name as missing. */
+/* Reads all members of an archive. It skips members that have no PTX for the device. If a program needs a name from a
+ * skipped member, the linker reports that the name is missing. */
 static sim_image_result read_archive(sim_texts *texts, Elf *archive, const char *name, int cc, kiln__text *log)
 {
     sim_image_result worst = SIM_IMAGE_OK;
-    Elf_Cmd command = ELF_C_READ_MMAP; /* this command works with elf_memory() and with the members of an archive */
+    /* this command works with elf_memory() and also with the members of an archive */
+    Elf_Cmd command = ELF_C_READ_MMAP;
     Elf *member;
     while (worst == SIM_IMAGE_OK && (member = elf_begin(-1, command, archive)) != NULL) {
         const Elf_Arhdr *header = elf_getarhdr(member);
@@ -390,7 +393,7 @@ static sim_image_result read_archive(sim_texts *texts, Elf *archive, const char 
 static sim_image_result read_elf(sim_texts *texts, const unsigned char *p, size_t length, const char *name, int cc,
                                  kiln__text *log)
 {
-    /* libelf converts some headers in place, so it gets a copy, which is also aligned. */
+    /* libelf converts some headers in place. So it gets a copy of the image, which is also aligned. */
     char *copy = kiln__alloc(texts->mem, length ? length : 1);
     if (!copy)
         return SIM_IMAGE_MEMORY;
@@ -426,9 +429,9 @@ static sim_image_result read_any(sim_texts *texts, const void *bytes, size_t len
     return read_text(texts, p, length, name, false);
 }
 
-/* Returns true if the image must be read again for a later architecture, because it has no PTX for the device. PTX for
- * a later architecture may happen to use only features that the device has, which the parser then decides. Removes the
- * texts that the first reading has added. */
+/* Returns true if the image has no PTX for the device and must be read again for a later architecture. PTX for a later
+ * architecture may use only features that the device has. The parser decides this. In this case removes the texts that
+ * the first reading has added. */
 static bool takes_later(sim_texts *texts, const sim_texts *before, sim_image_result result)
 {
     if (result != SIM_IMAGE_NO_BINARY || !texts->later || sim_strict_target())
@@ -454,7 +457,7 @@ size_t sim_image_extent(const void *image)
     const unsigned char *p = image;
     const char *text = image;
     static const unsigned char fatbin[] = {0x50, 0xed, 0x55, 0xba};
-    /* strncmp stops at a NUL, so that a text shorter than a magic is not read past its end. */
+    /* strncmp stops at a NUL. So a text that is shorter than the magic is not read past its end. */
     if (strncmp(text, (const char *)fatbin, sizeof fatbin) == 0) {
         uint64_t header = load_little_endian(p + 6, 2), size = load_little_endian(p + 8, 8);
         return size > SIZE_MAX - header ? SIZE_MAX : (size_t)(header + size);
@@ -467,8 +470,8 @@ size_t sim_image_extent(const void *image)
 /* Reads all parts of a program, or one image. */
 static sim_image_result load_any(sim_texts *texts, const void *image, int cc, kiln__text *log)
 {
-    /* The wrapper that nvcc writes. In version 2, the array `parts` has the parts of a program that are not linked yet,
-     * and ends with NULL. */
+    /* The wrapper that nvcc writes around a fat binary. In version 2, the array `parts` has the parts of a program that
+     * are not linked yet. The array ends with NULL. */
     typedef struct wrapper {
         uint32_t magic, version;
         const void *data;
@@ -476,7 +479,7 @@ static sim_image_result load_any(sim_texts *texts, const void *image, int cc, ki
     } wrapper;
     enum { PARTS_APART = 2 };
     static const unsigned char magic[] = {0xb1, 0x43, 0x62, 0x46};
-    if (strncmp(image, ELFMAG, SELFMAG) == 0) /* the length of an ELF file in memory is not known */
+    if (strncmp(image, ELFMAG, SELFMAG) == 0) /* an ELF file in memory does not tell its length */
         return refuse_cubin("image", log);
     if (strncmp(image, (const char *)magic, sizeof magic) != 0)
         return read_any(texts, image, sim_image_extent(image), "image", cc, log);
@@ -485,8 +488,8 @@ static sim_image_result load_any(sim_texts *texts, const void *image, int cc, ki
     if (w.version == PARTS_APART && w.parts && w.parts[0]) {
         sim_image_result result = SIM_IMAGE_OK;
         texts->linked = true;
-        /* A part may have no PTX, for example in NVIDIA's libcudadevrt.a. If its names are needed, the linker reports
-         * them as missing. */
+        /* A part may have no PTX. NVIDIA's libcudadevrt.a has such parts. If a program needs names of such a part, the
+         * linker reports that they are missing. */
         for (size_t k = 0; w.parts[k] && (result == SIM_IMAGE_OK || result == SIM_IMAGE_NO_BINARY); k++) {
             char name[32];
             snprintf(name, sizeof name, "part %zu", k + 1);

@@ -1,5 +1,5 @@
-/* journal.c - a JSON array on disk that is complete after every write (journal.h). The file is opened for each write,
- * because a program may close all descriptors that it does not know, and reuse their numbers for its own files. */
+/* journal.c - a JSON array on disk that is complete after each write (journal.h). Each write opens the file again. The
+ * reason is that a program may close all descriptors that it does not know, and use their numbers for its own files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,8 +13,8 @@ static const char tail[] = "\n]\n";
 
 static bool write_at(const sim_journal *journal, const char *data, size_t length, off_t at);
 
-/* Closes the journal after a failed write, for example if the disk is full. Earlier elements stay readable: the
- * function removes the incomplete element and writes the end of the array again. */
+/* Closes the journal after a failed write. A write fails, for example, if the disk is full. So that earlier elements
+ * stay readable, the function removes the incomplete element and writes the end of the array again. */
 static void close_failed(sim_journal *journal)
 {
     const int reason = errno;
@@ -51,8 +51,9 @@ static bool write_at(const sim_journal *journal, const char *data, size_t length
     return fd >= 0 && length == 0;
 }
 
-/* Makes an absolute path, because the program may change its working directory. Replaces %p by the number of the
- * process. If a child's path has no %p, the number becomes a suffix. Adds `number` if it is above 1. */
+/* Makes an absolute path, because the program may change its working directory later. In the path, replaces %p by the
+ * number of the process. If a child process gets a path without %p, its number becomes a suffix. If `number` is above
+ * 1, adds it as a further suffix. */
 static void make_path(kiln__text *out, const char *path, bool child, unsigned number)
 {
     char here[PATH_MAX];
@@ -138,7 +139,7 @@ void sim_json_string(kiln__text *out, const char *text)
         const uint32_t code = kiln__utf8_next(&text);
         if (code == '"' || code == '\\')
             kiln__text_printf(out, "\\%c", (char)code);
-        else if (code < 0x20 || (code >= 0x7f && code < 0xa0)) /* also control characters of terminals */
+        else if (code < 0x20 || (code >= 0x7f && code < 0xa0)) /* control characters of terminals too */
             kiln__text_printf(out, "\\u%04x", (unsigned)code);
         else if (code == 0xfffd)
             kiln__text_puts(out, "\\ufffd");

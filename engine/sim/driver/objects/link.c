@@ -1,6 +1,6 @@
-/* link.c - the functions cuLink*. Each call that adds an input also reads and parses it, so that this call reports the
- * errors of the input. The function cuLinkComplete() resolves names and returns an image with the texts. The driver
- * links them again when it loads the image. */
+/* link.c - the functions cuLink* of the driver API. Each call that adds an input also reads and parses it. So the call
+ * itself reports the errors of its input. Then cuLinkComplete() resolves the names and returns an image that contains
+ * the texts. When the driver loads this image, it links the texts again. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,13 +10,13 @@ typedef struct sim_link {
     sim_object object;
     sim_jit jit;
     uint64_t nanoseconds;
-    kiln__text errors, notes; /* the messages of all calls so far */
+    kiln__text errors, notes; /* the messages of all calls until now */
     sim_texts texts;
-    ptx_input *inputs; /* inputs[k] is the parsed text k */
+    ptx_input *inputs; /* inputs[k] is the result of parsing text k */
     size_t input_count, input_capacity;
     unsigned added;
-    unsigned char *image; /* NULL until cuLinkComplete() has made it */
-    bool failed;          /* cuLinkComplete() has failed, and its inputs were freed */
+    unsigned char *image; /* the image that cuLinkComplete() has made, or NULL before this call */
+    bool failed;          /* true if cuLinkComplete() has failed; its inputs are freed then */
 } sim_link;
 
 void sim_link_drop(sim_object *object)
@@ -60,8 +60,8 @@ CUresult sim_cuLinkCreate(unsigned count, CUjit_option *options, void **values, 
     return sim_end(CUDA_SUCCESS);
 }
 
-/* Ends a call: appends the messages of this call to the earlier messages, and writes them to the buffers that the
- * program gave cuLinkCreate(). */
+/* Ends a call. Appends the messages of the call to the earlier messages, and writes all of them to the buffers that the
+ * program gave to cuLinkCreate(). */
 static CUresult write_logs(sim_context *context, sim_link *link, kiln__text *log, uint64_t start, CUresult result)
 {
     kiln__text *to = result == CUDA_SUCCESS ? &link->notes : &link->errors;
@@ -74,8 +74,8 @@ static CUresult write_logs(sim_context *context, sim_link *link, kiln__text *log
     return sim_end_work(context, result);
 }
 
-/* Parses the texts that have no input yet. On failure the earlier inputs stay, and the caller must remove the new
- * inputs. */
+/* Parses the texts that were not parsed before. If this fails, the earlier inputs stay, and the caller must remove the
+ * new inputs. */
 static CUresult parse_new(sim_link *link, kiln__text *log)
 {
     CUresult result = CUDA_SUCCESS;
@@ -104,7 +104,7 @@ static bool is_of_type(CUjitInputType type, const unsigned char *data, size_t si
 static CUresult add_input(sim_context *context, sim_link *link, CUjitInputType type, const void *data, size_t size,
                           const char *name, unsigned count, const CUjit_option *options, void **values)
 {
-    sim_jit jit; /* the options are only checked, because cuLinkCreate has set the buffers of the logs */
+    sim_jit jit; /* these options are only checked, because cuLinkCreate() has already set the buffers of the logs */
     char made[32];
     if (!link)
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
@@ -128,7 +128,7 @@ static CUresult add_input(sim_context *context, sim_link *link, CUjitInputType t
     size_t before = link->texts.count;
     result = sim_image_error(sim_image_read(&link->texts, data, size, name, sim_device_cc(), &log));
     bool machine_code = result == CUDA_ERROR_NO_BINARY_FOR_GPU && type == CU_JIT_INPUT_LIBRARY;
-    if (machine_code) /* cuLinkComplete() reports the names that are missing */
+    if (machine_code) /* cuLinkComplete() will report the names that are missing */
         result = CUDA_SUCCESS;
     if (result == CUDA_SUCCESS)
         result = parse_new(link, &log);
@@ -184,11 +184,11 @@ CUresult sim_cuLinkComplete(CUlinkState state, void **image, size_t *size)
     }
     ptx_module *whole = NULL;
     size_t count = link->input_count, length = 0;
-    for (size_t k = 0; k < count; k++) /* the array of texts may have moved since the names were taken from it */
+    for (size_t k = 0; k < count; k++) /* the names are set again, because the array of texts may have moved */
         link->inputs[k].name = link->texts.items[k].name;
     CUresult result =
         sim_ptx_result(ptx_link(sim_memory(), link->inputs, (uint32_t)count, sim_is_builtin, &whole, &log));
-    link->input_count = 0; /* ptx_link() has taken or freed the inputs, even if it failed */
+    link->input_count = 0; /* even if it failed, ptx_link() has taken or freed the inputs */
     link->failed = true;
     ptx_free(sim_memory(), whole);
     bool *used = result == CUDA_SUCCESS ? kiln__calloc(sim_memory(), count, sizeof *used) : NULL;

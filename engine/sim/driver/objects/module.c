@@ -13,9 +13,10 @@ static void put_number(void **value, size_t number)
         *value = (void *)(uintptr_t)number;
 }
 
-/* Reads JIT options. Each value is a pointer. The value of a number is stored in the pointer itself; a buffer is passed
- * by its address. Known options other than logs and the time are accepted without effect, because the simulator has no
- * optimising compiler. Returns an error for an unknown option. */
+/* Reads JIT options. In the option array each value is a pointer. If a value is a number, the pointer itself has this
+ * number. If a value is a buffer, the pointer is its address. Options other than the logs and the time are accepted if
+ * they are known, but they have no effect, because the simulator has no optimising compiler. An unknown option is an
+ * error. */
 CUresult sim_jit_read(unsigned count, const CUjit_option *options, void **values, sim_jit *jit)
 {
     memset(jit, 0, sizeof *jit);
@@ -58,8 +59,8 @@ void sim_jit_log_put(const sim_jit_log *log, const char *text)
 
 /* ---- loading ---- */
 
-/* The PTX ISA's major version in the CUDA 13 toolkits. Minor versions are not checked, because the parser checks each
- * instruction. */
+/* The major version of the PTX ISA in the CUDA 13 toolkits. The driver does not check minor versions, because the
+ * parser checks each instruction. */
 enum { PTX_MAJOR = 9 };
 
 CUresult sim_ptx_result(ptx_result result)
@@ -67,7 +68,7 @@ CUresult sim_ptx_result(ptx_result result)
     switch (result) {
     case PTX_OK: return CUDA_SUCCESS;
     case PTX_INVALID: return CUDA_ERROR_INVALID_PTX;
-    /* the simulator lacks an instruction, which the log names */
+    /* the simulator lacks an instruction, and the log names it */
     case PTX_UNSUPPORTED: return CUDA_ERROR_NOT_SUPPORTED;
     case PTX_MEMORY: break;
     }
@@ -127,7 +128,7 @@ CUresult sim_ptx_parse(const char *text, size_t length, ptx_module **ptx, kiln__
                           (*ptx)->target, cc);
         result = CUDA_ERROR_INVALID_PTX;
     }
-    /* from this compute capability on, kernels cannot wait for kernels that they have launched */
+    /* since this compute capability, a kernel cannot wait for kernels that it has launched */
     enum { NO_WAITING = 90 };
     for (uint32_t f = 0; cc >= NO_WAITING && f < (*ptx)->function_count && result == CUDA_SUCCESS; f++)
         if (!(*ptx)->functions[f].defined && strcmp((*ptx)->functions[f].name, "cudaDeviceSynchronize") == 0) {
@@ -144,7 +145,7 @@ CUresult sim_ptx_parse(const char *text, size_t length, ptx_module **ptx, kiln__
     return result;
 }
 
-/* Parses all texts, and links them into one module if there are several. */
+/* Parses all texts. If there are several, links them into one module. */
 static CUresult parse_all(const sim_texts *texts, ptx_module **ptx, kiln__text *log)
 {
     if (texts->count == 1 && !texts->linked)
@@ -172,8 +173,8 @@ static CUresult parse_all(const sim_texts *texts, ptx_module **ptx, kiln__text *
     return result;
 }
 
-/* Makes the checks track the managed variables of a context. The host must not touch such a variable while a kernel
- * that uses it may run. */
+/* Makes the checks track the managed variables of the modules of a context. The host must not touch such a variable
+ * while a kernel that uses it may run. */
 static void track_variables(const sim_context *context)
 {
     vm_info info;
@@ -196,7 +197,7 @@ static CUresult load_image(sim_context *context, const void *image, size_t lengt
         return result;
     vm_module *vm = NULL;
     result = sim_ptx_result(
-        /* decode_module_load_beside() takes ownership of ptx */
+        /* this call takes ownership of ptx, even if it fails */
         decode_module_load_beside(context->device, ptx, twin ? twin->vm : NULL, &vm, log));
     if (result != CUDA_SUCCESS)
         return result;
@@ -214,7 +215,7 @@ static CUresult load_image(sim_context *context, const void *image, size_t lengt
 void sim_jit_time_put(const sim_jit *jit, uint64_t nanoseconds)
 {
     float milliseconds = (float)((double)nanoseconds * 1e-6);
-    if (jit->wall_time) /* a float, stored in the pointer's bytes */
+    if (jit->wall_time) /* a float whose bytes are stored in the bytes of the pointer */
         memcpy(jit->wall_time, &milliseconds, sizeof milliseconds);
 }
 
@@ -265,7 +266,7 @@ const sim_module *sim_module_on(unsigned ordinal, const void *image)
     return NULL;
 }
 
-/* Finds the module of the same image on another device, because all devices share one copy of a managed variable. */
+/* Finds the module of the same image on another device. All devices must share one copy of a managed variable. */
 const sim_module *sim_module_twin(const sim_context *context, const void *image)
 {
     const sim_module *twin = NULL;
@@ -274,9 +275,9 @@ const sim_module *sim_module_twin(const sim_context *context, const void *image)
     return twin;
 }
 
-/* Gives the managed variables of a module to those modules of the same image in the context `to` that use the variables
- * too. A program may have changed the image before it loaded it on the next device, so a module of the same image may
- * lack a variable. */
+/* Hands the managed variables of a module over to modules in the context `to` that were loaded from the same image and
+ * also use these variables. Such a module may lack a variable, because a program may change the image before it loads
+ * the image on the next device. */
 static void give_variables(const sim_module *module, sim_context *to)
 {
     bool any = false;
@@ -291,7 +292,8 @@ static void give_variables(const sim_module *module, sim_context *to)
         track_variables(to);
 }
 
-/* Frees a module. Other modules that use its managed variables become their owners. */
+/* Frees a module. If other modules use the managed variables of this module, they become the owners of the
+ * variables. */
 void sim_module_close(sim_context *context, sim_module *module)
 {
     sim_count_forget(context, module);
@@ -301,9 +303,9 @@ void sim_module_close(sim_context *context, sim_module *module)
         kiln__free(sim_memory(), function->old_params);
         sim_object_free(context, function);
     }
-    if (context->order) /* the module's managed variables may be guarded */
+    if (context->order) /* the managed variables of the module may be guarded */
         context->order_let(context);
-    give_variables(module, context); /* the loop includes a context that is being closed */
+    give_variables(module, context); /* the loop also visits a context that is being closed */
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
         if (any != context)
             give_variables(module, any);
@@ -318,7 +320,7 @@ CUresult sim_cuModuleUnload(CUmodule handle)
     sim_module *module = sim_object_find(context, handle, SIM_MODULE);
     if (!module)
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
-    if (module->library) /* cuLibraryUnload frees this module */
+    if (module->library) /* if the module belongs to a library, cuLibraryUnload frees it */
         return sim_end_work(context, CUDA_ERROR_NOT_PERMITTED);
     sim_module_close(context, module);
     return sim_end_work(context, CUDA_SUCCESS);
@@ -345,8 +347,8 @@ CUresult sim_cuModuleGetGlobal(CUdeviceptr *pointer, size_t *bytes, CUmodule han
 
 /* ---- kernels ---- */
 
-/* Returns the object of a kernel, which the first call creates. All later calls return the same object, so attributes
- * that a program has set stay set. Returns NULL if memory runs out. */
+/* Returns the object of a kernel. The first call for a kernel creates the object. Later calls return the same object,
+ * so attributes that a program has set stay set. Returns NULL if memory runs out. */
 sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel)
 {
     for (sim_function *function = module->functions; function; function = function->sibling)
@@ -398,7 +400,7 @@ static bool function_attribute(const sim_function *function, CUfunction_attribut
     case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: *value = clamp_int(function->resources.const_bytes); return true;
     case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = clamp_int(function->resources.local_bytes); return true;
     case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = clamp_int(function->resources.register_estimate); return true;
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION: /* this is the version of the virtual architecture, not of the PTX language */
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION: /* the version of the virtual architecture, and not of the PTX language */
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = ptx->target; return true;
     case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: *value = 0; return true;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = function->dynamic_limit; return true;
@@ -437,7 +439,7 @@ static CUresult set_attribute(sim_function *function, CUfunction_attribute attri
             return CUDA_ERROR_INVALID_VALUE;
         function->dynamic_limit = value;
         return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: /* a hint in per cent, or -1 for no hint */
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: /* a hint in per cent; -1 means no hint */
         if (value < -1 || value > 100)
             return CUDA_ERROR_INVALID_VALUE;
         function->carveout = value;

@@ -1,14 +1,14 @@
-/* name.c - converts the symbols of kernels to the names in their source. */
+/* name.c - converts the symbols of kernels to the names that the kernels have in their source. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cu_objects.h"
 
-/* Returns true if the demangled form of a name has at most MOST bytes. Without this limit a name of 300 characters
- * could take gigabytes, because each reference to an earlier part (S_, S0_, T_, T0_) prints that part again, and the
- * demangler has no limit. With `n` references the name becomes at most 3^(n / 3) times longer. The worst case is a part
- * that refers to the part before it three times. A character without a reference prints at most WIDEST bytes. */
+/* Returns true if the demangled form of a symbol has at most MOST bytes. Without this limit a symbol of 300 characters
+ * could take gigabytes. Each reference to an earlier part (S_, S0_, T_, T0_) prints that part again, and the demangler
+ * has no limit. With `n` references, the name becomes at most 3^(n / 3) times as long. In the worst case, a part refers
+ * three times to the part before it. A character that belongs to no reference prints at most WIDEST bytes. */
 static bool is_short(const char *symbol)
 {
     enum { MOST = 1 << 26, WIDEST = 36 };

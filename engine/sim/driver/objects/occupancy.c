@@ -1,4 +1,4 @@
-/* occupancy.c - computes how many blocks of a kernel fit on a multiprocessor. */
+/* occupancy.c - computes how many blocks of a kernel fit on a multiprocessor at once. */
 #include <string.h>
 
 #include <cuda_occupancy.h>
@@ -13,7 +13,7 @@ typedef struct fit {
     cudaOccDeviceState state;
 } fit;
 
-/* Fills the structures of the toolkit's cuda_occupancy.h for a kernel on a device. */
+/* Fills the structures that the toolkit's cuda_occupancy.h needs for a kernel on a device. */
 static fit fit_of(const sim_profile *profile, const vm_resources *kernel, int dynamic_limit)
 {
     fit made = {.state = {.cacheConfig = CACHE_PREFER_NONE, .carveoutConfig = SHAREDMEM_CARVEOUT_DEFAULT}};
@@ -119,7 +119,7 @@ CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, C
     return sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, handle, threads, shared);
 }
 
-/* `shared_of` is called without locks, because the program's function may call the driver. */
+/* The function `shared_of` belongs to the program and may call the driver, so it is called without locks. */
 CUresult sim_cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction handle, CUoccupancyB2DSize shared_of,
                                               size_t shared, int limit)
 {
@@ -152,7 +152,7 @@ CUresult sim_cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CU
     return sim_cuOccupancyMaxPotentialBlockSize(grid, block, handle, shared_of, shared, limit);
 }
 
-/* Computes the largest dynamic shared memory of a block with which `blocks` blocks fit on a multiprocessor. */
+/* Computes how much dynamic shared memory a block may have so that `blocks` blocks still fit on a multiprocessor. */
 CUresult sim_cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction handle, int blocks, int threads)
 {
     sim_context *context;

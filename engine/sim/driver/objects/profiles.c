@@ -1,12 +1,12 @@
-/* profiles.c - device profiles that were read from files, and figures of the selected profile. The built-in profiles
- * are in device.c. */
+/* profiles.c - device profiles that were read from files, and the figures of the selected profile. The file device.c
+ * has the built-in profiles. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cu_objects.h"
 #include "profile.h"
 
-/* A profile that was read stays until the process ends, because contexts may use it. */
+/* A profile stays until the process ends, because contexts may use it. */
 typedef struct read_profile {
     sim_profile_data data;
     char name[256];
@@ -20,7 +20,7 @@ kiln__sim_added kiln__sim_profile_add(const char *name, const char *text, size_t
     snprintf(made->name, sizeof made->name, "%s", name);
     kiln__sim_added result = sim_profile_read(text, length, name, &made->data, log) ? KILN__SIM_ADDED
                                                                                     : KILN__SIM_BAD_PROFILE;
-    /* sim_resume() and sim_pause() take and release the state lock. */
+    /* sim_resume() takes the state lock, and sim_pause() releases it. */
     sim_resume();
     for (size_t i = 0; i < sim_profile_count && result == KILN__SIM_ADDED; i++) {
         if (strcmp(sim_profiles[i].name, name) != 0)

@@ -1,5 +1,5 @@
-/* setting.c - settings from the environment, and a list of destructors of user objects, which are called later without
- * locks. */
+/* setting.c - settings that come from the environment. It also has the list of destructors of user objects that the
+ * driver must call later without locks. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -34,8 +34,8 @@ bool sim_jit_asked(uint32_t *threshold)
     return true;
 }
 
-/* Returns true if the variable is not set or has one of the known values. Otherwise prints a line on stderr, because
- * the functions that use these variables ignore unknown values. */
+/* Returns true if the variable is not set, or if it has one of the known values. Otherwise prints a line on stderr,
+ * because the functions that use these variables would ignore an unknown value. */
 static bool is_one_of(const char *variable, const char *const *known, size_t count, const char *all)
 {
     const char *text = getenv(variable);
@@ -57,7 +57,7 @@ bool sim_right_words(void)
 /* ---- destructors of user objects ---- */
 
 static pthread_mutex_t dead_lock = PTHREAD_MUTEX_INITIALIZER;
-static sim_end_of *dead; /* a list of destructors that must still be called */
+static sim_end_of *dead; /* the list of destructors that the driver must still call */
 
 void sim_bury(sim_end_of *end)
 {

@@ -1,7 +1,7 @@
-/* state.c - the process's simulated device: initialisation, contexts, handles, locks.
+/* state.c - the simulated devices of the process: initialisation, contexts, handles, locks.
  *
- * The file is long because it has the state of the process as one static object, together with all functions that
- * change this object. */
+ * The file is long because the state of the process is one static object, and all functions that change this object are
+ * here. */
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -34,21 +34,23 @@ static struct {
     slot *slots;
     size_t slot_capacity;
     uint32_t slot_count, free_slot;
-    uint32_t generation; /* repeats after 2^32 objects, so a stale handle does not match a newer object */
-    /* number of devices; 0 means one device, where a CUdevice is the index of a profile */
+    /* The generation repeats only after 2^32 objects. So a stale handle does not match a newer object. */
+    uint32_t generation;
+    /* number of devices of the process; 0 means one device, where a CUdevice is the index of a profile */
     unsigned count;
-    unsigned all;                      /* number of devices of the machine; 0 means one */
-    unsigned places[SIM_DEVICES_MOST]; /* numbers of the devices on the machine */
+    unsigned all;                      /* number of devices of the machine; 0 means one device */
+    unsigned places[SIM_DEVICES_MOST]; /* the numbers that the devices of the process have on the machine */
     sim_context primary[SIM_DEVICES_MOST];
     unsigned primary_flags[SIM_DEVICES_MOST];
-    vm_group group;    /* used if there are several devices */
-    sim_context *made; /* list of the contexts from cuCtxCreate */
+    vm_group group;    /* the group of all devices, used if there are several */
+    sim_context *made; /* the list of contexts from cuCtxCreate */
     sim_context homeless;
-    uint64_t serial;     /* serial number of the next context */
-    uint64_t work_start; /* guarded by the `work` lock */
-    unsigned outside;    /* number of threads that run a host function */
-    pthread_cond_t idle; /* signalled, with the `state` lock, when a thread returns from a host function */
-    volatile int ending; /* 1 when the process ends, so that running kernels stop */
+    uint64_t serial;     /* the serial number that the next context gets */
+    uint64_t work_start; /* when the running call began; the `work` lock guards it */
+    unsigned outside;    /* number of threads that run a host function of a stream */
+    /* A thread that returns from a host function signals this condition. The condition belongs to the `state` lock. */
+    pthread_cond_t idle;
+    volatile int ending; /* becomes 1 when the process ends, so that running kernels stop */
 } sim = {.work = PTHREAD_MUTEX_INITIALIZER,
          .state = PTHREAD_MUTEX_INITIALIZER,
          .free_slot = NO_SLOT,
@@ -58,21 +60,22 @@ static struct {
 
 static atomic_ullong total_ns, total_instructions;
 
-/* The thread's stack of current contexts. Its depth is fixed, so that nothing must be freed when a thread ends. */
+/* The stack of current contexts of a thread. The depth of the stack is fixed, so that nothing must be freed when the
+ * thread ends. */
 static _Thread_local struct {
     CUcontext contexts[STACK_DEPTH];
     unsigned depth;
 } stack;
-static _Thread_local bool called_out; /* the thread runs a host function of a stream */
-/* The context whose work has called the host function. A later primary context may have the same handle, but never the
- * same id. */
+static _Thread_local bool called_out; /* true while the thread runs a host function of a stream */
+/* The context whose work has called the host function that this thread runs. A later primary context may have the same
+ * handle, but it never has the same id. */
 static _Thread_local struct {
     CUcontext handle;
     uint64_t id;
 } caller;
 
-/* Contexts are not in the table of objects, because the handle of a primary context must stay the same when this
- * context is created again. The handles of other contexts contain a serial number. */
+/* Contexts are not in the table of objects. The reason is that a primary context must have the same handle when it is
+ * created again. The handle of any other context contains a serial number. */
 #ifndef SIM_MARK
 #define SIM_MARK 0x51u
 #endif
@@ -185,7 +188,7 @@ CUresult(sim_end)(CUresult result)
     return result;
 }
 
-/* Returns the device whose primary context has the handle, or -1. */
+/* Returns the device whose primary context has this handle, or -1 if no device has it. */
 static int primary_of(CUcontext handle)
 {
     for (unsigned i = 0; i < sim_device_count(); i++)
@@ -262,7 +265,8 @@ sim_context *sim_follow(sim_context *context, const void *handle, sim_kind kind)
     return owner->ordinal != context->ordinal ? owner : context;
 }
 
-/* Returns the current context of the thread, if it can be used. The caller holds the state lock. */
+/* Finds the current context of the thread. Returns an error if the context cannot be used. The caller must hold the
+ * state lock. */
 static CUresult get_current(sim_context **context)
 {
     if (!sim.initialized)
@@ -280,8 +284,8 @@ sim_context *sim_current(void)
     return result == CUDA_SUCCESS || context ? context : NULL;
 }
 
-/* Begins a call with the thread's current context. If `pool` is true and there is no current context, takes the first
- * device's primary context that is retained. Returns CUDA_SUCCESS with the state lock held. */
+/* Begins a call in the current context of the thread. If `pool` is true and the thread has no current context, takes
+ * the first primary context that is retained. On success returns CUDA_SUCCESS and holds the state lock. */
 static CUresult begin_with(sim_context **context, bool pool)
 {
     pthread_mutex_lock(&sim.state);
@@ -309,7 +313,7 @@ void *sim_begin_object(sim_context **context, const void *handle, sim_kind kind,
 
 CUresult sim_begin_work(sim_context **context)
 {
-    if (called_out) /* host functions in streams must not call the driver */
+    if (called_out) /* a host function of a stream must not call the driver */
         return CUDA_ERROR_NOT_PERMITTED;
     pthread_mutex_lock(&sim.work);
     CUresult result = sim_begin(context);
@@ -537,8 +541,7 @@ static void pool_init(sim_context *context)
     context->pool.object.context = context;
 }
 
-/* Sets the part of the addresses that belongs to one of several devices. All contexts of a device have the same
- * part. */
+/* Sets the range of addresses that one of several devices has. All contexts of a device have the same range. */
 static void divide_addresses(unsigned ordinal, vm_limits *limits)
 {
     enum { GRAIN = 1 << 30 };
@@ -549,8 +552,8 @@ static void divide_addresses(unsigned ordinal, vm_limits *limits)
     limits->end_address = limits->first_address + part;
 }
 
-/* Opens a context on a device: its memory, address space, interpreter, checks and compiler. Undoes everything on
- * failure. */
+/* Opens a context on a device: memory, addresses, interpreter, checks and compiler. If a step fails, undoes all steps
+ * before it. */
 static CUresult context_open(sim_context *made, unsigned ordinal, uint64_t handle, unsigned flags)
 {
     const sim_profile *profile = sim_current_profile();
@@ -607,27 +610,27 @@ static CUresult context_open(sim_context *made, unsigned ordinal, uint64_t handl
     return CUDA_SUCCESS;
 }
 
-/* Frees the context's memory and all its objects that are still alive, as the driver does. Objects that belong to the
- * process move to the context `homeless` instead. After the last context, frees the table of handles too. Does not free
- * the struct itself. The caller holds both locks. */
+/* Frees the memory of the context and all its objects that are still alive, as NVIDIA's driver does. Objects that
+ * belong to the process do not end. They move to the context `homeless`. If no other context remains, frees the table
+ * of handles too. The function does not free the struct itself. The caller must hold both locks. */
 static void context_close(sim_context *context)
 {
     sim_object *object = context->objects;
     sim_count_stop(context);
     sim_check_show(context, true, true);
-    while (object) { /* a module frees its functions too, so the loop starts again at the head of the list */
+    while (object) { /* freeing a module also frees its functions, so the loop starts again at the head of the list */
         if (object->kind == SIM_LINK)
             sim_link_drop(object);
         if (object->kind == SIM_MODULE)
             sim_module_close(context, (sim_module *)object);
         else if (object->kind == SIM_FUNCTION) {
-            object = object->next; /* the object's module frees the object */
+            object = object->next; /* a module frees this object */
             continue;
         } else if (object->kind == SIM_ARRAY)
             sim_array_close(context, (sim_array *)object);
         else if (object->kind == SIM_TEXTURE)
             sim_texture_close(context, (sim_texture *)object);
-        else if (object->leave && !sim.mem) { /* an allocator of a test may not outlive its contexts */
+        else if (object->leave && !sim.mem) { /* the allocator of a test may not outlive its contexts */
             object->leave(object);
             unlink_object(context, object);
             link_object(&sim.homeless, object);
@@ -651,11 +654,11 @@ static void context_close(sim_context *context)
 
 const volatile int *sim_ending(void) { return &sim.ending; }
 
-/* Reports the findings of all contexts at the end of the process, because a program need not destroy its contexts.
- * sim_report_end() may end the process. Another thread may still run a kernel, which adds findings. So the function
- * stops the kernel and waits until its thread releases the lock. The wait is limited, because the thread that ends the
- * process may hold the lock itself, for example in a signal handler. If the wait ends without the lock, the function
- * prints the findings without the lock, and does not search for leaks. */
+/* Reports the findings of all contexts at the end of the process. A program need not destroy its contexts before.
+ * sim_report_end() may end the process. At this time, another thread may still run a kernel that adds findings. So the
+ * function stops the kernel and waits until the other thread releases the lock. The wait has a limit, because the
+ * thread that ends the process may hold the lock itself. A signal handler can do this. If the wait ends without the
+ * lock, the function prints the findings all the same, but does not search for leaks. */
 static void __attribute__((destructor)) show_checks(void)
 {
     enum { SECONDS = 5 };
@@ -701,7 +704,7 @@ CUresult sim_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 
 static CUresult release_primary(CUdevice device, bool all)
 {
-    pthread_mutex_lock(&sim.work); /* the last release has to wait for running work */
+    pthread_mutex_lock(&sim.work); /* the last release of a primary context waits for running work */
     CUresult result = sim_begin_bare();
     if (result == CUDA_SUCCESS) {
         const int ordinal = sim_device_ordinal(device);
@@ -726,8 +729,8 @@ CUresult sim_cuDevicePrimaryCtxRelease(CUdevice device) { return release_primary
 
 CUresult sim_cuDevicePrimaryCtxReset(CUdevice device) { return release_primary(device, true); }
 
-/* Returns true if the flags of a context are valid: only known flags, and at most one scheduling bit. The scheduling
- * flags choose how a thread waits, and have no effect in the simulator. */
+/* Returns true if the flags of a context are valid. A flag must be known, and at most one scheduling flag may be set.
+ * The scheduling flags choose how a thread waits. They have no effect in the simulator. */
 static bool right_flags(unsigned flags)
 {
     unsigned way = flags & CU_CTX_SCHED_MASK;
@@ -802,8 +805,9 @@ CUresult sim_cuCtxCreate(CUcontext *handle, CUctxCreateParams *params, unsigned 
     return sim_cuCtxCreate_v3(handle, params->execAffinityParams, params->numExecAffinityParams, flags, device);
 }
 
-/* Destroys a context of cuCtxCreate. For a primary context returns an error, because a primary context ends when its
- * last user releases it. A thread whose current context is destroyed gets an error from its next call. */
+/* Destroys a context of cuCtxCreate. Returns an error for a primary context, because a primary context ends when its
+ * last user releases it. If the current context of a thread is destroyed, the next call of this thread returns an
+ * error. */
 CUresult sim_cuCtxDestroy(CUcontext handle)
 {
     pthread_mutex_lock(&sim.work);
@@ -829,8 +833,8 @@ CUresult sim_cuCtxDestroy(CUcontext handle)
 
 /* ---- the thread's current context ---- */
 
-/* Returns true for a live context and for every primary context. As in libcuda, a primary context may be made current
- * while it is not retained. */
+/* Returns true for each live context and for every primary context. As in libcuda, a thread may make a primary context
+ * current even if nobody has retained the context. */
 static bool is_context(CUcontext context) { return primary_of(context) >= 0 || sim_context_find(context); }
 
 bool kiln__sim_has_context(const void *context) { return ((uintptr_t)context & (uint64_t)0xff << 56) == CONTEXT_MARK; }

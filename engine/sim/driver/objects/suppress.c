@@ -1,4 +1,4 @@
-/* suppress.c - rules that suppress findings of the checks. kiln_sim.h describes the rules. */
+/* suppress.c - rules that suppress findings of the checks. kiln_sim.h describes the form of a rule. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,9 +6,9 @@
 #include "cu_objects.h"
 #include "kiln_sim.h"
 
-enum { LINE_MOST = 512 }; /* a line of this many bytes or more matches nothing */
+enum { LINE_MOST = 512 }; /* a line with this number of bytes or more matches no finding */
 
-/* Returns true if the pattern matches the place of one side, as in "scan.cu:12". */
+/* Returns true if the pattern matches the place of one side. A place is a file and a line, such as "scan.cu:12". */
 static bool is_place(const char *pattern, const kiln_check_side *side)
 {
     char place[300];
@@ -19,7 +19,7 @@ static bool is_place(const char *pattern, const kiln_check_side *side)
     return kiln__matches(pattern, place);
 }
 
-/* Returns true if the pattern matches the symbol of the kernel, or its name in the source. */
+/* Returns true if the pattern matches the symbol of the kernel, or the name that the kernel has in its source. */
 static bool is_kernel(const char *pattern, const char *symbol)
 {
     char *name = sim_readable_name(symbol);
@@ -28,8 +28,8 @@ static bool is_kernel(const char *pattern, const char *symbol)
     return fits;
 }
 
-/* Returns true if the rule matches the finding. A rule has up to three words: the kind, the kernel and the place.
- * Splits `line` into its words in place. */
+/* Returns true if the rule in `line` matches the finding. A rule has up to three words: the kind, the kernel and the
+ * place. The function splits `line` into these words in place. */
 static bool matches_rule(char *line, const kiln_check_finding *f)
 {
     char kind[64], *rest = NULL;

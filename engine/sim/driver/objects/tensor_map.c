@@ -1,4 +1,4 @@
-/* tensor_map.c - tensor maps: checks the rules of cuda.h for cuTensorMapEncode*, and makes the maps. */
+/* tensor_map.c - tensor maps. It checks the rules that cuda.h has for cuTensorMapEncode*, and makes the maps. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static bool is_float(int type)
     return type >= CU_TENSOR_MAP_DATA_TYPE_FLOAT16 && type <= CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ;
 }
 
-/* Returns true for types whose packed values have gaps between them in shared memory. */
+/* Returns true for a type whose packed values have gaps between them in shared memory. */
 static bool is_spread(int type)
 {
     return type == CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B || type == CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B;
@@ -32,7 +32,7 @@ static bool is_spread(int type)
 
 static bool set_fault(kiln__tensor_fault *fault, kiln__tensor_field field, unsigned dim, const char *format, ...)
     KILN__PRINTF(4, 5);
-/* Stores the rule that a map breaks in *fault, and returns false. */
+/* Stores in *fault which rule a map breaks, and returns false. */
 static bool set_fault(kiln__tensor_fault *fault, kiln__tensor_field field, unsigned dim, const char *format, ...)
 {
     va_list arguments;
@@ -44,7 +44,7 @@ static bool set_fault(kiln__tensor_fault *fault, kiln__tensor_field field, unsig
     return false;
 }
 
-/* Checks the enumerations and the rank, and their combination. */
+/* Checks the enumerations of a map, its rank, and the combination of these. */
 static bool check_kinds(const kiln__tensor_map *map, kiln__tensor_fault *fault)
 {
     const bool apart = map->interleave != CU_TENSOR_MAP_INTERLEAVE_NONE;
@@ -99,8 +99,8 @@ static bool check_memory(const kiln__tensor_map *map, kiln__tensor_fault *fault)
     return true;
 }
 
-/* Checks the bytes that `count` elements of the inner dimension take in shared memory: a multiple of 16, and at most
- * the span of the swizzle. Interleaved maps have no such rule. */
+/* Checks the number of bytes that `count` elements of the inner dimension take in shared memory. It must be a multiple
+ * of 16, and at most the span of the swizzle. This rule does not apply to interleaved maps. */
 static bool check_inner(const kiln__tensor_map *map, kiln__tensor_field field, uint32_t count,
                         kiln__tensor_fault *fault)
 {
@@ -130,7 +130,7 @@ static bool check_tiled(const kiln__tensor_map *map, kiln__tensor_fault *fault)
 
 static bool check_im2col(const kiln__tensor_map *map, kiln__tensor_fault *fault)
 {
-    static const int32_t most[] = {32767, 127, 15}; /* indexed by rank, from 3 on */
+    static const int32_t most[] = {32767, 127, 15}; /* indexed by rank - 3 */
     const int32_t high = most[map->wide ? 0 : map->rank - 3], low = -high - 1;
     for (unsigned d = 0; d + 2 < map->rank && (d == 0 || !map->wide); d++) {
         if (map->lower[d] < low || map->lower[d] > high)
@@ -174,7 +174,7 @@ bool kiln__tensor_map_simulated(const kiln__tensor_map *map, kiln__tensor_fault 
     return true;
 }
 
-/* Checks a map and writes it in the form that kernels read (vm_tensor_map). */
+/* Checks a map. If it is valid, writes it in the form that kernels read (vm_tensor_map). */
 static CUresult encode_map(CUtensorMap *out, const kiln__tensor_map *map)
 {
     kiln__tensor_fault fault;
@@ -215,8 +215,8 @@ static CUresult encode_map(CUtensorMap *out, const kiln__tensor_map *map)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* Copies the parameters that both kinds of map have. Returns false if an array is missing, or if the rank is not 1 to
- * KILN__TENSOR_DIMS. */
+/* Copies the parameters that the two kinds of map have in common. Returns false if an array is missing, or if the rank
+ * is not between 1 and KILN__TENSOR_DIMS. */
 static bool map_values(kiln__tensor_map *map, CUtensorMapDataType type, cuuint32_t rank, const void *address,
                        const cuuint64_t *extents, const cuuint64_t *strides, const cuuint32_t *steps)
 {
@@ -232,7 +232,7 @@ static bool map_values(kiln__tensor_map *map, CUtensorMapDataType type, cuuint32
             map->strides[d] = strides[d - 1];
     }
     if (map->interleave == CU_TENSOR_MAP_INTERLEAVE_NONE)
-        map->steps[0] = 1; /* cuTensorMapEncode* ignores this step */
+        map->steps[0] = 1; /* cuTensorMapEncode* ignores the step of the innermost dimension */
     return true;
 }
 
@@ -289,7 +289,7 @@ CUresult sim_cuTensorMapEncodeIm2colWide(CUtensorMap *out, CUtensorMapDataType t
                             .pixels = pixels};
     if (mode != CU_TENSOR_MAP_IM2COL_WIDE_MODE_W && mode != CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128)
         return CUDA_ERROR_INVALID_VALUE;
-    /* no other swizzle is supported */
+    /* this function supports no other swizzle */
     if (map.swizzle != CU_TENSOR_MAP_SWIZZLE_64B && map.swizzle != CU_TENSOR_MAP_SWIZZLE_128B &&
         map.swizzle != CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B)
         return CUDA_ERROR_INVALID_VALUE;

@@ -1,13 +1,13 @@
-/* texture.c - texture and surface objects: checks the descriptors of the program, and makes a vm_texture (vm.h) for
- * each object. Kernels access texels through the vm_texture. */
+/* texture.c - texture and surface objects. It checks the descriptors that a program passes, and makes a vm_texture
+ * (vm.h) for each object. Kernels access texels through the vm_texture. */
 #include <string.h>
 
 #include "cu_objects.h"
 
 /* ---- resources ---- */
 
-/* Makes the image of linear or pitched memory. Checks alignment and extent. The interpreter checks the allocation when
- * a kernel reads. */
+/* Makes the image for linear or pitched memory. The function checks the alignment and the extent. When a kernel reads,
+ * the interpreter checks the allocation. */
 static CUresult linear_image(const CUDA_RESOURCE_DESC *r, vm_image *image)
 {
     const sim_profile *profile = sim_current_profile();
@@ -73,7 +73,7 @@ static CUresult view_format(CUresourceViewFormat format, vm_image *image)
     if (format < CU_RES_VIEW_FORMAT_UINT_1X8 || format > CU_RES_VIEW_FORMAT_UNSIGNED_BC7)
         return CUDA_ERROR_INVALID_VALUE;
     if (format > CU_RES_VIEW_FORMAT_FLOAT_4X32)
-        return CUDA_ERROR_NOT_SUPPORTED; /* formats with compressed blocks */
+        return CUDA_ERROR_NOT_SUPPORTED; /* the formats with compressed blocks */
     const unsigned number = (unsigned)format - CU_RES_VIEW_FORMAT_UINT_1X8;
     const vm_format wanted = formats[number / 3];
     if (vm_format_bytes(wanted) * channels[number % 3] != vm_format_bytes(image->format) * image->channels)
@@ -87,7 +87,7 @@ static CUresult apply_view(const CUDA_RESOURCE_VIEW_DESC *v, vm_image *image)
 {
     const vm_level *base = &image->levels[0];
     if (!image->host)
-        return CUDA_ERROR_INVALID_VALUE; /* linear memory has no views */
+        return CUDA_ERROR_INVALID_VALUE; /* linear memory cannot have a view */
     const uint32_t depth = image->layers ? image->layers : image->dims == 3 ? base->size[2] : 0;
     if (v->width != base->size[0] || v->height != (image->dims > 1 ? base->size[1] : 0) ||
         (v->depth != depth && !(image->layers && v->depth == v->lastLayer - v->firstLayer + 1)) ||
@@ -134,7 +134,7 @@ static CUresult apply_sampling(const CUDA_TEXTURE_DESC *d, const CUDA_RESOURCE_D
     t->least = d->minMipmapLevelClamp;
     t->most = d->maxMipmapLevelClamp;
     memcpy(t->border, d->borderColor, sizeof t->border);
-    /* a kernel fetches such a texture by index, and an index outside gives zero */
+    /* a kernel fetches from such a texture by index; an index outside of it gives zero */
     if (r->resType == CU_RESOURCE_TYPE_LINEAR) {
         t->linear = t->normalized = false;
         t->edge[0] = VM_EDGE_BORDER;
@@ -185,7 +185,7 @@ static CUresult texture_destroy(uint64_t handle, bool surface)
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
-/* Checks the descriptors of resource, sampling and view, and makes a texture object. */
+/* Checks the descriptors of the resource, the sampling and the view, and makes a texture object. */
 CUresult sim_cuTexObjectCreate(CUtexObject *object, const CUDA_RESOURCE_DESC *resource,
                                const CUDA_TEXTURE_DESC *sampling, const CUDA_RESOURCE_VIEW_DESC *view)
 {
@@ -240,7 +240,7 @@ CUresult sim_cuSurfObjectDestroy(CUsurfObject object) { return texture_destroy(o
 
 /* ---- queries ---- */
 
-/* Copies `bytes` bytes from the offset `offset` in the object. */
+/* Copies `bytes` bytes from the offset `offset` of the object. */
 static CUresult texture_look(uint64_t handle, bool surface, void *out, size_t offset, size_t bytes, bool view)
 {
     sim_context *context;

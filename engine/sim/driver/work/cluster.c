@@ -1,11 +1,11 @@
-/* cluster.c - clusters of a launch: checks their size, and computes how many clusters fit on the device. */
+/* cluster.c - the clusters of a launch. It checks their size, and computes how many clusters fit on the device. */
 #include <string.h>
 
 #include "cu_work.h"
 
-/* PORTABLE is the largest size of a cluster that runs on every device (CUDA C++ Programming Guide, Thread Block
- * Clusters). LARGEST is the largest size with CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED. GPCS and GPC_SMS are
- * the assumed numbers of GPCs of a device and of SMs of a GPC. */
+/* PORTABLE is the largest size of a cluster that every device can run (CUDA C++ Programming Guide, Thread Block
+ * Clusters). LARGEST is the largest size with CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED. GPCS is the number
+ * of GPCs that a device is assumed to have, and GPC_SMS is the assumed number of SMs of a GPC. */
 enum { PORTABLE = 8, LARGEST = 16, GPCS = 8, GPC_SMS = 16 };
 
 static const ptx_function *get_source(const sim_function *function)
@@ -19,8 +19,8 @@ static uint64_t get_most_blocks(const sim_function *function)
     return own && own < most ? own : most;
 }
 
-/* cuda.h calls CUDA_ERROR_INVALID_CLUSTER_SIZE "a kernel launch error due to cluster misconfiguration". The
- * documentation does not say for which misconfigurations the driver returns another error, so this function returns the
+/* cuda.h calls CUDA_ERROR_INVALID_CLUSTER_SIZE "a kernel launch error due to cluster misconfiguration". NVIDIA's
+ * documentation does not say for which misconfigurations the driver returns another error. So this function returns the
  * same error for all of them. */
 CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], unsigned cluster[3])
 {
@@ -47,8 +47,8 @@ CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], un
 
 /* ---- occupancy ---- */
 
-/* All blocks of a cluster run on one GPC. If the profile does not give the number of SMs of each GPC, the function
- * assumes that pairs of SMs are spread evenly over the GPCs. */
+/* All blocks of a cluster run on one GPC. If the profile does not state how many SMs each GPC has, the function assumes
+ * that pairs of SMs are spread evenly over the GPCs. */
 uint64_t sim_resident_clusters(uint64_t per_sm, uint64_t size)
 {
     const sim_model *model = sim_current_profile()->model;
@@ -68,9 +68,9 @@ uint64_t sim_resident_clusters(uint64_t per_sm, uint64_t size)
     return found;
 }
 
-/* Begins a query about the clusters of a launch. Sets `per_sm` to the number of the kernel's blocks that fit on an SM,
- * and `cluster` to the requested size, or leaves it 0 if the launch requests no size. Returns CUDA_SUCCESS with the
- * state lock held, otherwise an error without the lock. */
+/* Begins a query about the clusters that a launch would have. Sets `per_sm` to the number of blocks of the kernel that
+ * fit on an SM. Sets `cluster` to the requested size, which is 0 if the launch requests none. On success returns
+ * CUDA_SUCCESS and holds the state lock. Otherwise returns an error and holds no lock. */
 static CUresult begin_clusters(CUfunction handle, const CUlaunchConfig *config, const sim_function **function,
                                uint64_t *per_sm, unsigned cluster[3])
 {
@@ -83,7 +83,7 @@ static CUresult begin_clusters(CUfunction handle, const CUlaunchConfig *config, 
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     const unsigned block[3] = {config->blockDimX, config->blockDimY, config->blockDimZ};
     uint64_t threads = 1;
-    /* an extent above max_threads makes the product 0, so no product overflows */
+    /* if an extent is above max_threads, the product becomes 0, so that no product overflows */
     for (int axis = 0; axis < 3; axis++)
         threads *= block[axis] <= (*function)->resources.max_threads ? block[axis] : 0;
     if (threads == 0 || threads > (*function)->resources.max_threads ||

@@ -1,8 +1,9 @@
-/* cu_work.h - work as data. Everything that can be put into a stream is an operation (sim_op). If its stream is not
- * captured, an operation runs at once. Otherwise it becomes a node of the graph of the capture (programs/).
+/* cu_work.h - a piece of work as data. Every piece of work that can be put into a stream is an operation (sim_op). If
+ * no capture records the stream, the operation runs at once. If a capture records the stream, the operation becomes a
+ * node of the graph that the capture makes (programs/).
  *
- * Locks: the state lock guards objects, the work lock guards work. The comment above a function names the locks that
- * its caller must hold. If it names none, the caller must hold the state lock. */
+ * The state lock guards objects, and the work lock guards the work of the device. The comment above a function names
+ * the locks that the caller must hold. If a comment names no lock, the caller must hold the state lock. */
 #ifndef KILN_SIM_CU_WORK_H
 #define KILN_SIM_CU_WORK_H
 
@@ -11,118 +12,130 @@
 
 typedef struct sim_op sim_op;
 
-/* The times of a launch that an event can mark (CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, LAUNCH_COMPLETION_EVENT). */
+/* The moments of a launch that an event can mark (CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, LAUNCH_COMPLETION_EVENT). */
 typedef enum sim_trigger {
     SIM_TRIGGER_BLOCKS, /* each block has executed griddepcontrol.launch_dependents or has ended */
-    SIM_TRIGGER_START,  /* each block has begun; the launch behaves as if each block triggered at its start */
-    /* Each block has begun. A kernel that waits for this event does not wait for the launch by griddepcontrol.wait. */
+    /* each block has begun, and the launch behaves as if each block executed launch_dependents at its start */
+    SIM_TRIGGER_START,
+    /* Each block has begun. If a kernel waits for this event, its griddepcontrol.wait does not wait for the launch. */
     SIM_TRIGGER_BEGUN,
     SIM_TRIGGERS
 } sim_trigger;
 
-/* An operation: its kind and parameters in the form of the driver API. It owns the memory to which its parameters
- * point. */
+/* An operation. It has a kind and parameters, in the form of the driver API. The operation owns the memory to which its
+ * parameters point. */
 struct sim_op {
     CUgraphNodeParams what;
-    /* Runs an operation of a kind that the driver does not know (programs/). NULL if the driver knows the kind, or if
-     * the operation does nothing. If the context ends during the operation, sets *context to NULL. Needs both locks. */
+    /* Runs an operation whose kind the driver does not know (programs/). It is NULL if the driver knows the kind, or if
+     * the operation has no effect. If the context ends while the operation runs, the function sets *context to NULL.
+     * Needs both locks. */
     CUresult (*run)(sim_context **context, const sim_op *op);
     void *owned;
-    size_t owned_bytes, pointers; /* pointers: for a kernel, `owned` begins with this number of pointers into itself */
-    /* for CU_GRAPH_NODE_TYPE_GRAPH: a copy of the child graph that belongs to this operation */
+    /* pointers: at the beginning of a kernel's `owned` there are this number of pointers into `owned` */
+    size_t owned_bytes, pointers;
+    /* for CU_GRAPH_NODE_TYPE_GRAPH: a copy of the child graph, which the operation owns */
     struct sim_graph *child;
-    CUcontext to, from; /* the two contexts of a copy; NULL means the context of the operation */
-    CUcontext in;       /* the context in which the operation runs; NULL means the context of the graph */
+    CUcontext to, from; /* the two contexts of a copy; NULL stands for the context of the operation */
+    CUcontext in;       /* the context in which the operation runs; NULL stands for the context of the graph */
     bool cooperative;
-    bool dependent;              /* a kernel that may begin before the kernel before it in its stream has ended */
-    CUevent marks[SIM_TRIGGERS]; /* The events that mark times of a launch, or NULL. Nodes of graphs have no marks. */
-    unsigned cluster[3];         /* blocks of a cluster; 0 means the size that the kernel requires */
-    int priority;                /* priority and window can be set and queried, but have no effect */
+    bool dependent; /* a kernel that may begin before the previous kernel of its stream has ended */
+    /* The events that mark moments of a launch. NULL means that no event marks the moment. A node of a graph has no
+     * such events. */
+    CUevent marks[SIM_TRIGGERS];
+    unsigned cluster[3]; /* number of blocks of a cluster; 0 means the size that the kernel requires */
+    int priority;        /* programs can set and query priority and window, but these have no effect */
     CUaccessPolicyWindow window;
 };
 
 /* ---- operations (op.c) ---- */
 
-/* Submits an operation to a stream. If the stream is not captured, runs the operation, and the caller keeps the memory
- * that the operation owns. Otherwise adds the operation to the graph, which takes the memory and sets op->owned to
- * NULL. Needs both locks. If the context ends while a host function runs, sets *context to NULL. */
+/* Submits an operation to a stream. If no capture records the stream, runs the operation. The caller still owns the
+ * memory of the operation. Otherwise adds the operation to the graph. The graph takes over the memory, and the function
+ * sets op->owned to NULL. Needs both locks. If the context ends while a host function runs, the function sets *context
+ * to NULL. */
 CUresult sim_submit(sim_context **context, CUstream stream, sim_op *op);
 CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op);
-/* Returns the context in which an operation of a graph runs: `context`, or another one. Returns NULL if that context
- * has ended. Needs the state lock. */
+/* Returns the context in which an operation of a graph runs. This is `context`, unless the operation names another
+ * context. Returns NULL if the context of the operation has ended. The caller must hold the state lock. */
 sim_context *sim_op_context(sim_context *context, const sim_op *op);
 
-/* Returns the stream of an operation for the profile of a program (program.c), or NULL if no profile is made. */
+/* Returns the stream of an operation, for the profile of a program (program.c). Returns NULL if nobody makes such a
+ * profile. */
 sim_stream *sim_stream_noted(sim_context *context, CUstream stream);
 
-/* The functions for each kind of operation, in the files of that kind. */
+/* The functions that make, check and run each kind of operation. The file of a kind defines its functions. */
 CUresult sim_kernel_make(sim_context *context, const CUDA_KERNEL_NODE_PARAMS *what, sim_op *op);
 CUresult sim_kernel_run(sim_context *context, const sim_op *op);
-/* Checks the size of a launch's clusters, in blocks for each axis. If `cluster` is 0, sets it to the size that the
- * kernel requires. It stays 0 if the kernel requires no size. */
+/* Checks the size of a launch's clusters. The size is in blocks, for each axis. If `cluster` is 0, sets `cluster` to
+ * the size that the kernel requires. If the kernel requires no size, `cluster` stays 0. */
 CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], unsigned cluster[3]);
-/* Returns how many clusters of `size` blocks are resident at once, if an SM holds `per_sm` blocks. */
+/* Returns how many clusters of `size` blocks are resident on the device at once, if an SM holds `per_sm` blocks. */
 uint64_t sim_resident_clusters(uint64_t per_sm, uint64_t size);
 CUresult sim_copy_check(sim_context *context, const sim_op *op);
 CUresult sim_copy_run(sim_context *context, const sim_op *op);
-/* Returns true for a copy from the memory of one device to the memory of another, and sets `both` to the contexts of
- * target and source. In the legacy stream such a copy waits for all work of both devices, and all later work of both
- * waits for the copy. */
+/* Returns true if the operation copies from the memory of one device to the memory of another device. Sets `both` to
+ * the contexts of target and source. In the legacy stream, such a copy waits for all earlier work of both devices, and
+ * all later work of both devices waits for the copy. */
 bool sim_copy_across(sim_context *context, const sim_op *op, sim_context *both[2]);
-/* Returns true if the host counts as waiting for the copy. It waits if the copy is in the legacy stream, or if one side
- * is declared as host memory that is not pinned. */
+/* Returns true if the host counts as having waited for the copy. This is so if the copy is in the legacy stream, or if
+ * the call declares one side as host memory and that memory is not pinned. */
 bool sim_copy_waits(const sim_context *context, CUstream stream, const sim_op *op);
 CUresult sim_fill_check(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *what);
 CUresult sim_fill_run(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *what);
-/* Returns true if the window of a stream, launch or node is valid. */
+/* Returns true if the window is valid. A stream, a launch or a node may have a window. */
 bool sim_right_window(const CUaccessPolicyWindow *window);
 /* ---- the order of streams ---- */
 
-/* The happens-before order of the work of checked contexts (order.c). Without checks these functions do nothing.
- * Functions about work that runs need both locks; all other functions need the state lock. */
+/* The happens-before order of the work of all checked contexts (order.c). If nothing is checked, these functions do
+ * nothing. For a function about work that runs now, the caller must hold both locks. For every other function, the
+ * caller must hold the state lock. */
 typedef struct sim_order sim_order;
-/* Begins work in the stream. `op` is the operation, or NULL for work that is not a single operation. */
+/* Begins a piece of work in the stream. `op` is the operation. It is NULL for work that is not a single operation. */
 void sim_order_begin(sim_context *context, CUstream stream, const sim_op *op);
-/* Records that the running work accesses a range of memory. `what` names the operation, such as "the host's copy". The
- * text must stay valid until the order forgets the work. */
+/* Records that the work that runs now accesses a range of memory. `what` names the operation for messages, such as "the
+ * host's copy". The text `what` must stay valid until the order forgets the work. */
 void sim_order_touch(sim_context *context, const char *what, uint64_t address, uint64_t bytes, bool write);
 void sim_order_end(sim_context *context);
-/* Calls a host function from the running work, through sim_call_out(), which releases the locks during the call.
- * Returns false if the function has destroyed the context. */
+/* Calls a host function from the work that runs now. sim_call_out() releases the locks during the call. Returns false
+ * if the function has destroyed the context. */
 bool sim_order_call_out(sim_context *context, void (*function)(void *), void *user);
-/* Switches on the guards for pinned memory of asynchronous copies, for all contexts (pinned.c). */
+/* Switches on the guards of pinned memory for asynchronous copies, in all contexts (pinned.c). */
 void sim_order_guard(void);
-/* Called before memory that host and device share is freed: removes its guards. Work of any context may have used the
- * memory. Needs both locks. `home` is the context that has the memory. */
+/* The driver calls this before it frees memory that host and device share. The function removes the guards of the
+ * memory. Work of any context may have used this memory. Needs both locks. `home` is the context to which the memory
+ * belongs. */
 void sim_order_shared_gone(const sim_context *home, uint64_t address);
-/* These three functions record that the host has waited for the stream, for all work of the context, or for the work
- * that the event marks. */
+/* These three functions record a wait of the host: for the stream, for all work of the context, or for the work that
+ * the event marks. */
 void sim_order_waited(sim_context *context, CUstream stream);
 void sim_order_waited_all(sim_context *context);
 void sim_order_waited_event(sim_context *context, const sim_event *event);
-/* Records that the event marks the stream's work so far, or all work of the context if `stream` is NULL. */
+/* Records that the event marks the work of the stream so far. If `stream` is NULL, it marks all work of the context so
+ * far. */
 void sim_order_record(sim_context *context, const CUstream *stream, sim_event *event);
-/* The running work consists of several parts, such as the nodes of a graph. Sets the earlier parts that are not ordered
- * before its next part, and replaces the parts of the last call. Copies the array, which must be sorted by time. */
+/* For work that consists of several parts, such as the nodes of a graph. Sets which earlier parts are not ordered
+ * before the next part of the work. These parts replace the parts of the previous call. The function copies the array,
+ * which must be sorted by time. */
 void sim_order_part(sim_context *context, const vm_prior *priors, size_t count);
-/* Records that the event marks the trigger of the launch that has just run in the stream. */
+/* Records that the event marks a moment of the launch that has just run in the stream. */
 void sim_order_triggered(sim_context *context, CUstream stream, sim_event *event, sim_trigger trigger);
 /* Records that the stream waits for the work that the event marks. The event may belong to another context. If `event`
  * is NULL, the stream waits for all work of its own context. */
 void sim_order_stream_waits(sim_context *context, CUstream stream, const sim_event *event);
-/* Adds the happens-before edges of a host function or of a batch of memory operations that has run. The function or the
- * batch may tell another thread that the stream's work is done, so the host counts as having waited for the stream. */
+/* Adds the happens-before edges of an operation that has run: a host function, or a batch of memory operations. A host
+ * function or a batch may tell another thread that the work of the stream is done. So the host counts as having waited
+ * for the stream. */
 void sim_order_told(sim_context *context, CUstream stream, const sim_op *op);
-/* Orders all earlier work of these contexts before all their later work. */
+/* Orders all earlier work of these contexts before all later work of them. */
 void sim_order_devices_wait(sim_context *const *contexts, size_t count);
-/* Sets the time of the checks of all contexts to the same value. Called before each launch. */
+/* Sets the time of the checks to the same value in all contexts. The driver calls this before each launch. */
 void sim_order_time(void);
 void sim_order_stream_gone(sim_context *context, const sim_stream *stream);
-/* Protects whole pages, so that an access of the host to them is recorded. If `reads` is true, the copy only reads the
- * pages, and only writes of the host are recorded. Returns the number of the guard, or -1 if it cannot be set. Needs
- * the state lock. */
+/* Protects whole pages of memory. Each access of the host to these pages is then recorded. If `reads` is true, a copy
+ * only reads the pages. Then only writes of the host are recorded. Returns the number of the guard, or -1 if no guard
+ * can be set. The caller must hold the state lock. */
 int sim_guard_set(uint64_t address, uint64_t bytes, bool reads);
-/* Removes a guard. Returns true if the host has touched the pages; `where` then describes the code that accessed them,
- * or is empty. */
+/* Removes a guard. Removes a guard. Returns true if the host has touched the pages. Then `where` describes the code
+ * that touched them, or is empty. */
 bool sim_guard_clear(int number, uint64_t *address, char *where, size_t room);
 #endif

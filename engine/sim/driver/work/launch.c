@@ -1,5 +1,6 @@
-/* launch.c - launches of kernels. A kernel has run when the call returns. As on a GPU, the call that launches a kernel
- * with a fault returns success. All later calls report the fault, until the context ends. */
+/* launch.c - launches of kernels. When the call that launches a kernel returns, the kernel has already run. If the
+ * kernel has a fault, the call returns success, as on a GPU. All later calls return the error of the fault, until the
+ * context ends. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,19 +11,20 @@ typedef struct shape {
     unsigned grid[3], block[3];
     unsigned shared;
     bool cooperative;
-    unsigned cluster[3];         /* 0 if the kernel's directives decide */
-    unsigned preferred[3];       /* the preferred cluster, which is only checked; 0 if there is none */
-    unsigned unknown;            /* an attribute that the simulated device does not support, or 0 */
-    CUaccessPolicyWindow window; /* only stored, for queries of a graph's node */
+    unsigned cluster[3]; /* the requested size of a cluster; 0 if the directives of the kernel decide */
+    /* the size of the preferred cluster, which is only checked; 0 if the launch has none */
+    unsigned preferred[3];
+    unsigned unknown;            /* an attribute that the simulated device does not support, or 0 if it supports all */
+    CUaccessPolicyWindow window; /* stored only for queries of a graph's node */
     bool dependent;              /* the launch may begin before the previous kernel of its stream has ended */
-    CUevent marks[SIM_TRIGGERS]; /* the events that mark times of the launch, or NULL */
+    CUevent marks[SIM_TRIGGERS]; /* the events that mark moments of the launch; NULL if no event marks the moment */
 } shape;
 
-/* The shape of a launch's clusters, and how many blocks and clusters the device runs at the same time. */
+/* The shape of the clusters of a launch, and how many blocks and clusters the device holds at once. */
 typedef struct residence {
     unsigned cluster[3];
-    /* cluster_size: blocks of a cluster; clusters: the number that the device runs at once, or 0 if a cluster has at
-     * most one block */
+    /* cluster_size: number of blocks of a cluster. clusters: number of clusters that the device holds at once, or 0 if
+     * a cluster has at most one block. */
     uint64_t cluster_size, blocks_per_sm, clusters;
 } residence;
 
@@ -33,7 +35,8 @@ static const CUdevice_attribute block_most[3] = {
 
 /* ---- checks ---- */
 
-/* Checks grid, block, shared memory and clusters of a launch against the device and the kernel, and fills in `made`. */
+/* Checks the grid, the blocks, the shared memory and the clusters of a launch. They must suit the device and the
+ * kernel. Fills in `made`. */
 static CUresult check_shape(const sim_function *function, const shape *launch, residence *made)
 {
     const sim_profile *profile = sim_current_profile();
@@ -42,7 +45,7 @@ static CUresult check_shape(const sim_function *function, const shape *launch, r
         if (launch->grid[i] == 0 || launch->grid[i] > (unsigned)sim_profile_int(profile, grid_most[i]) ||
             launch->block[i] == 0 || launch->block[i] > (unsigned)sim_profile_int(profile, block_most[i]))
             return CUDA_ERROR_INVALID_VALUE;
-        threads *= launch->block[i]; /* at most 2^26, so there is no overflow */
+        threads *= launch->block[i]; /* the product is at most 2^26, so it does not overflow */
         blocks *= launch->grid[i];   /* at most 2^63 */
     }
     if (threads > (unsigned)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) ||
@@ -63,7 +66,7 @@ static CUresult check_shape(const sim_function *function, const shape *launch, r
     made->cluster_size = size;
     made->blocks_per_sm = per_sm;
     made->clusters = size > 1 ? sim_resident_clusters(per_sm, size) : 0;
-    /* number of blocks that run at the same time */
+    /* number of blocks that the device holds at once */
     const uint64_t held = size > 1 ? size * made->clusters : sms * per_sm;
     if (size > 1 && !held)
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
@@ -72,8 +75,8 @@ static CUresult check_shape(const sim_function *function, const shape *launch, r
     return CUDA_SUCCESS;
 }
 
-/* Copies the arguments of a launch into the kernel's parameter block. A program passes one pointer for each parameter
- * in `arguments`, or the whole block in `extra`. */
+/* Copies the arguments of a launch into the parameter block of the kernel. A program passes either a pointer for each
+ * parameter in `arguments`, or the whole block in `extra`. */
 static CUresult gather_arguments(const sim_function *function, void **arguments, void **extra, unsigned char *block)
 {
     const ptx_module *ptx = vm_module_ptx(function->module->vm);
@@ -110,7 +113,7 @@ static CUresult gather_arguments(const sim_function *function, void **arguments,
 
 /* ---- running ---- */
 
-/* Returns the driver's error for a fault. */
+/* Returns the driver API's error for a fault. */
 static CUresult get_result(vm_fault_kind kind)
 {
     switch (kind) {
@@ -119,7 +122,7 @@ static CUresult get_result(vm_fault_kind kind)
     case VM_FAULT_MISALIGNED: return CUDA_ERROR_MISALIGNED_ADDRESS;
     case VM_FAULT_INSTRUCTION: return CUDA_ERROR_ILLEGAL_INSTRUCTION;
     case VM_FAULT_ASSERT: return CUDA_ERROR_ASSERT;
-    case VM_FAULT_STEPS: /* in all three cases the watchdog of a GPU would end the kernel */
+    case VM_FAULT_STEPS: /* in these three cases the watchdog of a GPU would end the kernel */
     case VM_FAULT_DEADLOCK:
     case VM_FAULT_TIME: return CUDA_ERROR_LAUNCH_TIMEOUT;
     case VM_FAULT_STACK: return CUDA_ERROR_HARDWARE_STACK_ERROR;
@@ -130,7 +133,7 @@ static CUresult get_result(vm_fault_kind kind)
     return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-/* These settings are per thread: the limits and the order of blocks belong to the thread that sets them, not to the
+/* These settings belong to a thread. The limits and the order of blocks hold for the thread that sets them, not for the
  * device. */
 static _Thread_local struct {
     uint64_t deadline, *steps;
@@ -151,8 +154,8 @@ void kiln__sim_keep(bool keep) { limited.keep = keep; }
 
 void kiln__sim_order(uint64_t order) { limited.order = order; }
 
-/* Tells a program that does not know Kiln why one of its kernels has failed. In libkiln this function does nothing,
- * because libkiln returns the reason to its caller. */
+/* Tells a program that does not know Kiln why its kernel has failed. In libkiln this function does nothing, because
+ * libkiln returns the reason to its caller. */
 static void tell_reason(const char *reason)
 {
 #ifdef SIM_TELL
@@ -162,13 +165,14 @@ static void tell_reason(const char *reason)
 #endif
 }
 
-/* Runs a kernel with the limits of the context (CU_LIMIT_*), its observers, and the settings of the thread. Stores
- * the message of a fault in the context. A fault of the kernel itself makes the context unusable (`sticky`), and the
- * function returns CUDA_SUCCESS. Returns an error if memory runs out or if the caller has stopped the kernel. */
+/* Runs a kernel with the limits of the context (CU_LIMIT_*), the observers of the context, and the settings of the
+ * thread. If the kernel has a fault, stores the message of the fault in the context. Such a fault makes the context
+ * unusable (`sticky`), and the function returns CUDA_SUCCESS. If memory runs out, or if the caller has stopped the
+ * kernel, the function returns an error. */
 static CUresult run_launch(sim_context *context, const sim_function *function, const shape *launch,
                            const residence *made, const void *params)
 {
-    size_t limits[VM_LIMITS]; /* a copy, because another thread may set limits while the kernel runs */
+    size_t limits[VM_LIMITS]; /* a copy of the limits, because another thread may set limits while the kernel runs */
     vm_launch what = {.module = function->module->vm,
                       .kernel = function->kernel,
                       .dynamic_shared = launch->shared,
@@ -191,7 +195,7 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (context->check)
         sim_order_time();
-    /* set before the estimate, which tests whether the trace is the only observer */
+    /* must be set before the estimate, which tests whether the trace is the only observer */
     watch.checks = context->check ? &check_hooks : NULL;
     sim_estimate estimate;
     const uint64_t resident = sim_limit_by_columns(function, made->blocks_per_sm),
@@ -206,7 +210,8 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     vm_counters counters = {0};
     vm_fault fault = {.kind = VM_OK};
     uint64_t start = kiln__now_ns();
-    sim_pause(); /* this thread still holds `work`, so nothing that the kernel uses can be freed */
+    /* this thread still holds `work`, so no other thread can free memory or objects that the kernel uses */
+    sim_pause();
     vm_fault_kind kind = vm_run(context->device, &what, &counters, &fault);
     sim_resume();
     sim_estimate_ran(context, &estimate, kind == VM_OK, &timed);
@@ -216,12 +221,13 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     if (kind == VM_OK)
         return CUDA_SUCCESS;
     snprintf(context->fault, sizeof context->fault, "%s", fault.message);
-    if (kind != VM_FAULT_STOPPED && !context->check) /* with checks, a finding reports the fault */
+    if (kind != VM_FAULT_STOPPED && !context->check) /* if the context is checked, a finding reports the fault */
         tell_reason(fault.message);
-    if (kind == VM_FAULT_MEMORY) /* the host is out of memory, and the context stays usable */
+    if (kind == VM_FAULT_MEMORY) /* the host is out of memory; the context stays usable */
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (kind == VM_FAULT_STOPPED || (limited.keep && (kind == VM_FAULT_STEPS || kind == VM_FAULT_TIME)))
-        return CUDA_ERROR_TIMEOUT; /* the caller's flag or limit has stopped the kernel, and the context stays usable */
+        /* the caller has stopped the kernel by its flag or its limit; the context stays usable */
+        return CUDA_ERROR_TIMEOUT;
     context->sticky = get_result(kind);
     return CUDA_SUCCESS;
 }
@@ -244,15 +250,16 @@ static shape get_shape(const sim_op *op)
                    .window = op->window};
 }
 
-/* Returns the offset of the parameter block in the memory of a kernel's operation. The memory begins with an array of
- * pointers to the parameters. */
+/* Returns the offset at which the parameter block begins in the memory of a kernel's operation. This memory begins with
+ * an array of pointers to the parameters. */
 static size_t get_block_start(const ptx_function *source)
 {
     enum { ALIGN = 16 };
     return ((size_t)source->param_count * sizeof(void *) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Makes the operation of a kernel launch: checks it, and copies its arguments into memory that the operation owns. */
+/* Makes the operation of a kernel launch. Checks the launch, and copies its arguments into memory that the operation
+ * owns. */
 CUresult sim_kernel_make(sim_context *context, const CUDA_KERNEL_NODE_PARAMS *what, sim_op *op)
 {
     const sim_function *function = find_kernel(context, what);
@@ -289,8 +296,8 @@ CUresult sim_kernel_make(sim_context *context, const CUDA_KERNEL_NODE_PARAMS *wh
     return CUDA_SUCCESS;
 }
 
-/* Checks the launch again before it runs, because a node of a graph may run long after sim_kernel_make(): the module
- * may have been unloaded, and the function's limits may have changed. */
+/* Checks the launch again before it runs. A node of a graph may run long after sim_kernel_make(). By then the module
+ * may have been unloaded, and the limits of the function may have changed. */
 CUresult sim_kernel_run(sim_context *context, const sim_op *op)
 {
     const sim_function *function = sim_object_find(context, op->what.kernel.func, SIM_FUNCTION);
@@ -305,8 +312,9 @@ CUresult sim_kernel_run(sim_context *context, const sim_op *op)
                                   : result;
 }
 
-/* Reports to the checks why a launch was refused. A program that launches with <<<>>> may never query the error. If the
- * reason is an attribute that only the simulated device refuses, tells the program the reason even without checks. */
+/* Reports to the checks why the driver has refused a launch. A program that launches with <<<>>> may never query the
+ * error of the launch. If only the simulated device refuses the launch, because of an attribute, the function tells the
+ * program the reason even without checks. */
 static void report_refused(sim_context *context, CUfunction handle, const shape *launch, CUresult why)
 {
     const sim_function *function = context->check || launch->unknown ? sim_object_find(context, handle, SIM_FUNCTION)
@@ -334,7 +342,7 @@ static void report_refused(sim_context *context, CUfunction handle, const shape 
     check_host_launch(context->device, kernel, text);
 }
 
-/* Checks the events that mark times of the launch: they must have no timing, and must not be interprocess events. */
+/* Checks the events that mark moments of the launch. They must record no times, and processes must not share them. */
 static CUresult check_marks(const sim_context *context, const shape *launch)
 {
     for (unsigned k = 0; k < SIM_TRIGGERS; k++) {
@@ -347,8 +355,8 @@ static CUresult check_marks(const sim_context *context, const shape *launch)
     return CUDA_SUCCESS;
 }
 
-/* Checks the preferred cluster of a launch: it must be a multiple of the regular cluster and divide the grid. A device
- * may always launch regular clusters instead, and the simulated device does so. */
+/* Checks the preferred cluster of a launch. Its size must be a multiple of the size of the regular cluster, and it must
+ * divide the grid. A device may always launch regular clusters instead, and the simulated device does so. */
 static CUresult check_preferred(const shape *launch)
 {
     for (int i = 0; launch->preferred[0] && i < 3; i++) {
@@ -418,8 +426,8 @@ static CUresult add_mark(shape *launch, sim_trigger trigger, CUevent event, int 
     return !event ? CUDA_ERROR_INVALID_HANDLE : flags != 0 ? CUDA_ERROR_ILLEGAL_STATE : CUDA_SUCCESS;
 }
 
-/* Reads one attribute of a launch. Attributes that are only hints are accepted. An attribute that would change the
- * kernel's result is refused. */
+/* Reads one attribute of a launch. The function accepts an attribute that is only a hint. It refuses an attribute that
+ * would change the result of the kernel. */
 static CUresult read_attribute(const CUlaunchAttribute *attribute, shape *launch)
 {
     switch (attribute->id) {

@@ -1,5 +1,5 @@
-/* memory.c - device memory: allocation, fills, and resolving the sides of copies. The functions check every range
- * against the allocations. */
+/* memory.c - device memory: allocation, fills, and the memory of each side of a copy. The functions check every range
+ * of addresses against the allocations. */
 #include <string.h>
 
 #include "cu_work.h"
@@ -65,7 +65,7 @@ CUresult sim_cuMemFree(CUdeviceptr pointer)
 {
     sim_context *context;
     SIM_TRY(sim_begin_work(&context));
-    /* a capture forbids the call even for a NULL pointer, although freeing NULL does nothing */
+    /* freeing NULL does nothing, but a capture forbids the call even for NULL */
     CUresult result = sim_programs()->forbid(context);
     if (result == CUDA_SUCCESS && pointer != 0 && !sim_memory_free(sim_home(context, pointer), pointer)) {
         check_host_free(context->device, pointer);
@@ -148,8 +148,8 @@ static bool is_host_missing(const sim_side *where)
     return where->address >= VM_GLOBAL_BASE && where->address < SIM_DEVICE_ONLY_END;
 }
 
-/* Returns true if the side is memory of a device. With unified addressing, a device address is recognised even if the
- * call declares it as an address of the host. */
+/* Returns true if the side is device memory. With unified addressing, a device address counts as device memory even if
+ * the call declares it as an address of the host. */
 static bool side_is_device(const sim_side *where)
 {
     uint64_t base, size;
@@ -178,8 +178,8 @@ void *sim_side_resolve(const sim_side *where, size_t bytes)
 
 /* ---- fills ---- */
 
-/* Sets *bytes to the distance from the first written byte to the end of the last written byte. Returns false if the
- * extent cannot be filled. */
+/* Sets *bytes to the distance from the first byte that the fill writes to the end of the last byte that it writes.
+ * Returns false if the fill cannot have this extent. */
 static bool fill_extent(const CUDA_MEMSET_NODE_PARAMS_v2 *to, size_t *bytes)
 {
     size_t row;
@@ -222,7 +222,7 @@ CUresult sim_fill_run(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *to
             memset(line, (int)(value & 0xff), row);
         else
             for (size_t i = 0; i < row; i += size)
-                /* copies the low bytes of the value, because the host is little-endian */
+                /* copies the low bytes of the value; the host must be little-endian */
                 memcpy(line + i, &value, size);
     }
     sim_estimate_bytes(context, SIM_LANE_ON_DEVICE, "fill", (uint64_t)row * to->height);

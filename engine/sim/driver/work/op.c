@@ -1,8 +1,8 @@
-/* op.c - work as data: a stream executes operations. The driver knows kernels, copies, fills, host functions and
- * events; programs/ adds further kinds (sim_op.run). */
+/* op.c - operations: a stream executes work that is stored as data. The driver knows kernels, copies, fills, host
+ * functions and events. programs/ adds further kinds of operations (sim_op.run). */
 #include "cu_work.h"
 
-/* Makes the event mark the current time of the context. */
+/* Sets the time of the event to the current time of the context. */
 static void set_recorded(sim_context *context, sim_event *event)
 {
     event->recorded = true;
@@ -16,8 +16,8 @@ static CUresult run_record(sim_context *context, CUevent handle)
     if (!event)
         return CUDA_ERROR_INVALID_HANDLE;
     set_recorded(context, event);
-    /* If a node of a graph records the event, the event marks all work of the context. Otherwise record_edges() later
-     * replaces this clock by the clock of the stream. */
+    /* If a node of a graph records the event, the event marks all work of the context so far. In other cases
+     * record_edges() later replaces this clock by the clock of the stream. */
     sim_order_record(context, NULL, event);
     sim_programs()->program_record(context, event);
     return CUDA_SUCCESS;
@@ -43,8 +43,9 @@ CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op)
             *context = NULL;
         return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return run_record(in, op->what.eventRecord.event);
-    /* Other kinds do nothing, except operations of programs/. The nodes of a child graph are separate operations.
-     * Waiting for an event needs no time, because its work is already complete. */
+    /* Operations of other kinds do nothing here, except operations of programs/. The nodes of a child graph are
+     * operations of their own. To wait for an event takes no time, because the work that the event marks is already
+     * complete. */
     default: return op->run ? op->run(context, op) : CUDA_SUCCESS;
     }
 }
@@ -52,13 +53,13 @@ CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op)
 void sim_order_told(sim_context *context, CUstream stream, const sim_op *op)
 {
     if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
-        /* the operation may have waited for a value that any other stream has written */
+        /* the operation may have waited for a value that some other stream has written */
         sim_order_stream_waits(context, stream, NULL);
     if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP || op->what.type == CU_GRAPH_NODE_TYPE_HOST)
-        sim_order_waited(context, stream); /* the host may read memory that they write */
+        sim_order_waited(context, stream); /* the host may read memory that these operations write */
 }
 
-/* Records the events that mark times of a launch that has run. */
+/* After a launch has run, records the events that mark its moments. */
 static void record_marks(sim_context *context, CUstream stream, const sim_op *op)
 {
     for (unsigned k = 0; k < SIM_TRIGGERS; k++) {
@@ -71,7 +72,7 @@ static void record_marks(sim_context *context, CUstream stream, const sim_op *op
     }
 }
 
-/* Adds the happens-before edges of an operation that has run (order.c). */
+/* Adds the happens-before edges that an operation has after it has run (order.c). */
 static void record_edges(sim_context *context, CUstream stream, const sim_op *op)
 {
     if (op->what.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
@@ -84,7 +85,7 @@ static void record_edges(sim_context *context, CUstream stream, const sim_op *op
         sim_order_waited(context, stream);
 }
 
-/* Runs an operation outside a capture, with the happens-before edges before and after it. */
+/* Runs an operation outside of a capture, and adds the happens-before edges before and after it. */
 static CUresult run_in_order(sim_context **context, CUstream stream, const sim_op *op)
 {
     sim_context *waiting[3] = {*context};
@@ -92,7 +93,7 @@ static CUresult run_in_order(sim_context **context, CUstream stream, const sim_o
                         sim_copy_across(*context, op, waiting + 1);
     if (across)
         sim_order_devices_wait(waiting, KILN__COUNT(waiting));
-    /* an event that is recorded between two kernels does not make the second kernel wait for the first */
+    /* if an event is recorded between two kernels, the second kernel does not wait for the first because of it */
     const bool works = op->what.type != CU_GRAPH_NODE_TYPE_EVENT_RECORD;
     if (works)
         sim_order_begin(*context, stream, op);

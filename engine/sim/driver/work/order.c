@@ -1,29 +1,31 @@
-/* order.c - the happens-before order of streams, for the checks.
+/* order.c - the happens-before order of streams. The checks need it.
  *
- * The simulator completes work when it is enqueued, so streams never run concurrently. Vector clocks compute which work
- * could be concurrent on a GPU. A *lane* is a stream in the vector clocks. The works of a lane are numbered from 1.
- * `known[lane]` is the vector clock of the lane: for each other lane, the number of that lane's works that happened
- * before this lane's next work. Two launches or copies race if they are not ordered, access the same memory, and one of
- * them writes.
+ * The simulator completes work when the work is enqueued. So streams never run concurrently. With vector clocks, this
+ * file computes which work could run concurrently on a GPU. A *lane* is a stream, as the vector clocks see it. The
+ * pieces of work of a lane, its *works*, have the numbers 1, 2, 3 and so on. `known[lane]` is the vector clock of the
+ * lane. For each other lane it has a number: the works of that lane up to this number happened before the next work of
+ * this lane. Two launches or copies race if nothing orders them, if they access the same memory, and if one of them
+ * writes.
  *
- * One order serves all contexts of the process, and their checks share one time. So streams of two devices are compared
- * like streams of one device. The host has an additional clock, for all of its threads together. After a call that
- * waits, all work that the host enqueues later is ordered after the work for which it has waited. A flag that a kernel
- * writes in mapped memory bypasses the driver, so the order does not see it. Nodes of one graph count as ordered,
- * except the nodes that sim_order_part() names.
+ * There is one order for all contexts of the process, and the checks of these contexts have one time. So streams of two
+ * devices are compared in the same way as streams of one device. The host has one more clock, which all of its threads
+ * share. When the host has waited for some work, all work that it enqueues later is ordered after this work. A flag
+ * that a kernel writes to mapped memory does not pass through the driver. So the order knows nothing of such flags.
+ * Nodes of one graph count as ordered, except the nodes that sim_order_part() names.
  *
- * **Dependent launches.** A launch may begin before the launches before it in its stream have ended. So the entry that
- * a lane's clock has for the lane itself is not enough: it does not tell which works of the lane are ordered before its
- * next work. Two sets of the last 64 works tell this. The set `begun` has the works that are ordered before the start
- * of a dependent launch. The set `waited` has the works that are ordered before its accesses after griddepcontrol.wait.
- * Bit i stands for the work that is i + 1 works before the next work. Older works count as ordered. Work that is not a
- * dependent launch is ordered after all earlier works of its lane. finish_launch() computes the sets of the next launch
- * from the sets of this launch and from its vm_dependence. The next launch begins when all blocks of this launch have
- * triggered. If a block waited for work before it triggered, the next launch therefore begins after that work.
+ * **Dependent launches.** A dependent launch may begin before earlier launches of its stream have ended. So the clock
+ * of a lane must also tell which works of the lane itself are ordered before its next work. Two sets of the last 64
+ * works of the lane tell this. The set `begun` has the works that are ordered before the start of a dependent launch.
+ * The set `waited` has the works that are ordered before the accesses after griddepcontrol.wait. In both sets, bit i
+ * stands for the work that is i + 1 works before the next work. All works that are older than the sets count as
+ * ordered. If a work is not a dependent launch, it is ordered after all earlier works of its lane. finish_launch()
+ * computes the sets for the next launch. It uses the sets for this launch, and the way in which this launch waited
+ * (vm_dependence). The next launch begins when all blocks of this launch have executed launch_dependents. If a block
+ * waited for work before it executed launch_dependents, the next launch therefore begins after that work.
  *
- * A work has two states. It runs from sim_order_begin() until sim_order_end(). While it runs, its `span.until` is
- * UINT32_MAX, and sim_order_touch adds its ranges. Then it has ended, and later works are compared with it. The work is
- * removed from the list in four cases:
+ * A work has two states. A work runs from sim_order_begin() until sim_order_end(). While a work runs, its `span.until`
+ * is UINT32_MAX, and sim_order_touch() adds ranges of memory to it. When a work has ended, later works are compared
+ * with it. The work is removed from the list in four cases:
  *   forget_works  the host has waited for it, so all later work is ordered after it
  *   drop_old      the list of works or the list of ranges is full
  *   keep_time     the time restarts
@@ -36,60 +38,61 @@
 #include "vm_checks.h"
 
 enum { LANES = 256, WORKS_MOST = 4096, RANGES_MOST = 1 << 14 };
-#define HOST LANES                 /* the index of the host's clock */
-#define TIME_MOST (UINT32_MAX / 4) /* if the time of the checks exceeds this value, the time restarts at 1 */
+#define HOST LANES                 /* the index of the clock of the host */
+#define TIME_MOST (UINT32_MAX / 4) /* if the time of the checks exceeds this value, it restarts at 1 */
 
-/* A launch, copy or fill that has begun. */
+/* A launch, a copy or a fill that has begun. */
 typedef struct work {
-    uint32_t lane, number; /* number: index among the works of the lane, from 1 */
+    uint32_t lane, number; /* number: the number of the work in its lane, from 1 */
     vm_period span;
     const sim_context *context;
 } work;
-typedef struct range { /* memory that a copy, a fill, or (if managed) the kernels of a work touch */
+typedef struct range { /* memory that a copy or a fill touches, or managed memory that the kernels of a work touch */
     uint32_t lane, number;
-    bool write, pinned; /* pinned: a guard protects the memory against the host */
-    /* True if the range is managed memory that kernels have used during the span. False if a copy or a fill touches the
-     * range. */
+    bool write, pinned; /* pinned: a guard protects the memory against accesses of the host */
+    /* True for managed memory that kernels have used during the span. False for memory that a copy or a fill
+     * touches. */
     bool managed;
     vm_period span;
-    int guard;        /* the number of its guard, or -1 */
-    const char *what; /* name for findings, such as "the host's copy" */
+    int guard;        /* the number of the guard, or -1 if there is no guard */
+    const char *what; /* name of the operation for findings, such as "the host's copy" */
     uint64_t address, bytes;
-    sim_context *context; /* the context that has the memory */
+    sim_context *context; /* the context to which the memory belongs */
 } range;
 
-/* The order of all checked contexts. */
+/* The happens-before order of all checked contexts. */
 struct sim_order {
-    unsigned users; /* number of contexts that use the order */
-    /* Number of lanes that were given out, plus 1. If all lanes are given out, take_lane() reuses vacant lanes. */
+    unsigned users; /* number of contexts that use this order */
+    /* One more than the number of lanes that streams have been given. When all lanes are given, take_lane() reuses
+     * vacant lanes. */
     uint32_t lanes;
-    uint32_t done[LANES];             /* indexed by lane: the number of works that have begun in the lane */
-    uint32_t known[LANES + 1][LANES]; /* the vector clocks of the lanes, and the clock of the host */
-    const sim_context *owner[LANES];  /* indexed by lane: the lane's context, or NULL if the context has ended */
-    bool legacy[LANES];               /* indexed by lane: true for the legacy stream of a context */
+    uint32_t done[LANES];             /* indexed by lane: number of works that have begun in the lane */
+    uint32_t known[LANES + 1][LANES]; /* the vector clocks of the lanes, and then the clock of the host */
+    const sim_context *owner[LANES];  /* indexed by lane: the context of the lane, or NULL if this context has ended */
+    bool legacy[LANES];               /* indexed by lane: true if the lane is the legacy stream of a context */
     /* indexed by lane: true if the stream and the legacy stream wait for each other */
     bool blocking[LANES];
-    bool vacant[LANES]; /* indexed by lane: true if the stream was destroyed */
-    bool lost;          /* there are too many streams, so everything counts as ordered */
+    bool vacant[LANES]; /* indexed by lane: true if the stream of the lane was destroyed */
+    bool lost;          /* true if there are too many streams; then everything counts as ordered */
     work *works;
     range *ranges;
-    vm_prior *spans;    /* works that are not ordered before the running work */
-    size_t whole_spans; /* the number of spans that sim_order_part() did not add */
+    vm_prior *spans;    /* the works that are not ordered before the work that runs now */
+    size_t whole_spans; /* number of spans that do not come from sim_order_part() */
     size_t work_count, work_room, range_count, range_room, span_count, span_room;
-    size_t first_range; /* the first range of the running work */
+    size_t first_range; /* index of the first range of the work that runs now */
     uint64_t begun[LANES],
-        /* Indexed by lane: the sets for the lane's next work, if that is a dependent launch. */
+        /* Indexed by lane: the sets that the lane's next work gets if it is a dependent launch. */
         waited[LANES];
-    uint64_t now_begun, now_waited; /* the sets of the running work */
-    bool now_kernel;                /* the running work is a launch of one kernel */
-    /* Indexed by lane: the clock that the lane's next work gets by griddepcontrol.wait. It comes from events that mark
-     * the trigger of a launch. */
+    uint64_t now_begun, now_waited; /* the sets of the work that runs now */
+    bool now_kernel;                /* the work that runs now is the launch of one kernel */
+    /* Indexed by lane: the vector clock that the next work of the lane acquires by griddepcontrol.wait. It comes from
+     * events that mark the trigger of a launch. */
     uint32_t promised[LANES][LANES];
 };
 
 /* ---- pinned memory ---- */
 
-/* Removes the guard of a range, and reports it if the host has touched the memory. */
+/* Removes the guard of a range. If the host has touched the memory, reports this. */
 static void remove_guard(range *r)
 {
     char where[160];
@@ -100,7 +103,7 @@ static void remove_guard(range *r)
             check_managed_race(context->device, address, r->write, r->span, where);
         else
             check_pinned_race(context->device, r->address, r->bytes, r->write, where);
-        r->pinned = false; /* so that the range is reported only once */
+        r->pinned = false; /* the range must be reported only once */
     }
     r->guard = -1;
 }
@@ -111,8 +114,9 @@ static void remove_all_guards(sim_order *o)
         remove_guard(&o->ranges[i]);
 }
 
-/* Finds the memory at the address that host and device share: pinned, registered or managed memory, or a managed
- * variable. Sets *base and *bytes to the bounds of the memory. Returns false if the address is in no such memory. */
+/* Finds the piece of memory that contains the address and that host and device share. Such memory is pinned, registered
+ * or managed memory, or a managed variable. Sets *base and *bytes to the bounds of this memory. Returns false if the
+ * address does not lie in such memory. */
 static bool find_shared(const sim_context *context, uint64_t address, uint64_t *base, uint64_t *bytes)
 {
     vm_info info;
@@ -123,8 +127,8 @@ static bool find_shared(const sim_context *context, uint64_t address, uint64_t *
     return host || variable;
 }
 
-/* Guards the whole pages of a range. A page at its ends that also has other data of the host is not guarded. Returns
- * the number of the guard, or -1 if nothing is guarded. */
+/* Guards the whole pages of a range. If a page at an end of the range also has other data of the host, the page is not
+ * guarded. Returns the number of the guard, or -1 if it guards nothing. */
 static int guard_range(const range *r)
 {
     const sim_context *context = r->context;
@@ -147,7 +151,8 @@ void sim_order_shared_gone(const sim_context *home, uint64_t address)
     for (size_t i = 0; i < o->range_count; i++)
         if (o->ranges[i].address < base + bytes && base < o->ranges[i].address + o->ranges[i].bytes) {
             remove_guard(&o->ranges[i]);
-            o->ranges[i].pinned = false; /* the range is not guarded again, because other memory may get this address */
+            /* the range gets no further guard, because other memory may get this address */
+            o->ranges[i].pinned = false;
         }
 }
 
@@ -162,8 +167,8 @@ static void clear_spans(sim_order *o)
     o->span_count = o->whole_spans = 0;
 }
 
-/* Removes works and their ranges. If `context` is not NULL, removes the works of this context, and otherwise all works
- * for which the host has waited. */
+/* Removes works and the ranges of these works. If `context` is not NULL, removes the works of this context. Otherwise
+ * removes all works for which the host has waited. */
 static void forget_works(sim_order *o, const sim_context *context)
 {
     const uint32_t *known = o->known[HOST];
@@ -184,7 +189,7 @@ static void forget_works(sim_order *o, const sim_context *context)
     o->first_range = before;
 }
 
-/* Removes a context from the order. The last context frees the order. */
+/* Removes a context from the order. If it is the last context, frees the order. */
 static void leave_order(sim_context *context)
 {
     sim_order *o = context->order;
@@ -205,8 +210,8 @@ static void leave_order(sim_context *context)
     kiln__free(sim_memory(), o);
 }
 
-/* Resets the lanes of the context's streams and the clocks of its events. The lanes and clocks may come from an earlier
- * check of the context. */
+/* Resets the lanes that the streams of the context have, and the clocks that its events have. These lanes and clocks
+ * may come from an earlier check of the same context. */
 static void forget_clocks(sim_context *context)
 {
     for (sim_object *object = context->objects; object; object = object->next) {
@@ -220,8 +225,8 @@ static void forget_clocks(sim_context *context)
     }
 }
 
-/* Returns the order, which the first checked context creates. Returns NULL if the context is not checked, if there are
- * too many streams, or if memory runs out; everything then counts as ordered. */
+/* Returns the order. The first checked context creates it. Returns NULL if the context is not checked, if there are too
+ * many streams, or if memory runs out. In the last two cases, everything counts as ordered. */
 static sim_order *get_order(sim_context *context)
 {
     if (!context || !context->check)
@@ -241,36 +246,38 @@ static sim_order *get_order(sim_context *context)
     return o && !o->lost ? o : NULL;
 }
 
-/* Joins the clock `from` into `to`: the pointwise maximum. */
+/* Joins the clock `from` into the clock `to` (pointwise maximum). */
 static void join_clocks(uint32_t *to, const uint32_t *from)
 {
     for (uint32_t k = 0; k < LANES; k++)
         to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
-/* Joins a clock into the clock of a lane's next work. The clock also has an entry for this lane, because earlier works
- * of the lane may have happened before. The function adds these works to the lane's sets. */
+/* Joins a clock into the clock of the next work of a lane. The joined clock also has an entry for this lane itself,
+ * because it may order earlier works of the lane before the next work. The function adds the works of this entry to the
+ * sets of the lane. */
 static void join_lane(sim_order *o, uint32_t lane, const uint32_t *from)
 {
     join_clocks(o->known[lane], from);
-    const uint32_t newer = o->done[lane] - from[lane]; /* works of the lane that the entry does not name */
+    const uint32_t newer = o->done[lane] - from[lane]; /* number of works of the lane that are later than the entry */
     const uint64_t named = newer < 64 ? UINT64_MAX << newer : 0;
     o->begun[lane] |= named;
     o->waited[lane] |= named;
 }
 
-/* Returns the work that runs, or NULL. */
+/* Returns the work that runs now, or NULL. */
 static work *get_running(sim_order *o)
 {
     return o->work_count > 0 && o->works[o->work_count - 1].span.until == UINT32_MAX ? &o->works[o->work_count - 1]
                                                                                      : NULL;
 }
 
-/* Returns a lane for a stream of the context. Returns 0 if all lanes are in use; everything then counts as ordered. */
+/* Returns a lane for a stream of the context. Returns 0 if all lanes are in use. Then everything counts as ordered. */
 static uint32_t take_lane(sim_context *context, sim_order *o, bool blocking, bool legacy)
 {
     uint32_t lane = o->lanes;
-    /* reuses the lane of a destroyed stream, whose work then counts as ordered before the work of the new stream */
+    /* reuses the lane of a destroyed stream; the work of that stream then counts as ordered before the work of the new
+     * stream */
     if (lane == LANES)
         for (lane = 1; lane < LANES; lane++)
             if (o->vacant[lane] && (!o->owner[lane] || (o->owner[lane] == context && o->blocking[lane] == blocking)))
@@ -278,8 +285,8 @@ static uint32_t take_lane(sim_context *context, sim_order *o, bool blocking, boo
     if (lane == LANES) {
         o->lost = true;
         remove_all_guards(o);
-        /* While a work runs, its kernel may read the spans on another thread. In this case sim_order_end() clears them
-         * later. */
+        /* While a work runs, its kernel may read the spans on another thread. In this case sim_order_end() clears the
+         * spans later. */
         if (!get_running(o))
             clear_spans(o);
         return 0;
@@ -293,7 +300,7 @@ static uint32_t take_lane(sim_context *context, sim_order *o, bool blocking, boo
     return lane;
 }
 
-/* Returns the lane of the context's legacy stream, or 0 if it has none yet. */
+/* Returns the lane of the context's legacy stream. Returns 0 if the legacy stream has no lane yet. */
 static uint32_t get_legacy_lane(const sim_order *o, const sim_context *context)
 {
     for (uint32_t k = 1; k < o->lanes; k++)
@@ -302,7 +309,7 @@ static uint32_t get_legacy_lane(const sim_order *o, const sim_context *context)
     return 0;
 }
 
-/* Returns the lane of a stream. A stream gets its lane at its first work. */
+/* Returns the lane of a stream. A stream gets its lane with its first work. */
 static uint32_t get_lane(sim_context *context, sim_order *o, CUstream handle)
 {
     sim_stream *stream = sim_stream_at(context, handle, true);
@@ -322,22 +329,24 @@ void sim_order_stream_gone(sim_context *context, const sim_stream *stream)
         o->vacant[stream->lane] = true;
 }
 
-/* Returns the clock of the lane's next work. Joins the host's clock, and the implicit edges of the legacy stream: it
- * waits for all blocking streams of its context, and they wait for it. */
+/* Returns the clock of the next work of the lane. First joins the clock of the host into it, and the implicit edges of
+ * the legacy stream. The legacy stream waits for all blocking streams of its context, and these streams wait for the
+ * legacy stream. */
 static uint32_t *get_clock(sim_order *o, uint32_t lane)
 {
     const sim_context *owner = o->owner[lane];
     join_lane(o, lane, o->known[HOST]);
     if (o->blocking[lane])
-        join_lane(o, lane, o->known[get_legacy_lane(o, owner)]); /* lane 0 has an empty clock */
+        /* if there is no legacy lane, this is lane 0, whose clock is empty */
+        join_lane(o, lane, o->known[get_legacy_lane(o, owner)]);
     for (uint32_t k = 1; k < o->lanes && o->legacy[lane]; k++)
         if (o->blocking[k] && o->owner[k] == owner)
             join_lane(o, lane, o->known[k]);
     return o->known[lane];
 }
 
-/* Sets `known` to the clock of all work that the context has enqueued so far. If `context` is NULL, the work of all
- * contexts counts. */
+/* Sets `known` to the clock of all work that the context has enqueued until now. If `context` is NULL, sets it to the
+ * clock of the work of all contexts. */
 static void get_clock_of_all(sim_order *o, const sim_context *context, uint32_t *known)
 {
     memset(known, 0, sizeof o->done);
@@ -350,7 +359,7 @@ static void get_clock_of_all(sim_order *o, const sim_context *context, uint32_t 
 
 /* ---- waiting ---- */
 
-/* Joins a clock into the host's clock. Work that another thread is still running does not count as done. */
+/* Joins a clock into the clock of the host. Work that another thread still runs does not count as done. */
 static void join_host(sim_order *o, const uint32_t *known)
 {
     const work *now = get_running(o);
@@ -402,9 +411,10 @@ void sim_order_record(sim_context *context, const CUstream *stream, sim_event *e
         get_clock_of_all(o, context, event->known);
 }
 
-/* The event's clock is the clock at which the launch began, or at which it had triggered. A clock entry stands for all
- * works of a lane up to one work. For the launch's own lane this is the last work in the launch's set, although some
- * earlier works may not be in the set. So the event may order too much, and some races are missed. */
+/* The event gets the clock that the launch had when it began, or when it had triggered. An entry of a clock stands for
+ * all works of a lane up to one work. For the lane of the launch itself, this is the last work in the set of the
+ * launch, although the set may lack some earlier works. So the event may order too many works, and the checks miss some
+ * races. */
 void sim_order_triggered(sim_context *context, CUstream stream, sim_event *event, sim_trigger trigger)
 {
     sim_order_record(context, &stream, event);
@@ -450,8 +460,9 @@ void sim_order_devices_wait(sim_context *const *contexts, size_t count)
 
 /* ---- work ---- */
 
-/* Sets the checks of all contexts to the same time, one after the latest of them. If there is an order and the time is
- * above TIME_MOST, the time restarts instead. All work before the restart then happens before all later work. */
+/* Sets the checks of all contexts to the same time. It is the latest time of any of them, plus 1. If there is an order
+ * and its time is above TIME_MOST, the time restarts at 1. After a restart, all earlier work counts as ordered before
+ * all later work. */
 static void keep_time(sim_order *o)
 {
     uint32_t most = 0;
@@ -467,7 +478,7 @@ static void keep_time(sim_order *o)
             check_raise_time(any->check, most + 1);
     if (!anew)
         return;
-    o->work_count = o->range_count = 0; /* no guards are lost, because none is set at this point */
+    o->work_count = o->range_count = 0; /* no guard is set at this point, so no guard is lost */
     o->first_range = 0;
     for (uint32_t k = 0; k <= LANES; k++)
         join_clocks(o->known[k], o->done);
@@ -477,8 +488,8 @@ static void keep_time(sim_order *o)
 
 void sim_order_time(void) { keep_time(NULL); }
 
-/* Makes room in the list: the host counts as having waited for the older half of the works. Races with them are
- * missed. */
+/* Makes room in the list of works: the host counts as having waited for the older half of them. The checks miss races
+ * with the works that are dropped. */
 static void drop_old(sim_order *o)
 {
     uint32_t known[LANES] = {0};
@@ -487,7 +498,7 @@ static void drop_old(sim_order *o)
     join_host(o, known);
 }
 
-/* Computes `now_begun` and `now_waited`, the sets of the running work. Only a dependent launch begins before earlier
+/* Computes `now_begun` and `now_waited`, the sets of the running work. Only a dependent launch can begin before earlier
  * works of its lane have ended. */
 static void start_sets(sim_order *o, uint32_t lane, const sim_op *op)
 {
@@ -498,21 +509,22 @@ static void start_sets(sim_order *o, uint32_t lane, const sim_op *op)
     o->begun[lane] = o->waited[lane] = UINT64_MAX;
 }
 
-/* Computes the lane's sets for the work after a launch. The launch itself is not ordered before the start of the next
- * launch. A launch that never waits may end before its prerequisite launches end. */
+/* Computes the sets that the lane has for the work after a launch. The launch itself is not ordered before the start of
+ * the next launch. If a launch never waits, it may end before its prerequisite launches end. */
 static void finish_launch(sim_order *o, uint32_t lane, vm_dependence did)
 {
     o->begun[lane] = (did.waited_first ? o->now_waited : o->now_begun) << 1;
     o->waited[lane] = (did.waited ? o->now_waited : o->now_begun) << 1 | 1;
 }
 
-/* Returns true if the set has the work of its lane. `next` is the number of the work for which the set was made. */
+/* Returns true if the set contains the work with this number of its lane. `next` is the number of the work to which the
+ * set belongs. */
 static bool is_in_set(uint64_t set, uint32_t next, uint32_t number)
 {
     return next - number > 64 || set >> (next - number - 1) & 1;
 }
 
-/* Returns true if an earlier work is not ordered before the lane's next work. Sets *why to the reason. */
+/* Returns true if an earlier work is not ordered before the next work of the lane. Then sets *why to the reason. */
 static bool is_apart(const sim_order *o, uint32_t lane, const work *earlier, vm_apart *why)
 {
     *why = VM_APART_STREAM;
@@ -526,8 +538,8 @@ static bool is_apart(const sim_order *o, uint32_t lane, const work *earlier, vm_
     return !is_in_set(o->now_begun, next, earlier->number);
 }
 
-/* Tells the checks which work is concurrent with the next launches. All contexts get the spans, because the nodes of a
- * graph may run in several of them. */
+/* Tells the checks which works are concurrent with the next launches. All contexts get these spans, because the nodes
+ * of a graph may run in several contexts. */
 static void tell_spans(const sim_order *o)
 {
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
@@ -535,8 +547,8 @@ static void tell_spans(const sim_order *o)
             check_concurrent(any->check, o->spans, o->span_count);
 }
 
-/* Begins the next work of the lane, and tells the checks which earlier works are not ordered before it. `op` is the
- * operation, or NULL for other work. Does nothing if `lane` is 0. */
+/* Begins the next work of the lane. Tells the checks which earlier works are not ordered before it. `op` is the
+ * operation. It is NULL for work that is not a single operation. Does nothing if `lane` is 0. */
 static void begin_work(sim_context *context, sim_order *o, uint32_t lane, const sim_op *op)
 {
     if (!lane)
@@ -566,13 +578,13 @@ static void begin_work(sim_context *context, sim_order *o, uint32_t lane, const 
                                        .context = context};
 }
 
-/* Returns the order for new work. Removes all guards first, because the driver runs the work on the host, and the work
- * may use guarded memory. */
+/* Returns the order for a new work. First removes all guards, because the driver runs the work on the host, and the
+ * work may use guarded memory. */
 static sim_order *prepare_order(sim_context *context)
 {
     sim_order *o = get_order(context);
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
-        if (any->order) { /* all contexts may use the guarded memory */
+        if (any->order) { /* the work may use the guarded memory of all contexts */
             remove_all_guards(any->order);
             break; /* all contexts share one order */
         }
@@ -599,21 +611,21 @@ void sim_order_part(sim_context *context, const vm_prior *priors, size_t count)
     tell_spans(o);
 }
 
-/* Returns true if two ranges overlap and one of them is written. */
+/* Returns true if two ranges overlap and at least one of them is written. */
 static bool conflicts(const range *a, const range *b)
 {
     return a->context == b->context && a->address < b->address + b->bytes && b->address < a->address + a->bytes &&
            (a->write || b->write);
 }
 
-/* Returns true if the range belongs to a work that is concurrent with the running work `now`. */
+/* Returns true if the range belongs to a work that is concurrent with the work `now`, which runs now. */
 static bool is_concurrent(const sim_order *o, const work *now, const range *r)
 {
     return (r->lane != now->lane || r->number != now->number) && r->number > o->known[now->lane][r->lane];
 }
 
-/* Adds a range to the running work. Reports its races with concurrent kernels, which the checks find in their shadow
- * memory, and with the ranges of concurrent copies and fills. */
+/* Adds a range to the work that runs now. Reports races of this range with concurrent kernels, which the checks find in
+ * shadow memory. Also reports races with the ranges of concurrent copies and fills. */
 void sim_order_touch(sim_context *context, const char *what, uint64_t address, uint64_t bytes, bool write)
 {
     sim_order *o = get_order(context);
@@ -621,7 +633,7 @@ void sim_order_touch(sim_context *context, const char *what, uint64_t address, u
     if (!now || bytes == 0)
         return;
     sim_context *home = sim_home(context, address);
-    /* The context of the memory joins the order, so that the order forgets the range when that context ends. */
+    /* The context of the memory joins the order. So the order forgets the range when this context ends. */
     if (!get_order(home))
         return;
     const sim_host *host = sim_host_at(home, address);
@@ -644,7 +656,7 @@ void sim_order_touch(sim_context *context, const char *what, uint64_t address, u
         o->ranges[o->range_count++] = made;
 }
 
-/* Adds ranges for the managed memory that kernels of the work have used. Returns false if memory runs out. */
+/* Adds ranges for the managed memory that the kernels of the work have used. Returns false if memory runs out. */
 static bool add_used(sim_context *context, sim_order *o, const work *now, uint64_t address, uint64_t bytes)
 {
     vm_used used = {.address = address};
@@ -668,9 +680,9 @@ static bool add_used(sim_context *context, sim_order *o, const work *now, uint64
     return true;
 }
 
-/* Guards the managed memory and variables that the work's kernels have used. Guards nothing if a kernel may have
- * written a flag in that memory. If the host reads the flag, its later accesses are ordered after the kernel, and this
- * file cannot see that. */
+/* Guards the managed memory and the managed variables that the kernels of the work have used. If a kernel may have
+ * written a flag to such memory, the function does not guard this memory. If the host reads that flag, the later
+ * accesses of the host are ordered after the kernel, but this file cannot know this. */
 static void guard_managed(sim_context *context, sim_order *o, const work *now)
 {
     vm_info v;
@@ -694,7 +706,8 @@ static void guard_managed(sim_context *context, sim_order *o, const work *now)
             return;
 }
 
-/* Copies the names of launches to the check of each context, because its findings may name launches of other contexts.
+/* Copies the names of launches to the checks of all contexts. The findings of a context may name launches of other
+ * contexts.
  */
 static void share_launches(vm_period span)
 {
@@ -704,8 +717,8 @@ static void share_launches(vm_period span)
                 check_copy_launches(other->check, any->check, span);
 }
 
-/* Closes the span of the running work, compares what its kernels have touched with earlier concurrent copies, and adds
- * managed memory to be guarded. */
+/* Ends the work that runs now. Closes its span, compares the memory that its kernels have touched with earlier
+ * concurrent copies, and adds managed memory that must be guarded. */
 void sim_order_end(sim_context *context)
 {
     if (context->order && context->order->lost)
@@ -719,12 +732,13 @@ void sim_order_end(sim_context *context)
     const vm_dependence did = check_dependence(context->check);
     if (o->now_kernel)
         finish_launch(o, now->lane, did);
-    /* later work of the lane is also ordered after the launches that these events mark */
+    /* later work of the lane is then also ordered after the launches that these events mark */
     if (o->now_kernel && did.waited)
         join_clocks(o->known[now->lane], o->promised[now->lane]);
     memset(o->promised[now->lane], 0, sizeof o->promised[now->lane]);
     share_launches(now->span);
-    for (size_t i = 0; i < o->range_count; i++) { /* compares the work with the memory of earlier copies */
+    /* compares the work with the memory that earlier copies have touched */
+    for (size_t i = 0; i < o->range_count; i++) {
         const range *r = &o->ranges[i];
         if (!r->managed && is_concurrent(o, now, r))
             check_host_race(r->context->device, r->what, r->address, r->bytes, r->write, now->span);
@@ -733,9 +747,10 @@ void sim_order_end(sim_context *context)
     guard_managed(context, o, now);
 }
 
-/* Calls a host function from the running work. Work of other threads may begin and end during the call. So the running
- * work ends before the call, and the rest of the operation counts as a new work of the same lane. The host function is
- * ordered after all work before it. Returns false if the function has destroyed the context. */
+/* Calls a host function from the work that runs now. While the host function runs, other threads may begin and end
+ * works. So the work that runs now ends before the call. The rest of its operation counts as a new work of the same
+ * lane. The host function is ordered after all works that came before it. Returns false if the function has destroyed
+ * the context. */
 bool sim_order_call_out(sim_context *context, void (*function)(void *), void *user)
 {
     sim_order *o = get_order(context);

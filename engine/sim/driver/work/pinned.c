@@ -1,8 +1,8 @@
-/* pinned.c - guards for pinned memory. While an asynchronous copy uses pinned memory, and until the host has waited for
- * the copy, the host must neither touch the copy's target nor change its source. A guard protects the pages with
- * mprotect(). The first access of the host raises SIGSEGV. The handler records the access and makes the pages
- * accessible again, and the program continues. Guards exist only if the environment switches the checks on, because a
- * signal handler applies to the whole process. */
+/* pinned.c - guards of pinned memory. An asynchronous copy uses pinned memory until the host has waited for the copy.
+ * During this time the host must neither touch the target of the copy nor change its source. A guard protects the pages
+ * of such memory with mprotect(). The first access of the host to a protected page raises SIGSEGV. The handler records
+ * the access and makes the pages accessible again. Then the program continues. Guards exist only if the environment
+ * switches on the checks, because a signal handler is for the whole process. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -17,14 +17,16 @@
 
 enum { GUARDS = 256, LATE_MOST = 1000 };
 
-/* The driver changes the guards under the state lock. The signal handler reads them, on any thread. */
+/* The driver changes guards under the state lock. The signal handler reads guards, on any thread and without a lock. */
 typedef struct guard {
-    _Atomic uintptr_t first, end; /* the bounds of whole pages; they keep their values when the guard is removed */
+    /* the bounds of the guarded pages; they keep their values when the guard is removed */
+    _Atomic uintptr_t first, end;
     atomic_bool set;
     _Atomic uintptr_t touched; /* the address that the host touched, or 0 */
-    /* address of the instruction that touched the pages, 1 if it is unknown, 0 if the host has not touched them */
+    /* The address of the instruction that touched the pages. It is 1 if this address is unknown, and 0 if the host has
+     * not touched the pages. */
     _Atomic uintptr_t fired;
-    /* number of faults after the guard was removed, from threads that accessed the pages just before */
+    /* Number of faults after the guard was removed. They come from threads that accessed the pages just before. */
     atomic_uint late;
 } guard;
 static guard guards[GUARDS];
@@ -42,8 +44,8 @@ static uintptr_t get_code(const void *context)
 #endif
 }
 
-/* Calls the handler that the program had installed before. on_fault() stays installed, because other memory may still
- * be guarded. */
+/* Calls the handler that the program had installed before this file. on_fault() stays installed, because other memory
+ * may still be guarded. */
 static void call_old_handler(int number, siginfo_t *info, void *context)
 {
     if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN)
@@ -54,8 +56,8 @@ static void call_old_handler(int number, siginfo_t *info, void *context)
         before.sa_handler(number);
 }
 
-/* The handler of SIGSEGV. When the handler returns, the thread repeats the access. If the access was to guarded pages,
- * it now succeeds. A fault at any other address goes to the program's former handler, or ends the process. */
+/* Handles SIGSEGV. When the handler returns, the thread repeats its access. If the access was to guarded pages, it now
+ * succeeds. A fault at any other address goes to the handler that the program had before, or it ends the process. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     uintptr_t address = (uintptr_t)info->si_addr;
@@ -64,8 +66,9 @@ static void on_fault(int number, siginfo_t *info, void *context)
         uintptr_t first = atomic_load(&guards[i].first), end = atomic_load(&guards[i].end);
         if (address < first || address >= end)
             continue;
-        /* A thread may have faulted just before the guard was removed, and then only repeats its access. If there are
-         * too many such faults, the memory no longer exists, and the fault is the program's own. */
+        /* A thread may have faulted just before the guard was removed. Such a thread only needs to repeat its access.
+         * If there are too many faults of this kind, the memory no longer exists, and the program itself has caused the
+         * fault. */
         if (!atomic_load(&guards[i].set)) {
             ours |= atomic_fetch_add(&guards[i].late, 1) < LATE_MOST;
             continue;
@@ -93,8 +96,7 @@ int sim_guard_set(uint64_t address, uint64_t bytes, bool reads)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct sigaction now;
     pthread_once(&once, install_handler);
-    /* If the program has installed its own handler meanwhile, that handler would get the signals, so no guard is
-     * set. */
+    /* If the program has installed its own handler, this handler gets the signals. So no guard is set. */
     if (sigaction(SIGSEGV, NULL, &now) != 0 || !(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_fault)
         return -1;
     for (int i = 0; i < GUARDS; i++) {

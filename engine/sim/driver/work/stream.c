@@ -1,15 +1,15 @@
-/* stream.c - streams, events and host functions. A call that enqueues work returns only when the work is complete; the
- * rules of streams allow this. So a query never returns CUDA_ERROR_NOT_READY. If another thread is still in the call
- * that enqueues work, that work does not count as enqueued yet. A waiting call (synchronisation) has to wait only for a
- * kernel or a host function that another thread runs. cuEventSynchronize() waits only for host functions, because a
- * recorded event never marks a kernel that is still running.
+/* stream.c - streams, events and host functions. A call that enqueues work returns only when the work is complete. The
+ * rules of CUDA streams allow this. So a query of a stream or an event never returns CUDA_ERROR_NOT_READY. If another
+ * thread is still in the call that enqueues some work, this work does not count as enqueued yet. A call that waits must
+ * wait only for a kernel or a host function that another thread runs. cuEventSynchronize() waits only for host
+ * functions, because a recorded event never marks a kernel that still runs.
  *
- * Recording an event stores the clock of its context: the host time in nanoseconds that the device's work has taken so
- * far. This time is the speed of the simulator and not an estimate of a GPU.
+ * When an event is recorded, it stores the clock of its context. This clock is the host time in nanoseconds that the
+ * work of the device has taken until now. This time shows the speed of the simulator. It is no estimate of a GPU.
  *
- * Every function takes the state lock by sim_begin(). A function that runs work, or waits for a kernel of another
- * thread, instead takes the work lock and then the state lock, by sim_begin_work(). A function that waits for host
- * functions of other threads first calls sim_wait_idle(). */
+ * Most functions call sim_begin(), which takes the state lock. A function that runs work, or that waits for a kernel of
+ * another thread, calls sim_begin_work() instead. sim_begin_work() takes the work lock and then the state lock. A
+ * function that waits for host functions of other threads calls sim_wait_idle() first. */
 #include <string.h>
 
 #include "cu_work.h"
@@ -40,10 +40,10 @@ static sim_stream *stream_new(sim_context *context, unsigned flags, int priority
     return made;
 }
 
-/* The per-thread default streams of this thread, one for each context in which the thread has used such a stream.
- * Captures, checks and profiles need them as objects. If the list has SIM_DEVICES_MOST streams, the next stream
- * replaces the oldest. Each of these streams lives until its context ends, even after the thread has ended or the
- * stream has left the list. */
+/* The per-thread default streams of this thread. There is one for each context in which the thread has used its default
+ * stream. Captures, checks and profiles need these streams as objects. If the list already has SIM_DEVICES_MOST
+ * streams, the next stream takes the place of the oldest one. Such a stream lives until its context ends, even after
+ * the thread has ended or the stream has left the list. */
 static _Thread_local struct {
     uint64_t streams[SIM_DEVICES_MOST];
     unsigned next;
@@ -69,8 +69,8 @@ sim_stream *sim_stream_noted(sim_context *context, CUstream stream)
     return sim_programs()->program_on() ? sim_stream_at(context, stream, true) : NULL;
 }
 
-/* Clamps the priority to the range of the device, as the driver does, and stores it for queries. Priorities have no
- * effect. */
+/* Limits the priority to the range of the device, as NVIDIA's driver does, and stores it for queries. Priorities have
+ * no effect on the order of work. */
 CUresult sim_cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
 {
     sim_context *context;
@@ -104,7 +104,7 @@ CUresult sim_cuStreamDestroy(CUstream stream)
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
-/* Tells the checks and the profile that the host has waited for the stream. */
+/* Tells the checks and the profile of the program that the host has waited for the stream. */
 static void record_wait(sim_context *context, CUstream stream)
 {
     sim_order_waited(context, stream);
@@ -138,8 +138,8 @@ CUresult sim_cuStreamQuery(CUstream stream)
 
 /* ---- properties of a stream ---- */
 
-/* Begins a query of a stream, and sets *context to the stream's context. If the stream exists and `out` is not NULL,
- * holds the state lock and returns CUDA_SUCCESS. Otherwise returns an error and holds no lock. */
+/* Begins a query of a stream. Sets *context to the context of the stream. If the stream exists and `out` is not NULL,
+ * holds the state lock and returns CUDA_SUCCESS. In other cases returns an error and holds no lock. */
 static CUresult begin_query(CUstream stream, const void *out, sim_context **context)
 {
     SIM_TRY(sim_begin(context));
@@ -172,7 +172,7 @@ CUresult sim_cuStreamGetId(CUstream stream, unsigned long long *id)
     sim_context *context = NULL;
     SIM_TRY(begin_query(stream, id, &context));
     *id = stream ? (uintptr_t)stream
-                 /* the driver never uses a handle twice, so the handle is the id */
+                 /* the handle can be the id, because the driver never uses a handle twice */
                  : (uintptr_t)CU_STREAM_LEGACY;
     return sim_end(CUDA_SUCCESS);
 }
@@ -203,7 +203,8 @@ CUresult sim_cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
     return sim_end(status ? sim_programs()->capture_status(context, stream, status) : CUDA_ERROR_INVALID_VALUE);
 }
 
-/* A window of 0 bytes means that there is no window. A ratio or a property that cuda.h does not allow is invalid. */
+/* A window of 0 bytes means that there is no window, so it is valid. If cuda.h does not allow a ratio or a property,
+ * the window is invalid. */
 bool sim_right_window(const CUaccessPolicyWindow *window)
 {
     const CUdevice_attribute most = CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE;
@@ -213,7 +214,7 @@ bool sim_right_window(const CUaccessPolicyWindow *window)
             (unsigned)window->missProp <= CU_ACCESS_PROPERTY_STREAMING);
 }
 
-/* Returns an attribute of a stream. The attributes have no effect besides this query. */
+/* Returns an attribute of a stream. An attribute has no effect other than this query. */
 CUresult sim_cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue *value)
 {
     sim_context *context = NULL;
@@ -234,7 +235,7 @@ CUresult sim_cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUs
     return sim_end(CUDA_SUCCESS);
 }
 
-/* Stores an attribute of a stream after checking its range. The attributes have no effect. */
+/* Checks an attribute of a stream and stores it. The attribute has no effect on the work of the stream. */
 CUresult sim_cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute, const CUstreamAttrValue *value)
 {
     sim_context *context = NULL;
@@ -281,13 +282,13 @@ CUresult sim_cuStreamCopyAttributes(CUstream to, CUstream from)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* ---- host functions: all earlier work is complete, so they are called at once, without locks. As on a GPU, they must
- * not call the driver. ---- */
+/* ---- host functions: all earlier work is complete, so they are called at once, without locks. As on a GPU, a host
+ * function must not call the driver. ---- */
 
 CUresult sim_cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user)
 {
     sim_context *context;
-    SIM_TRY(sim_begin_work(&context)); /* waits for the running work of other threads */
+    SIM_TRY(sim_begin_work(&context)); /* waits for the work that other threads run */
     context = sim_follow(context, stream, SIM_STREAM);
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
@@ -323,11 +324,12 @@ CUresult sim_cuStreamAddCallback(CUstream stream, CUstreamCallback function, voi
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     CUresult result = sim_programs()->capture_enter(context, stream, &capturing);
     if (result == CUDA_SUCCESS && capturing)
-        result = sim_programs()->capture_wait(context, stream); /* graphs have no callbacks of this kind */
+        /* graphs have no callbacks of this kind, which a capture therefore refuses */
+        result = sim_programs()->capture_wait(context, stream);
     if (result != CUDA_SUCCESS)
         return sim_end_work(context, result);
     callback call = {function, stream, user};
-    sim_order_waited(context, stream); /* the callback may use data that the stream has copied */
+    sim_order_waited(context, stream); /* the callback may use data that earlier work of the stream has copied */
     bool stays = sim_call_out(context, call_back, &call);
     return sim_end_work(stays ? context : NULL, CUDA_SUCCESS);
 }
@@ -351,8 +353,8 @@ static CUresult submit_event(CUstream stream, CUgraphNodeType type, CUevent even
     return sim_end_work(context, result);
 }
 
-/* The work that the event marks is already complete, so the stream need not wait. A capture records the dependency, and
- * the checks record the happens-before edge. */
+/* The stream need not wait, because the work that the event marks is already complete. If a capture records the stream,
+ * it records the dependency. The checks record the happens-before edge. */
 CUresult sim_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 {
     sim_context *context;
@@ -375,7 +377,7 @@ CUresult sim_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
     }
     result = sim_programs()->capture_enter(context, stream, &capturing);
     sim_end(result);
-    if (result != CUDA_SUCCESS || !capturing) /* outside of a capture the flag is an error */
+    if (result != CUDA_SUCCESS || !capturing) /* outside of a capture, this flag is an error */
         return result != CUDA_SUCCESS ? result : CUDA_ERROR_ILLEGAL_STATE;
     return submit_event(stream, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
 }
@@ -424,7 +426,7 @@ static CUresult record_event(CUevent event, CUstream stream, bool external)
     if (!found || !sim_stream_known(context, stream))
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     CUresult result = sim_programs()->capture_enter(context, stream, &capturing);
-    if (result == CUDA_SUCCESS && !capturing && external) /* outside of a capture the flag is an error */
+    if (result == CUDA_SUCCESS && !capturing && external) /* outside of a capture, this flag is an error */
         result = CUDA_ERROR_ILLEGAL_STATE;
     if (result == CUDA_SUCCESS && capturing && !external) {
         result = sim_programs()->capture_record(context, capturing, found);
@@ -443,7 +445,7 @@ CUresult sim_cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned fla
     return record_event(event, stream, flags & CU_EVENT_RECORD_EXTERNAL);
 }
 
-/* An event that was never recorded counts as complete, as in the driver. */
+/* An event that was never recorded counts as complete, as in NVIDIA's driver. */
 CUresult sim_cuEventQuery(CUevent event)
 {
     sim_context *context;
@@ -470,7 +472,8 @@ CUresult sim_cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
     SIM_TRY(sim_begin(&context));
     if (!milliseconds)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    context = sim_follow(context, start, SIM_EVENT); /* two devices have two clocks */
+    /* if the events belong to two devices, their times come from two clocks */
+    context = sim_follow(context, start, SIM_EVENT);
     const sim_event *from = sim_object_find(context, start, SIM_EVENT), *to = sim_object_find(context, end, SIM_EVENT);
     if (!from || !to || !from->recorded || !to->recorded || ((from->flags | to->flags) & CU_EVENT_DISABLE_TIMING))
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
@@ -482,7 +485,7 @@ CUresult sim_cuCtxSynchronize(void)
 {
     sim_context *context;
     sim_wait_idle();
-    SIM_TRY(sim_begin_work(&context)); /* waits for another thread's kernel */
+    SIM_TRY(sim_begin_work(&context)); /* waits for a kernel that another thread runs */
     CUresult result = sim_programs()->forbid_any(context);
     if (result == CUDA_SUCCESS) {
         sim_order_waited_all(context);

@@ -1,5 +1,5 @@
-/* table.c - finds functions of the driver by name. The library that exports the functions (programs/library/libcuda.c)
- * is made from the same lists. */
+/* table.c - finds functions of the driver by name. The library that exports these functions
+ * (programs/library/libcuda.c) is made from the same lists. */
 #include <string.h>
 
 #include "cu_objects.h"
@@ -13,8 +13,9 @@ static const sim_entry entries[] = {
 #undef SIM_X
 };
 
-/* Returns the newest form of `name` for a program of CUDA `version`, or NULL. Sets *exists to true if any version has a
- * form of this name. There are two lists, and all forms of a name are in the same list. */
+/* Returns the newest form of the function `name` that a program of CUDA `version` may get, or NULL. Sets *exists to
+ * true if the function `name` has a form for any version. There are two lists of functions, and all forms of a name are
+ * in the same list. */
 static const sim_entry *find_entry(const char *name, int version, bool *exists)
 {
     const sim_entry *best = NULL;
@@ -40,8 +41,8 @@ static void *get_pointer(const sim_entry *found)
     return symbol;
 }
 
-/* Returns the form to which cuda.h maps the name, which is the first form of the name in its list. Returns NULL for an
- * unknown name. */
+/* Returns the form of a function to which cuda.h maps its name. It is the first form of this name in its list. Returns
+ * NULL if no function has this name. */
 void *kiln__sim_symbol(const char *name)
 {
     for (size_t i = 0; i < KILN__COUNT(entries); i++)
@@ -75,7 +76,8 @@ CUresult sim_cuGetProcAddress_v1(const char *name, void **function, int version,
     return sim_cuGetProcAddress(name, function, version, flags, NULL);
 }
 
-/* The simulator has no tables of undocumented functions. NVIDIA's runtime library asks for such tables. */
+/* An export table has undocumented functions. The simulator has no such tables. NVIDIA's runtime library asks for
+ * them. */
 CUresult sim_cuGetExportTable(const void **table, const CUuuid *id)
 {
 #ifdef SIM_NVIDIA

@@ -1,18 +1,18 @@
-/* transfer.c - copies: contiguous, with a pitch, in two and three dimensions, between contexts, from and to arrays.
- * Every copy is handled as a copy of a box. Before it copies any byte, move_box() checks that device memory and arrays
- * contain the whole box of each side. If a side is declared as host memory, move_box() does not check it, even if the
- * memory is pinned. */
+/* transfer.c - copies: contiguous copies, copies with a pitch, copies in two and three dimensions, copies between
+ * contexts, and copies from and to arrays. This file treats every copy as the copy of a box. Before it copies a byte,
+ * move_box() checks that the whole box of each side lies in device memory or in an array. If the call declares a side
+ * as host memory, move_box() does not check this side, even if the memory is pinned. */
 #include <string.h>
 
 #include "cu_work.h"
 #include "vm_checks.h"
 
-/* One side of a box: its memory, and where the box starts in it. */
+/* One side of the copy of a box: the memory, and the place in it where the box begins. */
 typedef struct corner {
     sim_side side;
-    size_t x, y, z, pitch, rows; /* rows: number of rows of a slice; x and pitch are in bytes */
-    /* If device memory does not contain the whole box: the number of bytes from the first to the last byte of the box.
-     * Otherwise 0. */
+    size_t x, y, z, pitch, rows; /* rows: number of rows of a slice of the memory; x and pitch are in bytes */
+    /* Set if device memory does not contain the whole box: the number of bytes from the first byte of the box to its
+     * last byte. Otherwise 0. */
     size_t missing;
 } corner;
 
@@ -20,8 +20,8 @@ typedef struct box {
     size_t width, height, depth;
 } box;
 
-/* Returns the host pointer to the first byte of the box on this side, and sets the side's address to that byte. Returns
- * NULL if the values are invalid, or if device memory does not contain the whole box. */
+/* Returns the host pointer to the first byte of the box on this side. Sets the address of the side to this byte.
+ * Returns NULL if the values of the side are invalid, or if device memory does not contain the whole box. */
 static unsigned char *locate(corner *at, const box *size)
 {
     const size_t most = (size_t)sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_MAX_PITCH);
@@ -30,11 +30,12 @@ static unsigned char *locate(corner *at, const box *size)
         return NULL;
     if (at->pitch == 0 && size->height == 1 && at->y == 0)
         at->pitch = line;
-    if (at->rows == 0 && size->depth == 1 && at->z == 0) /* in this case the number of rows has no effect */
+    if (at->rows == 0 && size->depth == 1 && at->z == 0) /* without a further slice the number of rows has no effect */
         at->rows = 1;
     else if (at->rows < at->y || at->rows - at->y < size->height)
         return NULL;
-    bool rows = size->height > 1 || size->depth > 1; /* the limit of the pitch does not apply to a single row */
+    /* if the box is a single row, the limit of the pitch does not apply */
+    bool rows = size->height > 1 || size->depth > 1;
     if (at->pitch < line || (rows && at->pitch > most) || __builtin_mul_overflow(at->pitch, at->rows, &slice))
         return NULL;
     if (__builtin_mul_overflow(at->z, slice, &start) || __builtin_mul_overflow(at->y, at->pitch, &extent) ||
@@ -50,7 +51,7 @@ static unsigned char *locate(corner *at, const box *size)
     return first;
 }
 
-/* Sets *first to the first byte of the box in an array, whose handle is the address of the side. */
+/* Sets *first to the first byte of the box in an array. The address of the side is the handle of the array. */
 static CUresult locate_in_array(corner *at, const box *size, unsigned char **first)
 {
     const sim_array *array = sim_object_find(at->side.context, (const void *)(uintptr_t)at->side.address, SIM_ARRAY);
@@ -78,7 +79,7 @@ static CUresult find_corner(corner *at, const box *size, unsigned char **first)
     return *first ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Reports an access to one row of the box to the checks. */
+/* Reports an access to one row of a box to the checks. */
 static void report_row(const corner *at, const box *size, size_t z, size_t y)
 {
     if (at->side.type != CU_MEMORYTYPE_ARRAY)
@@ -86,7 +87,7 @@ static void report_row(const corner *at, const box *size, size_t z, size_t y)
                         size->width, at->side.write);
 }
 
-/* Locates both sides, and copies the box row by row. Copies nothing if a side is invalid. */
+/* Finds the memory of both sides, and copies the box row by row. If a side is invalid, the function copies nothing. */
 static CUresult move_box(corner *to, corner *from, const box *size)
 {
     if (size->width == 0 || size->height == 0 || size->depth == 0)
@@ -126,10 +127,10 @@ static bool right_type(CUmemorytype type)
            type == CU_MEMORYTYPE_UNIFIED;
 }
 
-/* ---- copies as ops ---- */
+/* ---- copies as operations ---- */
 
-/* Returns the context that has the memory of the side. If there are several devices, the context follows from the
- * address. */
+/* Returns the context to which the memory of the side belongs. If there are several devices, the address determines the
+ * context. */
 static sim_context *get_home(const sim_side *side)
 {
     return side->type == CU_MEMORYTYPE_ARRAY
@@ -137,7 +138,8 @@ static sim_context *get_home(const sim_side *side)
                : sim_home(side->context, side->address);
 }
 
-/* Finds both sides of the copy, and returns errors that do not depend on their memory. */
+/* Finds the two sides of a copy. Returns an error if the operation itself is invalid, whatever memory the sides
+ * have. */
 static CUresult find_sides(sim_context *context, const sim_op *op, corner *to, corner *from)
 {
     const CUDA_MEMCPY3D *what = &op->what.memcpy.copyParams;
@@ -167,8 +169,8 @@ static CUresult find_sides(sim_context *context, const sim_op *op, corner *to, c
     return CUDA_SUCCESS;
 }
 
-/* Returns true if the side is host memory, pageable or pinned. Device memory, managed memory and arrays are not host
- * memory. Pinned memory is host memory even if the call declares it as device memory. */
+/* Returns true if the side is host memory, which may be pageable or pinned. Device memory, managed memory and arrays
+ * are not host memory. Pinned memory counts as host memory even if the call declares it as device memory. */
 static bool is_host(const sim_side *side)
 {
     uint64_t base, bytes;
@@ -223,19 +225,19 @@ bool sim_copy_waits(const sim_context *context, CUstream stream, const sim_op *o
            (what->dstMemoryType == CU_MEMORYTYPE_HOST && !sim_host_at(context, (uintptr_t)what->dstHost));
 }
 
-/* Checks one side of a copy that will run later. Returns CUDA_SUCCESS if the memory of that side exists, or if a node
- * of a graph will allocate it. */
+/* Checks a side of a copy that will run later. Returns CUDA_SUCCESS if the memory of the side exists, or if a node of a
+ * graph will allocate it. */
 static CUresult will_be_there(const sim_context *context, corner *at, const box *size)
 {
     unsigned char *first;
     const uint64_t address = at->side.address;
-    at->side.write = false; /* the function only checks the copy, so nothing is written */
+    at->side.write = false; /* this call only checks the copy, so it must not count as a write */
     CUresult result = find_corner(at, size, &first);
     bool later = result != CUDA_SUCCESS && at->side.type != CU_MEMORYTYPE_ARRAY;
     return later && sim_programs()->graph_memory(context, address, 1, false) ? CUDA_SUCCESS : result;
 }
 
-/* Checks a copy that becomes a node of a graph. */
+/* Checks a copy that will become a node of a graph. */
 CUresult sim_copy_check(sim_context *context, const sim_op *op)
 {
     const CUDA_MEMCPY3D *what = &op->what.memcpy.copyParams;
@@ -291,7 +293,7 @@ static CUresult copy_3d(const CUDA_MEMCPY3D *what, CUstream stream)
     return what ? submit_copy(what, NULL, NULL, stream) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Submits a copy between contexts. `what` has the fields of an ordinary copy, and the two contexts. */
+/* Submits a copy between contexts. `what` has the members of an ordinary copy, and the two contexts. */
 static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *what, CUstream stream)
 {
     if (!what)
@@ -421,11 +423,12 @@ CUresult sim_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, C
 static bool is_line(sim_context *context, CUarray handle)
 {
     const sim_array *array = sim_object_find(sim_follow(context, handle, SIM_ARRAY), handle, SIM_ARRAY);
-    /* for an invalid handle the function returns true, and a later test returns the error */
+    /* if the handle is invalid, the result is true, and a later test returns the error */
     return !array || (array->image.dims == 1 && !array->image.layers);
 }
 
-/* Copies a line of bytes between memory and one-dimensional arrays. If a side is memory, its array is NULL. */
+/* Copies a line of bytes. Each side is either memory or a one-dimensional array. If a side is memory, the array of this
+ * side is NULL. */
 static CUresult copy_line(CUDA_MEMCPY3D what, size_t bytes, CUstream stream)
 {
     sim_context *context;

@@ -20,7 +20,7 @@ typedef struct vm_check vm_check;
 
 /* Makes a check. Returns NULL if memory runs out. The caller frees the check with check_free(). */
 vm_check *check_new(const kiln_allocator *mem);
-/* Frees a check. The argument may be NULL. When it is freed, no device may use the check any more. */
+/* Frees a check, or does nothing for NULL. When it is freed, no device may use the check any more. */
 void check_free(vm_check *check);
 /* Attaches a check to a device: from now on the allocations of the device have shadow memory. All bytes of existing
  * allocations count as written. If `check` is NULL, removes the shadow memory of all allocations. No launch may run
