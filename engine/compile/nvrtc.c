@@ -54,7 +54,7 @@ static const char *find_include(kiln__nvrtc *nvrtc, kiln__arena *arena)
         beside ? kiln__arena_printf(arena, "%s/../../../include", beside) : NULL,           /* targets/ARCH/lib */
         beside ? kiln__arena_printf(arena, "%s/../../cuda_runtime/include", beside) : NULL, /* the wheels for CUDA 12 */
 #ifdef KILN_CUDA_ROOT
-        /* one string that consists of two literals: NOLINT(bugprone-suspicious-missing-comma) */
+        /* NOLINTNEXTLINE(bugprone-suspicious-missing-comma): one string that consists of two literals */
         KILN_CUDA_ROOT "/include",
 #endif
         home && *home ? kiln__arena_printf(arena, "%s/include", home) : NULL, "/usr/local/cuda/include",
