@@ -1,18 +1,19 @@
 // async.cuh - the asynchronous operations of sm_90: barriers in shared memory that count arrivals and bytes (mbarrier),
 // copies of boxes by tensor maps (TMA), clusters of blocks, and registers that move between warp groups.
 //
-// Ordinary loads and stores go through the generic proxy. Copies by tensor maps and wgmma go through the async proxy.
-// Writes of one proxy are visible to the other only after a fence (fence_async): for example if threads write a tile
-// that a tensor map then copies out. Data that a copy brings needs no fence if the reader waits on the barrier that the
-// copy completes.
+// Ordinary loads and stores go through the generic proxy (PTX ISA, "Async proxy"). Copies by tensor maps and wgmma go
+// through the async proxy. Writes through one proxy are visible to the other proxy only after a fence (fence_async).
+// For example, a fence is needed if threads write a tile that a tensor map then copies out. Data that a copy brings
+// needs no fence if the reader waits on the barrier that the copy completes.
 //
-// A ring of stages, as the kernels use it. Each stage has two barriers. `full` counts one arrival (expect) and the
-// bytes of the copies. On `empty` each reader arrives. Use number u of a stage (u = step / stages) completes phase u of
-// both barriers. Readers wait for phase u of `full`, and the writer waits for phase u - 1 of `empty`:
+// A ring is an array of stages in shared memory. The kernels use it as follows. Each stage of the ring has two
+// barriers. `full` counts one arrival (expect) and the bytes of the copies. Each reader arrives on `empty`. Use number
+// u of a stage (u = step / stages) completes phase u of both barriers. Readers wait for phase u of `full`, and the
+// writer waits for phase u - 1 of `empty`:
 //     writer:  wait(empty, u + 1 & 1); expect(full, bytes); tensor_load(...);
 //     reader:  wait(full, u & 1); ...; arrive(empty);
-// A new barrier is in phase 0. A wait for the parity of the phase before it, 1, returns at once. So the first use of a
-// stage needs no special case.
+// A new barrier is in phase 0. A wait for parity 1, the parity of the phase before phase 0, returns at once. Therefore
+// the first use of a stage needs no special case.
 //
 // A reader that multiplies by wgmma waits for its products before it arrives. A reader that loads from shared memory by
 // ordinary instructions needs fence_async() between its loads and its arrival, because the copy that overwrites the
@@ -24,8 +25,8 @@
 
 #include "common.cuh"
 
-// The type of an argument {tensor_map: ...}. It has the bytes of a CUtensorMap, without <cuda.h>. A kernel takes it as
-// `const __grid_constant__ tensor_map`, because copies need its address.
+// The type of an argument {tensor_map: ...}. A tensor_map has the bytes of a CUtensorMap, so this file does not need
+// <cuda.h>. A kernel takes the argument as `const __grid_constant__ tensor_map`, because copies need its address.
 struct alignas(128) tensor_map {
     char bytes[128];
 };
@@ -41,15 +42,15 @@ __device__ __forceinline__ unsigned shared_address(const void *at)
 
 // ---- barriers ----
 
-// One thread initialises the barrier. A phase is complete after `arrivals` arrivals and all bytes that were expected in
-// it.
+// One thread calls this function to initialise the barrier. A phase is complete after `arrivals` arrivals and all bytes
+// that were expected in it.
 __device__ __forceinline__ void barrier_init(barrier *at, unsigned arrivals)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(at)), "r"(arrivals) : "memory");
 }
 
-// The same thread calls this after it has initialised all barriers, so that copies and the other blocks of the cluster
-// see them. Then the block needs __syncthreads(), or cluster_sync() if other blocks arrive on the barriers.
+// The thread that has initialised all barriers calls this function, so that copies and the other blocks of the cluster
+// see them. After this call the block needs __syncthreads(), or cluster_sync() if other blocks arrive on the barriers.
 __device__ __forceinline__ void barriers_made()
 {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -62,9 +63,9 @@ __device__ __forceinline__ void barrier_arrive(barrier *at)
 }
 
 // Arrives on the barrier at the same address in block `rank` of the cluster, which may be this block. The arrival tells
-// that this thread, or a wgmma that it has waited for, has finished reading. It does not make the thread's writes
-// visible there. That would need a fence of the whole device at each arrival (release.cluster), and with it a product
-// of matrices took 1.5 times as long on an H200.
+// that this thread, or a wgmma that it has waited for, has finished reading. The arrival does not make this thread's
+// writes visible to the other block. Visible writes would need a fence of the whole device at each arrival
+// (release.cluster). With this fence, a product of matrices took 1.5 times as long on an H200.
 __device__ __forceinline__ void barrier_arrive(barrier *at, unsigned rank)
 {
     asm volatile("{\n"
@@ -96,7 +97,7 @@ __device__ __forceinline__ void barrier_wait(barrier *at, unsigned parity)
                  : "memory");
 }
 
-// Returns whether the phase is complete, without waiting.
+// Returns without waiting whether the phase with this parity is complete.
 __device__ __forceinline__ bool barrier_passed(barrier *at, unsigned parity)
 {
     unsigned passed;
@@ -111,8 +112,9 @@ __device__ __forceinline__ bool barrier_passed(barrier *at, unsigned parity)
     return passed != 0;
 }
 
-// Makes this thread's writes to shared memory visible to copies and wgmma that begin later. Each thread that wrote
-// calls it. Then these threads synchronise at a barrier, and then one of them begins the copy.
+// Makes this thread's writes to shared memory visible to copies and wgmma that begin later. Each thread that wrote to
+// shared memory calls this function. After the call these threads synchronise at a barrier, and then one of them begins
+// the copy.
 __device__ __forceinline__ void fence_async()
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -133,15 +135,15 @@ __device__ __forceinline__ void bulk_load(void *to, const void *from, unsigned b
 //
 // A map describes the place of a matrix and the size of the box that one copy transfers. Coordinates count elements,
 // with the fastest dimension first. Parts of a box outside the matrix are read as zeros and are not written. One thread
-// begins a copy.
+// begins each copy.
 //
 // With a swizzle of 128 bytes, the rows of a box are 128 bytes long, and its pieces of 16 bytes are permuted in shared
-// memory. Bits 4 to 6 of the address are exclusive-ored with bits 7 to 9, which are the row's number mod 8. So the same
-// columns of 8 rows are in different banks, which suits the reads of wgmma and ldmatrix. A swizzle of 64 bytes (rows of
-// 64 bytes) uses bits 4 and 5 with 7 and 8. A swizzle of 32 bytes uses bit 4 with 7. A box must begin at a multiple of
-// 1024, 512 or 256 bytes, because the swizzle uses address bits and not offsets.
+// memory. Bits 4 to 6 of the address are exclusive-ored with bits 7 to 9, which are the row's number mod 8. Therefore
+// the same columns of 8 rows are in different banks, which suits the reads of wgmma and ldmatrix. A swizzle of 64 bytes
+// (rows of 64 bytes) combines bits 4 and 5 with bits 7 and 8. A swizzle of 32 bytes combines bit 4 with bit 7. A box
+// must begin at a multiple of 1024, 512 or 256 bytes, because the swizzle uses address bits and not offsets.
 
-// Returns the swizzled place of the byte at `place` of a box. The box begins at a multiple of 1024.
+// Returns the swizzled place of the byte at `place` of a box. The box begins at a multiple of 1024 bytes.
 template <unsigned width> __device__ __forceinline__ unsigned swizzled(unsigned place)
 {
     return width == 0 ? place : place ^ (place >> 3 & (width / 16 - 1) << 4);
@@ -153,7 +155,8 @@ __device__ __forceinline__ void tensor_prefetch(const tensor_map &map)
     asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
-// Begins to copy the box at (x, y) to shared memory. The bytes of the whole box are counted on `full`.
+// Begins to copy the box at (x, y) to shared memory. `full` counts the bytes of the whole box, even if a part of the
+// box is outside the matrix.
 __device__ __forceinline__ void tensor_load(void *to, const tensor_map &map, int x, int y, barrier *full)
 {
     asm volatile(
@@ -181,8 +184,8 @@ __device__ __forceinline__ void tensor_load(void *to, const tensor_map &map, int
         : "memory");
 }
 
-// Does the same as tensor_load() for each block of the cluster whose bit is set in `blocks`. In each of these blocks
-// the copy goes to the same address, and the barrier at the same address counts the copy.
+// Copies the same box as tensor_load() to each block of the cluster whose bit is set in `blocks`. The copy has the same
+// address in each of these blocks, and the barrier at the same address as `full` counts its bytes.
 __device__ __forceinline__ void tensor_multicast(void *to, const tensor_map &map, int x, int y, barrier *full,
                                                  unsigned blocks)
 {
@@ -242,7 +245,7 @@ __device__ __forceinline__ void tensor_store_commit()
 }
 
 // Waits until all groups of this thread except the latest `pending` have read their shared memory, which may then be
-// overwritten. A block must not end before that.
+// overwritten. A block must not end before its copies have read their shared memory.
 template <unsigned pending> __device__ __forceinline__ void tensor_store_wait()
 {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
@@ -251,13 +254,13 @@ template <unsigned pending> __device__ __forceinline__ void tensor_store_wait()
 // ---- warp groups: four warps, of which the first has a number that is a multiple of four; they run wgmma together
 // ----
 
-// A barrier for some threads of the block. `number` is 1 to 15, because __syncthreads() uses 0.
+// A barrier for `threads` threads of the block. `number` is 1 to 15, because __syncthreads() uses barrier 0.
 __device__ __forceinline__ void group_sync(unsigned number, unsigned threads)
 {
     asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
-// Returns true in one lane of the warp, the same lane at each call. All lanes must call.
+// Returns true in one lane of the warp, the same lane at each call. All lanes of the warp must call it together.
 __device__ __forceinline__ bool is_elected()
 {
     unsigned elected;
@@ -270,9 +273,9 @@ __device__ __forceinline__ bool is_elected()
     return elected;
 }
 
-// Releases registers of this warp group, or takes registers that others released. From then on each thread of the group
-// has `count` registers, a multiple of 8 from 24 to 256. __launch_bounds__ determines the initial number. An SM has
-// 65,536 registers.
+// Releases registers of this warp group, or takes registers that others released. After the call each thread of the
+// group has `count` registers, a multiple of 8 from 24 to 256. __launch_bounds__ determines the initial number. An SM
+// has 65,536 registers.
 template <unsigned count> __device__ __forceinline__ void registers_give()
 {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count));
@@ -341,8 +344,7 @@ __device__ __forceinline__ float cluster_read(const float *at, unsigned rank)
 }
 
 // Writes to the same address in block `rank` of the cluster, and then counts its four bytes on that block's barrier, at
-// the same address as `full`. A thread that waits on that barrier sees the value, without a fence or a barrier of the
-// cluster.
+// the same address as `full`. A thread that waits on that barrier sees the value without a further fence or barrier.
 __device__ __forceinline__ void cluster_send(float *at, unsigned rank, float value, barrier *full)
 {
     asm volatile("{\n"
@@ -397,7 +399,7 @@ __device__ __forceinline__ void wait_for_launch_before()
     asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
-// Lets the next kernel begin. The next kernel must still call wait_for_launch_before() before it reads results of this
+// Lets the next kernel begin. The next kernel must call wait_for_launch_before() before it reads results of this
 // kernel.
 __device__ __forceinline__ void let_next_launch_begin()
 {

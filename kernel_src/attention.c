@@ -1,9 +1,9 @@
-/* attention_f64: the reference of attention: softmax(Q K^T / sqrt D) V of each head, in double. attention_scaled_f64:
- * the same for arrays that have a scale for each head, such as arrays of 8-bit floats. The numbers of a head are the
- * elements times the scale.
+/* attention_f64: the reference of attention, softmax(Q K^T / sqrt D) V of each head, in double. attention_scaled_f64:
+ * the same for arrays that have a scale for each head, such as arrays of 8-bit floats. With scales, the numbers of a
+ * head are its elements times its scale.
  *
- * With CAUSAL, query i sees the keys up to i + KEYS - QUERIES. A query that sees no key gets zeros. A task is one head
- * of keys and values. The task converts it once for all query heads that share it. */
+ * With CAUSAL, query i sees the keys up to i + KEYS - QUERIES. A query that sees no key gets zeros. A task of a worker
+ * is one head of keys and values. The task converts this head once for all query heads that share it. */
 #include <math.h>
 #include <string.h>
 
@@ -18,8 +18,8 @@ typedef struct problem {
     const kiln_array *q_scale, *k_scale, *v_scale; /* NULL if all scales are 1 */
     kiln_array *o;
     bool causal;
-    uint64_t queries, keys, every; /* one query in `every` is computed */
-    size_t depth, group;           /* query heads that share a head of keys */
+    uint64_t queries, keys, every; /* the reference computes one query in `every` */
+    size_t depth, group;           /* number of query heads that share a head of keys */
     double *room;                  /* for each worker: the keys and values of a head, and the scores of a query */
     size_t room_each;
 } problem;

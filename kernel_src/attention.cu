@@ -3,23 +3,23 @@
 // and V are KEYS x HEAD_DIM for each of BATCH x KV_HEADS heads.
 //
 // All arrays are dense: [BATCH, HEADS, QUERIES, HEAD_DIM] and [BATCH, KV_HEADS, KEYS, HEAD_DIM]. If KV_HEADS is smaller
-// than HEADS (grouped queries), HEADS / KV_HEADS neighbouring heads of queries share a head of keys. With CAUSAL, query
-// i sees the keys up to i + KEYS - QUERIES, so the last query sees all keys. A query that sees no key gets zeros; this
-// happens for QUERIES > KEYS and for KEYS = 0. QUERIES and KEYS may be any numbers below 2^30, also 0. HEAD_DIM is 64
-// or 128. Inputs must be finite.
+// than HEADS (grouped-query attention), HEADS / KV_HEADS neighbouring heads of queries share a head of keys. With
+// CAUSAL, query i sees the keys up to i + KEYS - QUERIES, so the last query sees all keys. A query that sees no key
+// gets zeros. This happens for QUERIES > KEYS and for KEYS = 0. QUERIES and KEYS may be any numbers below 2^30,
+// including 0. HEAD_DIM is 64 or 128. Inputs must be finite.
 //
 // The scores of a head are QUERIES x KEYS numbers, far more than Q, K, V and O. Attention is fast if the scores are
-// never in memory: a tile of queries takes one tile of keys after the other, and scales its sums down when a greater
-// score comes (the online softmax, as in normalise.cu).
+// never stored in memory. A tile of queries processes one tile of keys after the other, and scales its sums down when a
+// greater score comes (the online softmax, as in normalise.cu).
 //
 // Precision: products are added in single precision. Scores and their sums are not rounded further. Exponentials are
-// rounded to bfloat16 before they are multiplied by V (not in `naive`), which is an error of at most 2^-9 of the
-// largest |v|. Exponentials are powers of 2. One factor contains log2(e) and 1 / sqrt(HEAD_DIM), so the power is s
-// factor - base, a multiply-add. The base is near the greatest score times the factor. It is rounded, but it is the
-// same for the whole row, so its error cancels. Each variant gives the same bits in every run.
+// rounded to bfloat16 before they are multiplied by V, except in `naive`. The error of this rounding is at most 2^-9 of
+// the largest |v|. The kernels compute exponentials as powers of 2. One factor contains log2(e) and 1 / sqrt(HEAD_DIM),
+// so the power is s factor - base, a multiply-add. The base is near the greatest score times the factor. The base is
+// rounded, but it is the same for the whole row, so its error cancels. Each variant gives the same bits in every run.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor. A kernel is compiled if its own
-// macro ATTENTION_<NAME> is set, or if ATTENTION_ONE is not set.
+// The tuning parameters are macros. A spec sets these macros. Their defaults serve an editor that shows this file. A
+// kernel is compiled if its own macro ATTENTION_<NAME> is set, or if ATTENTION_ONE is not set.
 
 #ifndef HEAD_DIM
 #define HEAD_DIM 64 // 64 or 128
@@ -37,20 +37,20 @@
 #define TILE_K 64 // keys of a tile; a multiple of 16
 #endif
 #ifndef EXP_POLY
-#define EXP_POLY 0 // flash_wgmma: number of every 8 exponentials that are computed by a polynomial
+#define EXP_POLY 0 // flash_wgmma: how many of every 8 exponentials a polynomial computes
 #endif
 #ifndef STAGES
-#define STAGES 2 // flash_async, flash_wgmma: tiles of keys and values in shared memory
+#define STAGES 2 // flash_async, flash_wgmma: tiles of keys and values that shared memory holds
 #endif
 #ifndef HEADS_FIRST
-// Neighbouring blocks take: 0: neighbouring tiles of queries. 1: the same tile of neighbouring heads. n > 1: the same
-// tile of n heads, then the next tile of these heads.
+// The work of neighbouring blocks: 0: neighbouring tiles of queries. 1: the same tile of neighbouring heads. n > 1: the
+// same tile of n heads, then the next tile of these heads.
 #define HEADS_FIRST 0
 #endif
 
 #ifndef PERSISTENT
-// flash_wgmma: 0: a block makes one tile. 1: a block makes tile after tile. 2: a block makes tile after tile, and has
-// room for the queries of two tiles.
+// flash_wgmma: 0: a block computes one tile. 1: a block computes tile after tile. 2: a block computes tile after tile,
+// and has room for the queries of two tiles.
 #define PERSISTENT 0
 #endif
 
@@ -84,10 +84,10 @@ template <bool maximum> __device__ __forceinline__ float block_all_reduce(float 
     return mine;
 }
 
-// One block per query: computes all its scores, their softmax, and then the mean of V with these weights.
+// One block computes one query: all its scores, their softmax, and then the mean of V with these weights.
 //
 // The scores are in shared memory, which limits KEYS. Each thread multiplies the query by one key, so a warp reads 32
-// rows at once. Then each thread sums one column of V. Every query reads K and V again, so both come from the L2
+// rows at once. Then each thread sums one column of V. Every query reads K and V again, so the L2 delivers both of them
 // QUERIES times. Only the result is rounded.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     attention_naive(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
@@ -129,7 +129,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined(ATTENTION_FLASH) || defined(ATTENTION_FLASH_ASYNC) || !defined(ATTENTION_ONE)
-// ---- tiles of rows of HEAD_DIM in shared memory ----
+// ---- tiles in shared memory, with rows of HEAD_DIM elements ----
 
 enum : unsigned { TILE_Q = 16 * WARPS, THREADS = WARP * WARPS, ROW_BYTES = 2 * HEAD_DIM };
 
@@ -142,8 +142,8 @@ struct Exchanged {
     }
 };
 
-// The block begins to copy `rows` rows, from `first` on, to a tile. Rows from `end` on become zeros. Neighbouring
-// threads copy neighbouring pieces.
+// The block begins to copy `rows` rows, from `first` on, to a tile. Rows from `end` on become zeros in the tile.
+// Neighbouring threads copy neighbouring pieces of 16 bytes.
 template <bool async, unsigned rows>
 __device__ __forceinline__ void load_tile(char *tile, const bf16 *from, unsigned first, unsigned end)
 {
@@ -182,13 +182,14 @@ struct Queries {
         for (unsigned r = 0; r < 2; ++r)
             seen[r] = keys_seen(first + warp_id() * 16 + lane_id() / 4 + 8 * r, n);
     }
-    // Adds a tile of keys and values, from key `first` on. `whole`: all queries of the block see the whole tile.
+    // Adds a tile of keys and values, from key `first` on. `whole` tells that all queries of the block see the whole
+    // tile.
     __device__ __forceinline__ void take(const char *keys, const char *values, unsigned first, bool whole)
     {
         take_tile<Exchanged, TILE_K>(o, softmax, fragments, shared_address(keys), shared_address(values), first, whole,
                                      seen);
     }
-    // Writes O in complete pieces of rows, through the warp's own rows of the queries' tile.
+    // Writes O in complete pieces of rows, through the part of the queries' tile that belongs to this warp.
     __device__ __forceinline__ void end(char *tile, bf16 *to, unsigned first, unsigned queries)
     {
         float scale[2];
@@ -210,8 +211,8 @@ struct Queries {
     }
 };
 
-// count: the tiles of keys that the queries of a block see. whole: the first tile that some of the queries do not see
-// completely.
+// count: the number of tiles of keys that the queries of a block see. whole: the first tile that some of these queries
+// do not see completely.
 struct Tiles {
     unsigned count, whole;
     __device__ __forceinline__ Tiles(unsigned first, unsigned last, Sizes n)
@@ -224,13 +225,13 @@ struct Tiles {
 #endif
 
 #if defined(ATTENTION_FLASH) || !defined(ATTENTION_ONE)
-// One block per tile of 16 WARPS queries. The queries stay in registers, and the block takes one tile of keys after the
-// other. Tensor cores multiply, one warp at a time (mma.sync).
+// One block computes one tile of 16 WARPS queries. The queries stay in registers, and the block processes one tile of
+// keys after the other. Each warp multiplies its own queries on the tensor cores (mma.sync).
 //
-// Compared with naive: there is one pass, nothing of the size of the scores is stored, and K and V are read once for 16
-// WARPS queries. The sums of the first product have the register layout that the second product needs, so exponentials
-// pass from one to the other in registers. Loads and products alternate: while a tile is being loaded, nothing is
-// multiplied.
+// Compared with naive: the kernel makes one pass, it stores nothing of the size of the scores, and it reads K and V
+// once for 16 WARPS queries. The sums of the first product have the register layout that the second product needs, so
+// exponentials stay in registers between the products. Loads and products alternate: while a tile is being loaded,
+// nothing is multiplied.
 extern "C" __global__ void __launch_bounds__(THREADS)
     attention_flash(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
                     bf16 *__restrict__ o, unsigned heads, unsigned kv_heads, unsigned queries, unsigned keys)
@@ -257,12 +258,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #endif
 
 #if defined(ATTENTION_FLASH_ASYNC) || !defined(ATTENTION_ONE)
-// Does the same as flash, but has room for STAGES tiles of keys and values. While one tile is multiplied, cp.async
-// copies the others.
+// The kernel does the same as flash, but has room for STAGES tiles of keys and values. While the block multiplies one
+// tile, cp.async copies the other tiles.
 //
-// Compared with flash: the time of a copy is hidden, copies in flight need no registers, and a tile needs one barrier
-// instead of two. A thread sees its own copies after it has waited for them, and the copies of other threads after the
-// barrier.
+// Compared with flash: the products hide the time of a copy, copies in flight need no registers, and a tile needs one
+// barrier instead of two. A thread sees its own copies after it has waited for them, and the copies of other threads
+// after the barrier.
 extern "C" __global__ void __launch_bounds__(THREADS)
     attention_flash_async(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
                           bf16 *__restrict__ o, unsigned heads, unsigned kv_heads, unsigned queries, unsigned keys)
@@ -288,7 +289,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     Queries mine;
     mine.begin(tile_q, at.first, n);
-    unsigned stage = 0, behind = STAGES - 1; // the stage of the next tile; the stage that was read last
+    unsigned stage = 0, behind = STAGES - 1; // the stage of the next tile, and the stage that was read last
     for (unsigned t = 0; t < tiles.count; ++t) {
         copy_async_wait<STAGES - 2>();
         __syncthreads();
@@ -388,24 +389,26 @@ __device__ __forceinline__ void write_rows(char *room, unsigned half_bytes, cons
     }
 }
 
-// One warp loads all tiles by tensor maps. GROUPS warp groups of 64 queries each multiply them by wgmma.
+// One warp of the block loads all tiles by tensor maps. GROUPS warp groups, with 64 queries each, multiply these tiles
+// by wgmma.
 //
 // Compared with flash_async: copies need one thread and no registers. Operands come from shared memory without
-// ldmatrix, and products run asynchronously, 64 x TILE_K at a time. So a group can compute exponentials, for which an
-// SM has few units, while products run. With OVERLAP a group computes exponentials while its own products run. It
-// begins the scores of the next tile before the values of this tile, and computes the exponentials of the next tile
-// while the values are multiplied. With OVERLAP 2 the scores of the tile after the next tile run too. With IN_TURN a
-// group computes exponentials while the products of the other group run. Registers move from the warp that copies to
-// the warps that multiply.
+// ldmatrix, and products run asynchronously, 64 x TILE_K at a time. Therefore a group can compute exponentials, for
+// which an SM has few units, while products run. With OVERLAP a group computes exponentials while its own products run.
+// The group begins the scores of the next tile before the values of this tile, and computes the exponentials of the
+// next tile while the values are multiplied. With OVERLAP 2, the scores of the tile after the next tile run at the same
+// time too. With IN_TURN a group computes exponentials while the products of the other group run. Registers move from
+// the warp that copies to the warps that multiply.
 //
-// Bounds of the code for sm_90a, in clocks of a multiprocessor for 64 queries and 128 keys: products take 512 with
-// heads of 64 and 1024 with heads of 128. Exponentials take 512 (16 per clock). Instructions take about 400: for each
-// of 4 warps 64 multiply-adds, exponentials, additions and maxima, 32 conversions, and the rest once per tile. So heads
-// of 64 have two equal bounds, which groups reach only if they are at different places of the loop.
+// The bounds of this kernel for sm_90a, in clocks of a multiprocessor for 64 queries and 128 keys, are as follows.
+// Products take 512 clocks with heads of 64 and 1024 with heads of 128. Exponentials take 512 clocks (16 exponentials
+// per clock). Instructions take about 400 clocks. Each of 4 warps executes 64 multiply-adds, exponentials, additions
+// and maxima, 32 conversions, and some instructions once per tile. Therefore heads of 64 have two equal bounds, which
+// groups reach only if they are at different places of the loop.
 //
-// O goes through the shared memory of its queries. With PERSISTENT, the keys of the next tile of queries are loaded
-// while this tile ends. If there is room for the queries of two tiles, the next queries have arrived by then, and O is
-// written while the next scores are multiplied.
+// The kernel writes O through the shared memory of the queries. With PERSISTENT, the kernel loads the keys of the next
+// tile of queries while this tile ends. If there is room for the queries of two tiles, the next queries have arrived
+// when a tile ends, and O is written while the next scores are multiplied.
 extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     attention_flash_wgmma(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
                           const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map o, unsigned heads,
@@ -418,8 +421,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     constexpr unsigned tile_queries = GROUPS * GROUP_QUERIES, half_bytes = tile_queries * 128;
     const Sizes n = {heads, kv_heads, queries, keys};
     // wgmma takes descriptors from uniform registers. ptxas keeps them there if it can see that the lanes of a warp
-    // agree on everything they depend on. Therefore the group number comes from one lane, conditions are votes, and a
-    // __syncwarp() follows after the code of a single lane.
+    // agree on everything they depend on. Therefore one lane gives the group number, conditions are votes, and a
+    // __syncwarp() follows the code of a single lane.
     const unsigned group = __shfl_sync(ALL_LANES, threadIdx.x / GROUP, 0);
     char *const room_k = room + boxed_bytes<tile_queries>(), *const room_v = room_k + STAGES * boxed_bytes<TILE_K>();
     const unsigned first_k = (unsigned)matrix_descriptor<128>(shared_address(room_k), 0, 1024);
@@ -436,7 +439,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     if (threadIdx.x == 0) {
         for (unsigned i = 0; i < rooms; ++i) {
             barrier_init(&rings.q_full[i], 1);
-            barrier_init(&rings.q_empty[i], GROUPS * 4); // arrivals by the warps that wrote O
+            barrier_init(&rings.q_empty[i], GROUPS * 4); // the warps that wrote O arrive here
         }
         for (unsigned i = 0; i < STAGES; ++i) {
             barrier_init(&rings.k_full[i], 1);
@@ -475,7 +478,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 Turns after = turns;
                 after.next();
                 if (PERSISTENT == 2 && t + 1 >= tiles && after.more())
-                    load_queries(after); // O of the previous tile was written long ago
+                    load_queries(after); // the copy of O of the previous tile has ended long before
                 if (t > 0)
                     load(ring_k, k, t);
                 if (tiles > 0)
@@ -486,7 +489,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     }
     registers_take<GROUPS == 2 ? 240 : GROUPS == 3 ? 160 : 112>();
     const unsigned warp_row = group * GROUP_QUERIES + warp_id() % 4 * 16;
-    // Group g begins products when the other group has begun its own. It waits at barrier 1 + g.
+    // Group g begins its products when the other group has begun its own products. Group g waits at barrier 1 + g for
+    // this.
     const bool in_turn = IN_TURN && GROUPS == 2;
     if (in_turn && group == 1)
         group_arrive(1, 2 * GROUP);
@@ -518,8 +522,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             ring_v.wait_full();
             begin_values(sums, p, ring_v.descriptor());
         };
-        // Makes the exponentials of a tile's scores, which are then multiplied by its values. The product of the scores
-        // has ended; the product of the previous values may still run.
+        // Computes the exponentials of a tile's scores, which are later multiplied by the tile's values. The product of
+        // the scores has ended; the product of the previous values may still run.
         auto exponentials = [&](unsigned t) {
             wgmma_keep(s);
             ring_k.leave();
@@ -527,8 +531,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 softmax.mask(s, t * TILE_K, seen);
             grew = softmax.take(s, scale);
         };
-        // For two tiles of scores. Before a step, the scores of tile t are complete. The step begins the next scores
-        // and completes them.
+        // A step of the loop for two tiles of scores. Before a step, the scores of tile t are complete. The step begins
+        // the scores of the next tile and completes them.
         auto wait_for_all_but = [](bool one) {
             if (one)
                 wgmma_wait<1>();
@@ -570,7 +574,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             ring_v.leave();
         };
         // Waits until O of the previous tile has left the other room. This is called after scores were begun, so the
-        // wait is hidden.
+        // wait costs no time.
         auto other_room_is_empty = [&] {
             if (PERSISTENT == 2 && turns.taken > 0 && lane_id() == 0) {
                 tensor_store_wait<0>();
@@ -641,10 +645,10 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             next_values();
             values_end();
         }
-        // Tiles that only other groups multiply. No product keeps the warps of this group together here, and one thread
-        // arrives for all of them. Therefore only this thread's warp waits. If another warp waited too, its phase and
-        // the next phase could end before the warp looks at the barrier. The barrier only distinguishes odd from even
-        // phases, so that warp would wait forever. The warps of the group synchronise before O is written.
+        // These tiles are multiplied only by other groups. No product keeps the warps of this group together here, and
+        // one thread arrives for all of them. Therefore only this thread's warp waits. If another warp waited too, its
+        // phase and the next phase could end before the warp tests the barrier. The barrier only distinguishes odd from
+        // even phases, so that warp would wait forever. The warps of the group synchronise before O is written.
         for (unsigned t = tiles; t < all_tiles; ++t) {
             if (warp_id() % 4 == 0)
                 ring_k.wait_full();
@@ -668,7 +672,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         __syncwarp();
     }
     if (in_turn && group == 0)
-        group_sync(1, 2 * GROUP); // pairs with the last arrival of group 1
+        group_sync(1, 2 * GROUP); // matches the last arrival of group 1
     if (lane_id() == 0)
         tensor_store_wait<0>();
 }

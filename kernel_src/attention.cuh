@@ -10,7 +10,7 @@
 #include "tensor.cuh"
 
 #ifndef EXP_POLY
-#define EXP_POLY 0 // number of every 8 exponentials that are computed by a polynomial
+#define EXP_POLY 0 // how many of every 8 exponentials a polynomial computes
 #endif
 
 #ifndef SOFTMAX_RAISE
@@ -37,11 +37,12 @@ __device__ __forceinline__ float exp2_fast(float power)
     return result;
 }
 
-// Returns 2^power for powers up to 127, by additions and multiplications alone. Their units are otherwise idle while a
-// warp waits for exponentials. The power is split into a whole number, which becomes the exponent's bits, and a rest f
-// in [-1/2, 1/2]. 2^f is 1 + f (...), and its coefficients keep the relative error below 1.02e-4 (2^-13.2). That is a
-// sixteenth of the largest error of rounding to bfloat16. The polynomial is 1 at 0, so 2^-127 has the bits of 0. All
-// smaller powers become 0 too. Results between 2^-127 and 2^-126 are not exact.
+// Returns 2^power, for powers up to 127, by additions and multiplications only. The units for additions and
+// multiplications are otherwise idle while a warp waits for exponentials. The power is split into a whole number, which
+// becomes the bits of the exponent, and a rest f in [-1/2, 1/2]. The polynomial 1 + f (...) computes 2^f. Its
+// coefficients keep the relative error below 1.02e-4 (2^-13.2). This error is a sixteenth of the largest error of
+// rounding to bfloat16. The polynomial is 1 at 0, so 2^-127 has the bits of 0. All smaller powers become 0 too. Results
+// between 2^-127 and 2^-126 are not exact.
 __device__ __forceinline__ float exp2_by_polynomial(float power)
 {
     // 1.5 2^23: sums with it have no fraction bits, and their last bits are the whole number
@@ -61,22 +62,22 @@ __device__ __forceinline__ constexpr float factor()
 // ---- the online softmax of two rows per lane ----
 //
 // A lane has sums in columns of the rows lane / 4 and lane / 4 + 8 (tensor.cuh). In each group of four sums, two belong
-// to the one row and two to the other. Four neighbouring lanes share a row.
+// to row lane / 4 and two to row lane / 4 + 8. Four neighbouring lanes share a row.
 
-// A row's base is not always its greatest score so far. It follows the greatest score only when that has grown by a
-// factor of more than 2^SLACK. So exponentials may be as large as 2^(SLACK + RAISE), and sums are larger by the same
-// factor. This loses no precision: exponentials and sums are floats of single precision, and the answer is a quotient
-// of two sums with the same base.
+// A row's base is not always its greatest score so far. The base follows the greatest score only when this score has
+// grown by a factor of more than 2^SLACK. Therefore exponentials may be as large as 2^(SLACK + RAISE), and sums are
+// larger by the same factor. This loses no precision: exponentials and sums are floats of single precision, and the
+// answer is a quotient of two sums with the same base.
 constexpr float SLACK = SOFTMAX_SLACK, RAISE = SOFTMAX_RAISE;
 
-// Computes exponential `number` of a lane's row: EXP_POLY of every eight by the polynomial.
+// Computes exponential `number` of a lane's row. The polynomial computes EXP_POLY of every eight exponentials.
 __device__ __forceinline__ float exponential(float power, unsigned number)
 {
     const unsigned i = number % 8;
     return (i + 1) * EXP_POLY / 8 > i * EXP_POLY / 8 ? exp2_by_polynomial(power) : exp2_fast(power);
 }
 
-// The bases of two rows, and the sums of their exponentials over this lane's columns.
+// The bases of two rows, and for each row the sum of the exponentials in this lane's columns.
 struct Softmax {
     float base[2], sum[2];
 
@@ -93,7 +94,7 @@ struct Softmax {
             if ((int)(first + i / 4 * 8 + lane_id() % 4 * 2 + i % 2) >= seen[i / 2 % 2])
                 s[i] = least();
     }
-    // Returns the greatest score of row r. All lanes of the row get it.
+    // Returns the greatest score of row r of the tile. All lanes that share the row get this score.
     template <unsigned count> __device__ __forceinline__ float greatest(const float (&s)[count], unsigned r)
     {
         float top = least();
@@ -103,9 +104,9 @@ struct Softmax {
         top = fmaxf(top, __shfl_xor_sync(ALL_LANES, top, 1));
         return fmaxf(top, __shfl_xor_sync(ALL_LANES, top, 2));
     }
-    // Finds the base of row r for a tile whose greatest score is `top`. Earlier sums of O must be multiplied by
-    // `scale`, as the function does with its own sum. Returns the base, or 0 for a row without keys: each of its
-    // exponentials is 0.
+    // Finds the base of row r for a tile whose greatest score is `top`. The function multiplies the sum of exponentials
+    // by `scale`. The caller must multiply earlier sums of O by it too. Returns the base, or 0 for a row without keys:
+    // each of its exponentials is 0.
     __device__ __forceinline__ float rebase(float top, float &scale, unsigned r)
     {
         const float now = top > base[r] + SLACK ? top : base[r], base_now = now == least() ? 0 : now;
@@ -115,7 +116,8 @@ struct Softmax {
         return base_now;
     }
     // Turns scores into exponentials. The caller must multiply earlier sums of O by `scale`. Returns false if the scale
-    // is 1 for all rows of the warp, which holds for most tiles after the first. A score times `units` is a power of 2.
+    // is 1 for all rows of the warp. This holds for most tiles after the first tile. A score times `units` is an
+    // exponent of 2.
     template <unsigned count>
     __device__ __forceinline__ bool take(float (&s)[count], float (&scale)[2], float units = factor())
     {
@@ -152,7 +154,8 @@ template <unsigned count> __device__ __forceinline__ void scale_rows(float (&o)[
         o[i] *= scale[i / 2 % 2];
 }
 
-// Converts exponentials to the first operand of a product: the sums of 16 columns are a fragment of 16 along K.
+// Converts exponentials to the first operand of a product: the sums of 16 columns become a fragment with 16 elements
+// along K.
 template <unsigned count> __device__ __forceinline__ void as_fragments(unsigned (&p)[count / 8][4], const float (&s)[count])
 {
 #pragma unroll

@@ -1,19 +1,20 @@
-/* attention_saved: an input. It makes random Q, K, V and dO. From them it computes the results of the forward pass that
- * the backward pass needs: O, and lse, the logarithm of the sum of the exponentials of each query. It also exports the
- * sum of O x dO of each query (o_dot_dout). Two numbers tell how concentrated P is. row_norm is the largest Euclidean
- * norm of a row of P, which belongs to a query. column_norm is the largest norm of a column of P, which belongs to a
- * key. Rounding errors of the gradients are in proportion to these two numbers.
+/* attention_saved: an input. attention_saved makes random Q, K, V and dO. From them it computes the results of the
+ * forward pass that the backward pass needs: O, and lse, the logarithm of the sum of the exponentials of each query.
+ * The function also exports the sum of O x dO of each query (o_dot_dout). Two numbers tell how concentrated P is.
+ * row_norm is the largest Euclidean norm of a row of P, which belongs to a query. column_norm is the largest norm of a
+ * column of P, which belongs to a key. Rounding errors of the gradients are in proportion to these two numbers.
  *
- * All queries are computed, because every gradient of a key depends on all of them. The forward pass is in single
- * precision, by vectors. Its errors are ten thousand times smaller than errors of bfloat16.
+ * The function computes all queries, because every gradient of a key depends on all of them. The forward pass is in
+ * single precision, by vectors. The errors of this forward pass are ten thousand times smaller than the errors of
+ * bfloat16.
  *
- * In a large work, the forward pass of all heads would take longer than two seconds. Heads of keys then repeat with a
- * period (`distinct`). Head h has the numbers of head h - distinct, in memory of its own. The period is odd and at
- * least 3. So a kernel that mixes up neighbouring heads does not give the right answer.
+ * In a large work, the forward pass of all heads would take longer than two seconds. To save this time, heads of keys
+ * then repeat with a period (`distinct`). Head h has the numbers of head h - distinct, in memory of its own. The period
+ * is odd and at least 3. Therefore a kernel that mixes up neighbouring heads does not give the right answer.
  *
- * attention_backward_f64: the reference of attention_backward: dQ, dK and dV of each head, in double. If it computes
- * all rows, it takes nothing from the forward pass. If it computes a sample, it takes lse and o_dot_dout of all
- * queries.
+ * attention_backward_f64: the reference of attention_backward: dQ, dK and dV of each head, in double. If the reference
+ * computes all rows, it uses nothing from the forward pass. If the reference computes a sample, it uses lse and
+ * o_dot_dout of all queries.
  *
  * With CAUSAL, query i sees the keys up to i + KEYS - QUERIES. A task is one head of keys and values, with all query
  * heads that share it. */
@@ -38,13 +39,13 @@ enum {
 typedef float vector __attribute__((vector_size(LANES * sizeof(float))));
 typedef int32_t words __attribute__((vector_size(LANES * sizeof(int32_t))));
 
-/* TOGETHER queries of the forward pass, which one loop computes at once. Keys are in panels of WIDTH keys, each with
+/* TOGETHER queries of the forward pass, which one loop processes at once. Keys are in panels of WIDTH keys, each with
  * its elements in order of the depth: panels[key / WIDTH][d][key % WIDTH]. Scores and columns are padded to whole
  * panels. */
 typedef struct four {
     const float *rows, *panels, *values;
-    float *scores, *columns;       /* columns: the sum of p^2 of each key */
-    uint64_t seen[TOGETHER], most; /* keys that each query sees, and their maximum */
+    float *scores, *columns;       /* `columns` has the sum of p^2 of each key */
+    uint64_t seen[TOGETHER], most; /* the number of keys that each query sees, and the largest of these numbers */
     uint64_t pitch;                /* elements of a row of scores */
     size_t depth;
     double lse[TOGETHER], squares[TOGETHER];
@@ -57,12 +58,12 @@ typedef struct problem {
     const kiln_array *lse, *delta;           /* inputs of the backward pass */
     kiln_array *dq, *dk, *dv;
     bool causal;
-    uint64_t queries, keys, every; /* one row in `every` is computed */
-    size_t depth, group;           /* query heads that share a head of keys */
+    uint64_t queries, keys, every; /* the reference computes one row in `every` */
+    size_t depth, group;           /* number of query heads that share a head of keys */
     double *room;                  /* for each worker, room_each elements */
     size_t room_each;
-    size_t distinct; /* heads of keys with numbers of their own */
-    double *norms;   /* for each task: row_norm and column_norm, squared */
+    size_t distinct; /* number of heads of keys with their own numbers */
+    double *norms;   /* for each task, the squares of row_norm and column_norm */
     void (*forward)(four *f);
 } problem;
 
@@ -186,7 +187,7 @@ static inline __attribute__((always_inline)) void normalise(four *f, size_t r)
     flush(&terms, &f->squares[r]);
 }
 
-/* Sums the values with the weights of the queries. The depth is cut into parts of LANES. */
+/* Sums the values with the weights of the queries. The depth is processed in parts of LANES elements. */
 static inline __attribute__((always_inline)) void add_values(four *f)
 {
     for (size_t d = 0; d < f->depth; d += LANES) {
@@ -218,7 +219,7 @@ __attribute__((target("avx2"))) static void forward_avx2(four *f) { forward_four
 __attribute__((target("avx512f"))) static void forward_avx512(four *f) { forward_four(f); }
 #endif
 
-/* Chooses the code for the processor. No version has a fused multiply-add, so all give the same bits. */
+/* Chooses the code for the processor. No version has a fused multiply-add, so all versions give the same bits. */
 static void (*choose_forward(void))(four *f)
 {
 #if defined(__x86_64__)
@@ -312,7 +313,7 @@ static void add_times(double *to, const double *from, double factor, size_t coun
 }
 
 /* Sets lse and delta of one query: delta is the mean of dP with the weights of P. If only a sample of the rows is
- * computed, the forward pass has computed them. `room` has an element for each key. */
+ * computed, lse and delta come from the forward pass. `room` has one element for each key. */
 static void statistics(const problem *p, uint64_t row, const double *query, const double *output, const double *keys,
                        const double *values, double *room, double *two)
 {
@@ -336,8 +337,8 @@ static void statistics(const problem *p, uint64_t row, const double *query, cons
     two[1] = seen > 0 ? mean / sum : 0;
 }
 
-/* Returns dS of a pair of a query and a key with the products s and dp, and sets *probability. `two` has lse and delta
- * of the query. */
+/* Returns dS of a pair of a query and a key, whose products are s and dp, and sets *probability to P. `two` has lse and
+ * delta of the query. */
 static double weight_of(const problem *p, const double *two, double s, double dp, double *probability)
 {
     *probability = exp(s / sqrt((double)p->depth) - two[0]);
@@ -421,8 +422,8 @@ static kiln_status export_random(kiln_call *call, const char *name, const uint64
     return kiln__call_pass(call, kiln__array_fill(&part, &fill, kiln_call_allocator(call), &why), why);
 }
 
-/* Returns how many heads of keys have numbers of their own: all of `heads` if the forward pass of all takes at most
- * 2^FORWARD_LOG multiplications. */
+/* Returns how many heads of keys get their own numbers. It returns `heads` if the forward pass of all heads takes at
+ * most 2^FORWARD_LOG multiplications. */
 static uint64_t distinct_heads(const problem *p, uint64_t heads)
 {
     double each = 2 * (double)p->group * (double)p->queries * (double)p->keys * (double)p->depth;
@@ -455,8 +456,8 @@ static void repeat_head(void *user, size_t index, size_t worker)
     copy_rows(p->saved_delta, head, from, rows * sizeof(float));
 }
 
-/* Exports the random inputs and the arrays of the forward pass, and computes the forward pass. `distinct`: the number
- * of heads of keys with numbers of their own; 0 lets the function choose. */
+/* Exports the random inputs and the arrays of the forward pass, and computes the forward pass. `distinct` is the number
+ * of heads of keys with their own numbers; 0 lets the function choose. */
 static kiln_status make_saved(kiln_call *call, problem *p, const int64_t *sizes, double spread, int64_t seed,
                               int64_t distinct)
 {

@@ -1,12 +1,12 @@
 // attention_backward.cu - the gradients of scaled dot-product attention in bfloat16, in three ways, for each of BATCH x
 // HEADS heads. The forward pass is attention.cu: O = P V, where P = softmax(scale Q K^T) and scale = 1 /
-// sqrt(HEAD_DIM). It also gives the logarithm of the sum of the exponentials of each row of scores, `lse`. With the
-// gradient dO of O:
+// sqrt(HEAD_DIM). The forward pass also gives `lse`, the logarithm of the sum of the exponentials of each row of
+// scores. With the gradient dO of O:
 //     P  = exp(scale Q K^T - lse)           dP = dO V^T           delta = the sum of each row of dO x O
 //     dS = P x (dP - delta)                 x multiplies element by element
 //     dV = P^T dO                           dK = scale dS^T Q     dQ = scale dS K
-// These are five products of matrices. P and dP have QUERIES x KEYS elements per head, and are never in memory: they
-// are computed again from Q, K, dO and V, and lse replaces the online softmax.
+// These are five products of matrices. P and dP have QUERIES x KEYS elements per head, and are never stored in memory.
+// The kernels compute them again from Q, K, dO and V, and lse replaces the online softmax.
 //
 // Arrays are dense, with the shapes of attention.cu: [BATCH, HEADS, QUERIES, HEAD_DIM] for Q, O, dO and dQ, and [BATCH,
 // KV_HEADS, KEYS, HEAD_DIM] for K, V, dK and dV. lse is [BATCH, HEADS, QUERIES]. If neighbouring heads of queries share
@@ -14,17 +14,17 @@
 // query that sees no key changes nothing, and its dQ is zero. HEAD_DIM is 64 or 128. Inputs must be finite.
 //
 // dK and dV are sums over queries, and dQ is a sum over keys. A block that owns some keys can keep dK and dV in
-// registers, but has only a part of dQ. There are two solutions. `naive` and `tiled` compute P and dP twice: once in
-// blocks that own queries, and once in blocks that own keys. That takes seven products, and the bits are the same in
-// every run. `wgmma_atomic` computes P and dP once, and blocks add their parts of dQ to sums in global memory. The
-// order of these additions differs from run to run, and so do the last bits of dQ. `wgmma_ordered` adds the parts in
-// the order of the keys, so it gives the same bits in every run.
+// registers, but has only a part of dQ. There are two solutions for the other sums. `naive` and `tiled` compute P and
+// dP twice: once in blocks that own queries, and once in blocks that own keys. Computing P and dP twice takes seven
+// products, and the bits are the same in every run. `wgmma_atomic` computes P and dP once, and blocks add their parts
+// of dQ to sums in global memory. The order of these additions differs from run to run, and so do the last bits of dQ.
+// `wgmma_ordered` adds the parts in the order of the keys, so it gives the same bits in every run.
 //
 // Precision: products are added in single precision. P and dS are rounded to bfloat16 before they are multiplied (not
 // in `naive`). `wgmma_atomic` computes dS from the rounded P.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor. A kernel is compiled if its own
-// macro BACKWARD_<NAME> is set, or if BACKWARD_ONE is not set.
+// The tuning parameters are macros. A spec sets these macros. Their defaults serve an editor that shows this file. A
+// kernel is compiled if its own macro BACKWARD_<NAME> is set, or if BACKWARD_ONE is not set.
 
 #ifndef HEAD_DIM
 #define HEAD_DIM 64 // 64 or 128
@@ -39,14 +39,14 @@
 #define WARPS 4 // tiled: warps of a block, each with 16 rows of its own
 #endif
 #ifndef TILE
-#define TILE 64 // tiled: rows of the other side in shared memory; a multiple of 32
+#define TILE 64 // tiled: rows of the other side (keys or queries) in shared memory; a multiple of 32
 #endif
 #ifndef STAGES
-#define STAGES 2 // tiled, wgmma_atomic: tiles of the other side in shared memory
+#define STAGES 2 // tiled, wgmma_atomic: tiles of the other side (keys or queries) in shared memory
 #endif
 #ifndef HEADS_FIRST
-// wgmma_atomic: neighbouring blocks take: 0: neighbouring tiles of keys. n > 0: the same tile of n heads, then the next
-// tile of these heads.
+// wgmma_atomic: the work of neighbouring blocks: 0: neighbouring tiles of keys. n > 0: the same tile of n heads, then
+// the next tile of these heads.
 #define HEADS_FIRST 0
 #endif
 #ifndef ROTATE
@@ -56,15 +56,15 @@
 #endif
 
 #ifndef ORDERED
-// wgmma_*: 1: the blocks of a head add to a part of dQ in the order of their keys. 0: in any order
+// wgmma_*: 1: the blocks of a head add to a part of dQ in the order of their keys. 0: they add in any order
 #define ORDERED 0
 #endif
 #ifndef BULK
-// wgmma_atomic: 1: parts of dQ go through shared memory, and a bulk copy adds them. 0: each thread adds its own
+// wgmma_atomic: 1: parts of dQ go through shared memory, and a bulk copy adds them. 0: each thread adds its own part
 #define BULK 0
 #endif
 #ifndef EXP_POLY
-#define EXP_POLY 0 // wgmma_atomic: number of every 8 exponentials that are computed by a polynomial
+#define EXP_POLY 0 // wgmma_atomic: how many of every 8 exponentials a polynomial computes
 #endif
 
 #include "async.cuh"
@@ -74,20 +74,20 @@ struct Sizes {
     unsigned heads, kv_heads, queries, keys; // heads: over all batches
 };
 
-enum : unsigned { PADDED = 128 }; // lse and delta have this multiple of rows for each head
+enum : unsigned { PADDED = 128 }; // each head of lse and delta has a multiple of this number of rows
 
 __device__ __forceinline__ unsigned padded(unsigned queries)
 {
     return ceil_div(queries, (unsigned)PADDED) * PADDED;
 }
 
-// Returns whether a query sees a key. Both are inside their matrices.
+// Returns whether a query sees a key. Both numbers must be inside their matrices.
 __device__ __forceinline__ bool sees(unsigned query, unsigned key, Sizes n)
 {
     return !CAUSAL || (int)key <= (int)(query + n.keys - n.queries);
 }
 
-// Returns the first query that sees the key, or any of the keys after it.
+// Returns the first query that sees this key or any later key.
 __device__ __forceinline__ unsigned first_query(unsigned key, Sizes n)
 {
     return CAUSAL ? (unsigned)max((int)(key + n.queries - n.keys), 0) : 0;
@@ -104,8 +104,8 @@ __device__ __forceinline__ constexpr float scale()
     return HEAD_DIM == 64 ? 0.125f : 0.088388348f;
 }
 
-// Computes delta, and makes lse a power of 2. A row that sees no key, and the rows that pad a head, get an infinite
-// lse: their exponentials are 0. PIECES neighbouring threads work on one row. With `with_sums`, they also set the
+// Computes delta, and converts lse to base 2. If a row sees no key, or only pads a head, its lse becomes infinite, so
+// that its exponentials are 0. PIECES neighbouring threads work on one row. With `with_sums`, the threads also set the
 // HEAD_DIM elements of `sums` of this row to zero, and the counter of each 4096 of these elements.
 template <bool with_sums>
 __device__ __forceinline__ void prepare_rows(const bf16 *o, const bf16 *dout, const float *lse, float *powers,
@@ -169,9 +169,9 @@ __device__ __forceinline__ float dot(const float *row, const bf16 *other)
     return sum;
 }
 
-// A block per row. `of_keys`: the row is a key with its value, and the other rows are queries with their dO. Otherwise
-// the row is a query with its dO, and the other rows are keys with their values. In both cases the pair of the row and
-// another row has the score s = first . other_first, and dp = second . other_second.
+// One block computes one row. With `of_keys`, the row is a key with its value, and the other rows are queries with
+// their dO. Without it, the row is a query with its dO, and the other rows are keys with their values. In both cases
+// the pair of the row and another row has the score s = first . other_first, and dp = second . other_second.
 //
 // Each thread computes P and dS of one pair, and then sums one column over BLOCK pairs. Every row reads all other rows
 // again. Only the results are rounded.
@@ -195,7 +195,7 @@ __device__ __forceinline__ void naive(const bf16 *first, const bf16 *second, con
         const unsigned query_head = of_keys ? other_head : own_head;
         const offset base = (offset)other_head * other_length;
         for (unsigned begin = 0; begin < other_length; begin += BLOCK) {
-            __syncthreads(); // the row is there, and the weights before have been used
+            __syncthreads(); // the block's row has arrived, and all threads have used the previous weights
             const unsigned other = begin + threadIdx.x, query = of_keys ? other : own, key = of_keys ? own : other;
             float p = 0, ds = 0;
             if (other < other_length && sees(query, key, n)) {
@@ -289,7 +289,7 @@ __device__ __forceinline__ void add_scores(float (&s)[16], unsigned a, unsigned 
     }
 }
 
-// sums += weights b, where the weights of 16 x 32 pairs are fragments, and b are 32 rows from `row` on.
+// Computes sums += weights b. The weights of 16 x 32 pairs are fragments, and b are 32 rows from `row` on.
 __device__ __forceinline__ void add_weighted(float (&sums)[HEAD_DIM / 2], const unsigned (&weights)[2][4], unsigned b,
                                              unsigned row)
 {
@@ -323,13 +323,13 @@ __device__ __forceinline__ void write_own(char *tile, bf16 *to, const float (&su
     }
 }
 
-// A block per tile of 16 WARPS rows, keys or queries as in naive(). Tiles of the other side pass through a ring in
-// shared memory, and tensor cores multiply (mma.sync). The sums of a product have the register layout that the next
-// product needs, so P and dS stay in registers.
+// One block computes a tile of 16 WARPS rows, which are keys or queries as in naive(). Tiles of the other side pass
+// through a ring in shared memory, and each warp multiplies on the tensor cores (mma.sync). The sums of a product have
+// the register layout that the next product needs, so P and dS stay in registers.
 //
-// Compared with naive: other rows are read once for 16 WARPS rows. A warp needs no other warp's results. The two
-// kernels have the same structure: the block that owns queries computes S and dP, and the block that owns keys their
-// transposes.
+// Compared with naive: the kernel reads the other rows once for 16 WARPS rows. A warp needs no other warp's results.
+// The two kernels have the same structure: the block that owns queries computes S and dP, and the block that owns keys
+// computes the transposes of S and dP.
 template <bool of_keys>
 __device__ __forceinline__ void tiled(const bf16 *first, const bf16 *second, const bf16 *other_first,
                                       const bf16 *other_second, const float *powers, const float *delta, bf16 *to_first,
@@ -366,7 +366,7 @@ __device__ __forceinline__ void tiled(const bf16 *first, const bf16 *second, con
 #pragma unroll 1
     for (unsigned step = 0; step < STAGES - 1; ++step)
         begin_step(step);
-    const unsigned row = begin + warp_id() * 16 + lane_id() / 4; // and row + 8
+    const unsigned row = begin + warp_id() * 16 + lane_id() / 4; // this lane's first row; its second row is row + 8
     float own_power[2] = {}, own_delta[2] = {};
 #pragma unroll
     for (unsigned r = 0; r < 2 && !of_keys; ++r) {
@@ -412,7 +412,7 @@ __device__ __forceinline__ void tiled(const bf16 *first, const bf16 *second, con
             }
         }
     }
-    copy_async_wait<0>(); // this block's rows, if there was no step
+    copy_async_wait<0>(); // needed for this block's own rows if the loop had no step
     __syncthreads();
     write_own(own[0], to_first + base, sums[0], scale(), begin, length);
     if (of_keys)
@@ -444,21 +444,21 @@ enum : unsigned {
     TILE_K = 128,                        // keys of a block: 64 for each of two warp groups
     TILE_Q = HEAD_DIM == 64 ? 128 : 64,  // queries of a step
     HALVES = HEAD_DIM / 64,              // boxes of 64 columns that make up a tile of rows
-    KEY_BYTES = TILE_K * HEAD_DIM * 2,   // of a tile of keys or values
-    QUERY_BYTES = TILE_Q * HEAD_DIM * 2, // of a tile of queries or dO
-    WEIGHT_BYTES = TILE_Q * TILE_K * 2   // of a tile of dS
+    KEY_BYTES = TILE_K * HEAD_DIM * 2,   // bytes of a tile of keys or values
+    QUERY_BYTES = TILE_Q * HEAD_DIM * 2, // bytes of a tile of queries or dO
+    WEIGHT_BYTES = TILE_Q * TILE_K * 2   // bytes of a tile of dS
 };
 
 // Returns the element of the sums of dQ at which a warp group's part of a tile of queries begins. The sums of a head
-// are tiles of TILE_Q x HEAD_DIM elements. Each tile is two parts of 64 x 64: two halves of the columns, or two halves
-// of the queries. A part has the order of the registers of a product: four sums of each of the 128 threads, then the
-// next four.
+// are tiles of TILE_Q x HEAD_DIM elements. Each tile has two parts of 64 x 64 sums: two halves of the columns, or two
+// halves of the queries. A part has the order of the registers of a product: four sums of each of the 128 threads, then
+// the next four sums of each thread.
 __device__ __forceinline__ offset part_of_sums(unsigned head, unsigned tile, unsigned part, unsigned queries)
 {
     return ((offset)head * padded(queries) + tile * TILE_Q) * HEAD_DIM + part * 4096;
 }
 
-// Rounds the sums of dQ, one part of a tile for each block of 128 threads.
+// Rounds the sums of dQ. Each block of 128 threads rounds one part of a tile.
 extern "C" __global__ void __launch_bounds__(128)
     backward_round(const float *__restrict__ sums, bf16 *__restrict__ dq, unsigned queries)
 {
@@ -495,7 +495,7 @@ __device__ __forceinline__ void add_quad(float *to, float a, float b, float c, f
                  : "memory");
 }
 
-// Waits until a counter has reached `turn`, and sees what was written before it did.
+// Waits until a counter has reached `turn`, and then sees all writes that came before this count.
 __device__ __forceinline__ void wait_for_turn(const unsigned *counter, unsigned turn)
 {
     unsigned now;
@@ -518,7 +518,8 @@ __device__ __forceinline__ void load_boxes(char *tile, const tensor_map &map, un
         tensor_load(tile + half * rows * 128, map, (int)(half * 64), (int)row, (int)head, full);
 }
 
-// Begins a product of 64 rows of a tile of keys or values with a tile of queries or dO: scores, or dP, transposed.
+// Begins a product of 64 rows of a tile of keys or values with a tile of queries or dO. The results are transposed
+// scores or transposed dP.
 __device__ __forceinline__ void begin_scores(float (&s)[TILE_Q / 2], offset a, offset b)
 {
     wgmma_keep(s);
@@ -530,7 +531,8 @@ __device__ __forceinline__ void begin_scores(float (&s)[TILE_Q / 2], offset a, o
     wgmma_commit();
 }
 
-// Begins sums += weights b: dV += P^T dO, or dK += dS^T Q. The weights are in registers, and b is a tile by rows.
+// Begins sums += weights b, which is dV += P^T dO or dK += dS^T Q. The weights are in registers, and b is a tile by
+// rows.
 __device__ __forceinline__ void begin_weighted(float (&sums)[HEAD_DIM / 2], const unsigned (&weights)[TILE_Q / 16][4],
                                                offset b)
 {
@@ -542,8 +544,7 @@ __device__ __forceinline__ void begin_weighted(float (&sums)[HEAD_DIM / 2], cons
     wgmma_commit();
 }
 
-// Begins a part of dQ: 64 queries of dS, which is in shared memory as two boxes of 64 keys, times 64 columns of all
-// keys.
+// Begins a part of dQ: 64 queries of dS times 64 columns of all keys. dS is in shared memory as two boxes of 64 keys.
 __device__ __forceinline__ void begin_queries(float (&dq)[32], offset a, offset b)
 {
     wgmma_keep(dq);
@@ -584,25 +585,26 @@ struct Barriers {
     barrier keys, queries[STAGES], outputs[STAGES], empty[STAGES]; // outputs: tiles of dO
 };
 
-// A block owns 128 keys and walks over tiles of queries, also over the tiles of all heads that share the keys. One warp
+// A block owns 128 keys and processes one tile of queries after the other, in all heads that share the keys. One warp
 // loads all tiles by tensor maps, and two warp groups with 64 keys each multiply by wgmma. Each group computes the
-// transposes of S and dP, so P and dS are in registers in the layout that the products for dV and dK need. Only dS goes
-// to shared memory, transposed, because dQ is a product over the keys of both groups. Each group makes one half of dQ
-// and adds it to the sums in global memory. These sums have the order of the registers. So an instruction of a warp
-// adds to 512 neighbouring bytes (red.v4). With BULK, the half goes through shared memory, and one bulk copy adds all
-// of it.
+// transposes of S and dP, so that P and dS are in registers in the layout that the products for dV and dK need. Only dS
+// goes to shared memory, transposed, because dQ is a product over the keys of both groups. Each group computes one half
+// of dQ and adds it to the sums in global memory. These sums lie in memory in the order of the registers. Therefore an
+// instruction of a warp adds to 512 neighbouring bytes (red.v4). With BULK, the half goes through shared memory, and
+// one bulk copy adds all of it.
 //
 // With ORDERED, a counter for each half tells which block may add next. Blocks wait only for blocks with smaller
 // numbers, which have begun before them. All blocks of a head begin together, and each then works about one step behind
 // the block before it.
 //
-// Compared with tiled: five products instead of seven, asynchronous, with operands from shared memory. A group computes
-// exponentials while its product for dP runs. It computes dS while its product for dV runs, and adds dQ while its
-// product for dK runs. There are two rooms for dS, so one barrier of both groups per step is enough: a group that
-// passes it has ended dQ of the step before.
+// Compared with tiled: the kernel has five products instead of seven. They run asynchronously, with operands from
+// shared memory. A group computes exponentials while its product for dP runs. It computes dS while its product for dV
+// runs, and adds dQ while its product for dK runs. The array dS has two buffers, so one barrier of both groups per step
+// is enough: a group that passes it has finished dQ of the previous step.
 //
-// Bounds of the code for sm_90a, in clocks of a multiprocessor for a step of 64 queries and 128 keys with heads of 128:
-// products take 2560. Reading their operands from shared memory takes 2048. Exponentials take 512.
+// The bounds of this kernel for sm_90a, in clocks of a multiprocessor for a step of 64 queries and 128 keys with heads
+// of 128: products take 2560 clocks. Reading the operands of the products from shared memory takes 2048 clocks.
+// Exponentials take 512.
 extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
     backward_wgmma(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
                    const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map dout,
@@ -617,7 +619,7 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
     char *const room_k = shared + (0 - shared_address(shared)) % 1024, *const room_v = room_k + KEY_BYTES;
     char *const ring = room_v + KEY_BYTES, *const room_ds = ring + STAGES * 2 * QUERY_BYTES;
     const Sizes n = {heads, kv_heads, queries, keys};
-    // one lane tells the number of the group, so that the compiler sees that all lanes of a warp agree
+    // the group number comes from one lane, so that the compiler sees that all lanes of a warp agree
     const unsigned group = __shfl_sync(ALL_LANES, threadIdx.x / GROUP, 0);
 
     // the block's head of keys and its first key
@@ -682,8 +684,10 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
     const offset all_weights = matrix_descriptor<128>(shared_address(room_ds) + (HEAD_DIM == 64 ? group * 64 * 128 : 0),
                                                       by_columns, 1024);
     const offset tile_q = matrix_descriptor<128>(shared_address(ring), TILE_Q * 128, 1024);
-    const unsigned key = first_key + group * 64 + warp_id() % 4 * 16 + lane_id() / 4; // and key + 8
-    // where stmatrix writes dS: lanes 0 to 7 and 16 to 23 the first 8 keys of the warp, the others the next 8
+    // this lane's first key; its second key is key + 8
+    const unsigned key = first_key + group * 64 + warp_id() % 4 * 16 + lane_id() / 4;
+    // the address where stmatrix writes dS: lanes 0 to 7 and 16 to 23 write the first 8 keys of the warp, the other
+    // lanes the next 8 keys
     const unsigned to_weights = shared_address(room_ds) + group * TILE_Q * 128 +
                                 swizzled<128>((lane_id() / 16 * 8 + lane_id() % 8) * 128 + warp_id() % 4 * 32 +
                                               lane_id() / 8 % 2 * 16);
@@ -697,7 +701,7 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
     auto queries_at = [&](unsigned at) { // the descriptor of the queries of a stage, which dO follows
         return descriptor_after(tile_q, at * 2 * QUERY_BYTES);
     };
-    // The second half of a step's products of scores: makes P and dS, adds to dV, and writes dS to its room. The
+    // The second half of a step's products of scores: computes P and dS, adds to dV, and writes dS to its buffer. The
     // products of S and dP run when it begins. No product runs when it ends.
     auto weights = [&](float(&s)[TILE_Q / 2], float(&dp)[TILE_Q / 2], unsigned room) __attribute__((always_inline)) {
         const unsigned first = tile * TILE_Q;
@@ -705,7 +709,8 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
         const float *const power = rows[stage][0] + lane_id() % 4 * 2, *const less = rows[stage][1] + lane_id() % 4 * 2;
         wgmma_wait<1>();
         wgmma_keep(s);
-        if (first_key + TILE_K > keys || !sees(first, first_key + TILE_K - 1, n)) // some pairs are not seen
+        // true if some pairs of this tile are not seen
+        if (first_key + TILE_K > keys || !sees(first, first_key + TILE_K - 1, n))
 #pragma unroll
             for (unsigned i = 0; i < TILE_Q / 2; ++i) {
                 const unsigned of_key = key + i / 2 % 2 * 8, query = first + i / 4 * 8 + lane_id() % 4 * 2 + i % 2;
@@ -752,12 +757,13 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
         begin_scores(dp, tile_v, descriptor_after(tile_q, QUERY_BYTES));
         weights(s, dp, 0);
     }
-    // The loop begins in the middle of a step, where no product runs: the compiler would wait for a product there.
+    // The loop begins in the middle of a step, because no product runs there. Otherwise the compiler would wait for a
+    // product at the beginning.
 #pragma unroll 1
     for (unsigned step = 0; step < steps; ++step) {
         const unsigned room = step % 2 * WEIGHT_BYTES, before = stage;
         float s[TILE_Q / 2], dp[TILE_Q / 2], dq[32];
-        group_sync(1, 2 * GROUP); // dS of both groups is complete, and so is dQ of the step before
+        group_sync(1, 2 * GROUP); // dS of both groups is complete, and dQ of the previous step is complete too
         begin_queries(dq, descriptor_after(all_weights, room), all_keys);
         begin_weighted(sums_k, ds, queries_at(stage));
         wgmma_wait<1>();
@@ -765,7 +771,7 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
         float *const to = dq_sums + part_of_sums(head, tile, group, queries);
         if (BULK) {
             if (threadIdx.x % GROUP == 0)
-                tensor_store_wait<0>(); // the part before has left the room
+                tensor_store_wait<0>(); // the copy of the previous part has read this buffer
             group_sync(2 + group, GROUP);
 #pragma unroll
             for (unsigned i = 0; i < 32; i += 4)

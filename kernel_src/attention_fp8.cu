@@ -1,27 +1,29 @@
-// attention_fp8.cu - scaled dot-product attention, forward, of 8-bit floats (e4m3), in four ways. It is the work of
-// attention.cu, which explains the method, the sizes and CAUSAL. Q, K and V are e4m3 and have a scale for each head:
+// attention_fp8.cu - scaled dot-product attention, forward, of 8-bit floats (e4m3), in four ways. attention.cu
+// explains the method, the sizes and CAUSAL. Q, K and V are e4m3 and have a scale for each head:
 //     O = softmax(q_scale k_scale Q K^T / sqrt(HEAD_DIM)) v_scale V
 // O is bfloat16. Scales are single precision and positive. Inputs must be finite.
 //
 // Tensor cores multiply e4m3 twice as fast as bfloat16, so the exponentials take as long as the products. The second
 // product has two new difficulties:
-// - wgmma reads its second operand along K, which are the keys. V lies by rows of keys, and only 16-bit elements can be
-//   read across rows. So V must be transposed before it is multiplied.
+// - wgmma reads its second operand along K, and here K are the keys. V is stored in rows, one for each key, and only
+//   16-bit elements can be read across rows. Therefore V must be transposed before it is multiplied.
 // - The sums of the first product are not in the layout of the next product's first operand. A lane has two
 //   neighbouring columns of each square of 8 keys, but the operand needs four neighbouring bytes.
-// One permutation solves both problems. A product's sum does not depend on the order of its terms. So byte 4 t + i of
-// 16 bytes along K stands for key 8 (i / 2) + 2 t + i % 2 of 16 keys. Then a lane of the first operand has exactly the
-// keys of its own sums, and no value moves between lanes. The transposition of V makes the same order from two squares
-// of 8 x 8 pairs of bytes (ldmatrix.trans): prmt takes the bytes of even columns, or the bytes of odd columns, from two
-// registers. Even columns come first in each block of 16 columns of O, which the last step undoes.
+// One permutation solves both problems. A product's sum does not depend on the order of its terms. Byte 4 t + i of 16
+// bytes along K therefore stands for key 8 (i / 2) + 2 t + i % 2 of 16 keys. With this order, a lane of the first
+// operand has exactly the keys of its own sums, so no value moves between lanes. The transposition of V gives the same
+// order. It loads two squares of 8 x 8 pairs of bytes (ldmatrix.trans), and prmt takes the bytes of even columns, or
+// the bytes of odd columns, from two registers. Even columns come first in each block of 16 columns of O, which the
+// last step undoes.
 //
 // Precision: the exponential of a row's greatest score is about 2^RAISE, so that smaller exponentials are not too small
-// for e4m3. They are rounded to e4m3, by 2^-4 of each at most, before they are multiplied by V (not in `naive`). The
-// sum of a row adds the exponentials before they are rounded, or with SUM_COLUMN after it. wgmma keeps 13 bits of its
-// terms and of the sum (gemm.cu). Each variant gives the same bits in every run.
+// for e4m3. Except in `naive`, exponentials are rounded to e4m3 before they are multiplied by V. The relative error of
+// this rounding is at most 2^-4. The sum of a row adds the exponentials before they are rounded. With SUM_COLUMN it
+// adds the rounded exponentials. wgmma keeps 13 bits of its terms and of the sum (gemm.cu). Each variant gives the same
+// bits in every run.
 //
-// The tuning parameters are macros. A spec sets them. A kernel is compiled if its own macro ATTENTION8_<NAME> is set,
-// or if ATTENTION8_ONE is not set.
+// The tuning parameters are macros. A spec sets these macros. A kernel is compiled if its own macro ATTENTION8_<NAME>
+// is set, or if ATTENTION8_ONE is not set.
 
 #ifndef HEAD_DIM
 #define HEAD_DIM 64 // 64 or 128
@@ -42,7 +44,7 @@
 #define EXP_POLY 0
 #endif
 #ifndef STAGES
-#define STAGES 2 // tiles of keys and values in shared memory
+#define STAGES 2 // tiles of keys and values that shared memory holds
 #endif
 #ifndef HEADS_FIRST
 #define HEADS_FIRST 0
@@ -57,18 +59,19 @@
 #include "attention_tiles.cuh"
 
 struct Scales {
-    const float *q, *k, *v; // one number for each head, or head of keys
+    const float *q, *k, *v; // one scale for each head of queries (q) or of keys (k, v)
 };
 
-// Returns the factor that makes a power of 2 of a score: attention.cuh's factor, and the scales of both operands.
+// Returns the factor that converts a score to an exponent of 2: the factor of attention.cuh, times the scales of both
+// operands.
 __device__ __forceinline__ float score_units(const Scales &scales, const Place &at)
 {
     return factor() * scales.q[at.head] * scales.k[at.kv_head];
 }
 
 #if defined(ATTENTION8_NAIVE) || !defined(ATTENTION8_ONE)
-// Moves the exponent and the fraction to their places in a float, and corrects the bias by a multiplication, which is
-// also right for subnormal numbers.
+// Moves the exponent and the fraction to their places in a float. Corrects the bias by a multiplication, which is also
+// right for subnormal numbers.
 __device__ __forceinline__ float as_float(f8e4m3 e)
 {
     const float size = __uint_as_float((e.bits & 0x7fu) << 20) * __uint_as_float((127 + 120) << 23);
@@ -136,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 enum : unsigned { ROW_BYTES = HEAD_DIM, STEPS = HEAD_DIM / 32 }; // bytes of a row of Q, K and V; steps of a product
                                                                  // along it
 
-// The place of byte `column` of a row in a tile with rows of HEAD_DIM bytes.
+// Returns the place of byte `column` of a row, in a tile with rows of HEAD_DIM bytes.
 __device__ __forceinline__ unsigned row_place(unsigned row, unsigned column)
 {
     return swizzled<ROW_BYTES>(row * ROW_BYTES + column);
@@ -179,17 +182,18 @@ __device__ __forceinline__ void load_turned(unsigned (&to)[4], unsigned address)
     to[3] = __byte_perm(squares[2], squares[3], 0x7531);
 }
 
-// The online softmax with few steps that wait for each other. A tile's scores mostly do not exceed a row's base by more
-// than SLACK. No lane needs to know the greatest score of a row then. It is enough that no lane has a score above the
-// limit of its row, which one vote of the warp tells. Otherwise find_bases() finds new bases. An exponential is added
-// and converted soon after it is made, so that these instructions run while the next exponentials are made.
+// An online softmax in which few steps wait for each other. A tile's scores mostly do not exceed a row's base by more
+// than SLACK. In this case no lane needs to know the greatest score of a row. It is enough that no lane has a score
+// above the limit of its row, and one vote of the warp tells whether this holds. If a score is above its limit,
+// find_bases() finds new bases. An exponential is added and converted soon after it is made, so that these instructions
+// run while the next exponentials are made.
 //
 // EXP_POLY of eight exponentials are made by a polynomial of degree 2, whose relative error is below 2e-3. The largest
 // error of rounding to e4m3 is 30 times as large.
 struct QuickSoftmax : Softmax {
-    float from[2]; // subtracted from a score in units of powers of 2
-    int limit[2];  // the bits of the greatest score that needs no new base, or the smallest number if this score is
-                   // negative
+    float from[2]; // this number is subtracted from a score, in units of powers of 2
+    // the bits of the greatest score that needs no new base; the smallest integer if this score is negative
+    int limit[2];
 
     __device__ __forceinline__ void begin()
     {
@@ -199,7 +203,7 @@ struct QuickSoftmax : Softmax {
     }
     // Returns whether a score of the warp is above the limit of its row. The bits of floats are compared as integers,
     // because sm_90 has an instruction for the maximum of three integers, but none for three floats. A float that is
-    // above a positive limit is also the greater integer. With a negative limit the answer is true.
+    // above a positive limit is also the greater integer. If the limit is negative, the answer is true.
     template <unsigned count> __device__ __forceinline__ bool is_exceeded(const float (&s)[count]) const
     {
         int most[2][2];
@@ -216,7 +220,7 @@ struct QuickSoftmax : Softmax {
         const int above = max(most[0][0], most[0][1]) > limit[0] | max(most[1][0], most[1][1]) > limit[1];
         return __any_sync(ALL_LANES, above | (limit[0] | limit[1]) < 0);
     }
-    // Finds new bases. Earlier sums must be multiplied by `scale`.
+    // Finds new bases. Finds new bases for the rows. The caller must multiply earlier sums by `scale`.
     template <unsigned count> __device__ __forceinline__ void find_bases(const float (&s)[count], float (&scale)[2], float units)
     {
 #pragma unroll
@@ -236,8 +240,8 @@ struct QuickSoftmax : Softmax {
         const float shifted = power + whole, f = power - (shifted - whole);
         return __uint_as_float(__float_as_uint(fmaf(fmaf(0.24006954f, f, 0.70302966f), f, 1)) + __float_as_uint(shifted) * (1u << 23));
     }
-    // Makes exponentials of scores with the bases, and converts them in the order of as_quads(). With `add`, the sums of
-    // the rows get them too.
+    // Makes exponentials of scores with the bases, and converts them in the order of as_quads(). With `add`, the
+    // function also adds them to the sums of the rows.
     template <bool add, unsigned count>
     __device__ __forceinline__ void make(unsigned (&p)[count / 16][4], const float (&s)[count], float units)
     {
@@ -265,8 +269,8 @@ struct QuickSoftmax : Softmax {
     }
 };
 
-// Returns the four neighbours of a row of O that a lane has in block `b` of 16 columns: columns 4 (lane % 4) and on.
-// `half` is 0 for row lane / 4 and 1 for row lane / 4 + 8.
+// Returns four neighbouring elements of a row of O that a lane has in block `b` of 16 columns. They begin at column 4
+// (lane % 4). `half` is 0 for row lane / 4 and 1 for row lane / 4 + 8.
 template <unsigned count> __device__ __forceinline__ uint2 neighbours(const float (&o)[count], unsigned b, unsigned half)
 {
     const unsigned i = 8 * b + 2 * half;
@@ -327,8 +331,9 @@ __device__ __forceinline__ void take_tile8(float (&o)[HEAD_DIM / 2], Softmax &so
         }
 }
 
-// A block makes one tile of 16 WARPS queries. As in attention.cu, shared memory has STAGES tiles of keys and values,
-// which cp.async brings. The products use mma.sync, from sm_89 on. Each warp transposes V when it reads V.
+// A block computes one tile of 16 WARPS queries. As in attention.cu, shared memory has STAGES tiles of keys and values,
+// which cp.async brings. The products use mma.sync, which takes 8-bit floats from sm_89 on. Each warp transposes V when
+// it reads V.
 extern "C" __global__ void __launch_bounds__(THREADS)
     attention8_flash_async(const f8e4m3 *__restrict__ q, const f8e4m3 *__restrict__ k, const f8e4m3 *__restrict__ v,
                            const float *q_scale, const float *k_scale, const float *v_scale, bf16 *__restrict__ o,
@@ -399,7 +404,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #endif
 
 #if defined(ATTENTION8_TURN) || (!defined(ATTENTION8_ONE) && defined(__CUDA_ARCH_FEAT_SM90_ALL))
-enum : unsigned { TURN_KEYS = 128 }; // keys that a block transposes
+enum : unsigned { TURN_KEYS = 128 }; // number of keys that a block transposes
 
 // Writes the transposed V: HEAD_DIM rows for each head, each with `padded` keys, a multiple of TURN_KEYS. The columns
 // of each 16, and the keys of each 32, are in the order of the second product. Keys after the last one become zeros.
@@ -421,7 +426,7 @@ extern "C" __global__ void __launch_bounds__(TURN_KEYS)
         *(uint4 *)(rows + row_place(row, 16 * c)) = piece;
     }
     __syncthreads();
-    const unsigned lane = lane_id(), j = warp_id(); // a warp has 32 keys
+    const unsigned lane = lane_id(), j = warp_id(); // a warp transposes 32 keys
 #pragma unroll
     for (unsigned b = 0; b < HEAD_DIM / 16; ++b) {
         unsigned words[4];
@@ -460,7 +465,7 @@ extern "C" __global__ void __launch_bounds__(TURN_KEYS)
 #define SUM_COLUMN 1 // 1: the product with V also adds the exponentials of each row. 0: additions do
 #endif
 #ifndef EARLY
-#define EARLY 0 // 1, with OVERLAP 0: looks for the next tiles before the exponentials of this tile
+#define EARLY 0 // 1, with OVERLAP 0: asks for the next tiles before the exponentials of this tile
 #endif
 #ifndef TURN_INSIDE
 #define TURN_INSIDE 1 // 1: warps of the producer transpose V. 0: attention8_turn has done it
@@ -478,7 +483,8 @@ enum : unsigned {
     BOX_BYTES = BOX_KEYS * COLUMNS,
     TURNED_BYTES = TILE_K * COLUMNS,
     TURNERS = 3, // warps that transpose
-    // Registers of a thread. Groups share what the block has at its launch: 168, 128 or 96 for each of its threads.
+    // The number of registers of a thread of the producer. The warp groups share the registers that the block has at
+    // its launch: 168, 128 or 96 for each of its threads.
     OF_PRODUCER = GROUPS == 4 ? (TURN_INSIDE ? 32 : 24) : TURN_INSIDE ? (GROUPS == 2 ? 40 : 32) : (GROUPS == 2 ? 24 : 32),
     OF_CONSUMER = GROUPS == 4 ? 112 : TURN_INSIDE ? (GROUPS == 2 ? 232 : 160) : (GROUPS == 2 ? 240 : 160)
 };
@@ -520,7 +526,7 @@ struct GroupQueries {
     }
 };
 
-// O += P V: the exponentials are in registers, and V is transposed.
+// Begins O += P V. The exponentials are in registers, and V is transposed.
 __device__ __forceinline__ void begin_values(float (&o)[COLUMNS / 2], const unsigned (&p)[TILE_K / 32][4], offset b)
 {
     wgmma_keep(o);
@@ -532,8 +538,9 @@ __device__ __forceinline__ void begin_values(float (&o)[COLUMNS / 2], const unsi
     wgmma_commit();
 }
 
-// The threads of the block write the rows after the columns of V in all stages: a row of ones and 7 rows of zeros. Copies
-// and warps that transpose do not write these rows. A row has the same pieces everywhere, so no swizzle changes it.
+// All threads of the block write the rows after the columns of V in all stages: a row of ones and 7 rows of zeros.
+// Copies and warps that transpose do not write these rows. A row has the same pieces everywhere, so no swizzle changes
+// it.
 __device__ __forceinline__ void write_ones(char *turned)
 {
     constexpr unsigned row_words = BOX_KEYS / 4, boxes = STAGES * (TILE_K / BOX_KEYS);
@@ -564,7 +571,7 @@ __device__ __forceinline__ void write_rows(char *room, unsigned box_bytes, const
                                            const tensor_map &map, unsigned row, unsigned head)
 {
     if (lane_id() == 0)
-        tensor_store_wait<0>(); // the rows of the previous tile have left the room
+        tensor_store_wait<0>(); // the copy of the previous tile's rows has read this buffer
     __syncwarp();
 #pragma unroll
     for (unsigned b = 0; b < HEAD_DIM / 16; ++b)
@@ -583,35 +590,37 @@ __device__ __forceinline__ void write_rows(char *room, unsigned box_bytes, const
     __syncwarp();
 }
 
-// The structure of attention.cu's flash_wgmma: one warp loads all tiles by tensor maps, GROUPS warp groups of 64
-// queries each multiply them by wgmma, and blocks stay and take tile after tile of queries. With OVERLAP, exponentials
-// are computed while the values of the tile before are multiplied. With JOINED, the values of a tile and the scores of
-// the next one are multiplied without a pause. With IN_TURN, the groups begin products one after the other, so that one
-// group multiplies while others compute exponentials.
+// The kernel has the structure of flash_wgmma in attention.cu. One warp loads all tiles by tensor maps, and GROUPS warp
+// groups of 64 queries each multiply them by wgmma. Blocks stay resident and process tile after tile of queries. With
+// OVERLAP, exponentials are computed while the values of the tile before are multiplied. With JOINED, the values of a
+// tile and the scores of the next one are multiplied without a pause. With IN_TURN, the groups begin products one after
+// the other, so that one group multiplies while others compute exponentials.
 //
 // With TURN_INSIDE, three more warps of the producer's group transpose each tile of V, from one ring to another. A tile
 // is transposed again for each tile of queries. Without TURN_INSIDE, V comes transposed from attention8_turn, which
 // reads and writes V once.
 //
 // With SUM_COLUMN, V has one more column, of ones. The product with V then also makes the sums of the exponentials,
-// which saves an addition for each exponential. The product has 8 more columns, because their number is a multiple of 8.
-// With EARLY, a group asks whether the next tiles are there before it computes exponentials, because a barrier answers
-// late.
-// On an H200, ENDS_LAST saves 3 % of the time of the work causal. It saves nothing for the work default, although
-// blocks make 21 whole tiles instead of 22 there.
+// which saves an addition for each exponential. The product has 8 more columns, because their number is a multiple of
+// 8. With EARLY, a group asks whether the next tiles have arrived before it computes exponentials, because a barrier
+// takes long to answer.
+// On an H200, ENDS_LAST saves 3 % of the time of the work `causal`. For the work `default` it saves nothing, although
+// blocks process 21 whole tiles there instead of 22.
 //
-// Bounds of the code for sm_90a, in clocks of a multiprocessor for 64 queries and 128 keys: products take 512 with
-// heads of 128, and 256 with heads of 64. Exponentials take 512. On an H200, no unit is the only bound of the work
-// default. In 1.94 million clocks, tensor cores are busy for 53 %, the special-function unit for 54 %, and 38 % of the
-// issue slots are used. With one stage, groups wait for the same tiles, so all groups multiply and then all compute
-// exponentials. Each of these two phases fills its unit, and together they take 90 % of the time. If groups are at
-// different places, the instructions of one warp are the bound: 1,300 clocks for the exponentials of 96 keys, of which
-// the special-function unit needs 384. The clock of an SM falls to 1.75 GHz in this work, from 1.98.
+// The bounds of this kernel for sm_90a, in clocks of a multiprocessor for 64 queries and 128 keys: products take 512
+// clocks with heads of 128, and 256 with heads of 64. Exponentials take 512. On an H200, no unit alone is the bound of
+// the work `default`. During its 1.94 million clocks, tensor cores are busy for 53 %, the special-function unit for 54
+// %, and 38 % of the issue slots are used. With one stage, groups wait for the same tiles. Therefore all groups
+// multiply at the same time, and then all groups compute exponentials. In each of these two phases one unit is busy,
+// and together the phases take 90 % of the time. If groups are at different places of the loop, the instructions of one
+// warp are the bound. They take 1,300 clocks for the exponentials of 96 keys, of which the special-function unit needs
+// 384. In this work the clock of an SM falls from 1.98 GHz to 1.75 GHz.
 //
-// An instruction of a warp occupies its unit of a quarter of an SM for some clocks. An exponential takes 8, and a
-// conversion of two numbers to e4m3 takes 4. A maximum of three integers takes 2. Multiply-adds and additions take 1.
-// The latency of an exponential is 17 clocks. The order that ptxas chooses hides it. Chunks of exponentials before their
-// conversions were slower by a tenth.
+// An instruction of a warp occupies its unit, in a quarter of an SM, for some clocks. An exponential occupies its unit
+// for 8 clocks, and a conversion of two numbers to e4m3 for 4. A maximum of three integers takes 2 clocks. A
+// multiply-add or an addition takes 1 clock. The latency of an exponential is 17 clocks. The order of instructions that
+// ptxas chooses hides this latency. A version that computed several exponentials before it converted them was slower by
+// a tenth.
 extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     attention8_wgmma(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
                      const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map o, const float *q_scale,
@@ -624,7 +633,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     char *const room = shared + (0 - shared_address(shared)) % 1024;
     constexpr unsigned q_bytes = ROOM_QUERIES * ROW_BYTES, box_bytes = ROOM_QUERIES * 128;
     const Sizes n = {heads, kv_heads, queries, keys};
-    // one lane's number, so that ptxas sees that the lanes of a warp agree (attention.cu)
+    // the group number comes from one lane, so that ptxas sees that the lanes of a warp agree (attention.cu)
     const unsigned group = __shfl_sync(ALL_LANES, threadIdx.x / GROUP, 0);
     char *const room_o = room + 2 * q_bytes, *const room_k = room_o + HEAD_DIM / 64 * box_bytes;
     char *const room_v = room_k + STAGES * TILE_BYTES, *const room_turned = room_v + (TURN_INSIDE ? STAGES * TILE_BYTES : 0);
@@ -718,7 +727,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     }
     registers_take<OF_CONSUMER>();
     const unsigned warp_row = group * GROUP_QUERIES + warp_id() % 4 * 16;
-    // Group g begins products when the group before it has begun its own. It waits at barrier 1 + g.
+    // Group g begins its products when the previous group has begun its own products. Group g waits at barrier 1 + g
+    // for this.
     const bool in_turn = IN_TURN;
     const unsigned own_turn = 1 + group, next_turn = 1 + (group + 1) % GROUPS;
     if (in_turn && group == GROUPS - 1)
@@ -732,7 +742,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         const int seen[2] = {keys_seen(row, n), keys_seen(row + 8, n)};
         const int fewest = keys_seen(begin, n);
         const unsigned whole = fewest > 0 ? fewest / TILE_K : 0;
-        // A plain 0 would make ptxas run the products one after the other. It does not know that this number is 0.
+        // If this were a plain 0, ptxas would run the products one after the other. ptxas does not know that this
+        // number is always 0.
         const float zero = __uint_as_float(keys >> 30);
         const float units = score_units({q_scale, k_scale, v_scale}, at), values_scale = v_scale[at.kv_head];
         QuickSoftmax softmax;
@@ -754,11 +765,11 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 ring_v.wait_full();
             begin_values(sums, use, ring_v.descriptor());
         };
-        // Makes the exponentials of a tile's scores. The product of the previous values may still run.
+        // Computes the exponentials of a tile's scores. The product of the previous values may still run.
         auto exponentials = [&](unsigned(&to)[TILE_K / 32][4], unsigned t) {
             wgmma_keep(s);
             ring_k.leave();
-            if (EARLY && !OVERLAP) { // a barrier answers late, so it is asked before the exponentials
+            if (EARLY && !OVERLAP) { // a barrier takes long to answer, so the code asks it before the exponentials
                 keys_there = ring_k.is_full();
                 values_there = ring_v.is_full();
             }
@@ -766,9 +777,9 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 softmax.mask(s, t * TILE_K, seen);
             grew = softmax.take<!SUM_COLUMN>(to, s, scale, units);
         };
-        // Adds the sums of a tile's exponentials to the sums of the rows. They are one column of sums[], which lanes
-        // 4 n have; the neighbours of this column are 0 in the other lanes. The column starts at 0 in each tile, so few of
-        // its bits are lost.
+        // Adds the sums of a tile's exponentials to the sums of the rows. These sums are one column of sums[], which
+        // lanes 4 n have. In the other lanes, the neighbours of this column are 0. The column starts at 0 in each tile,
+        // so few of its bits are lost.
         auto take_column = [&] {
 #pragma unroll
             for (unsigned r = 0; SUM_COLUMN && r < 2; ++r) {
@@ -777,7 +788,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 column *= zero;
             }
         };
-        auto take_sums = [&] { // after the product with values
+        auto take_sums = [&] { // called after the product with the values
             wgmma_keep(sums);
             ring_v.leave();
         };
@@ -797,8 +808,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             wgmma_wait<0>();
             exponentials(p, 0);
         }
-        // Makes the exponentials of tile t. Multiplies the exponentials of tile t - 1 by its values. With OVERLAP,
-        // `make` is written while `use` is multiplied. Otherwise both are the same array.
+        // Computes the exponentials of tile t. Multiplies the exponentials of tile t - 1 by its values. With OVERLAP,
+        // `make` is written while `use` is multiplied. Without OVERLAP, both are the same array.
         auto step = [&](unsigned(&use)[TILE_K / 32][4], unsigned(&make)[TILE_K / 32][4], unsigned t)
             __attribute__((always_inline)) {
             if (JOINED) {
@@ -862,7 +873,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 values_end();
             }
         }
-        // Tiles that only other groups multiply. One warp waits, and one thread arrives (attention.cu).
+        // These tiles are multiplied only by other groups. One warp waits, and one thread arrives (attention.cu).
         for (unsigned t = tiles; t < all_tiles; ++t) {
             if (warp_id() % 4 == 0)
                 ring_k.wait_full();
@@ -875,7 +886,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 ring_v.wait_full();
             ring_v.leave();
         }
-        group_sync(1 + GROUPS + group, GROUP); // no warp of the group reads the queries any more, or waits for them
+        group_sync(1 + GROUPS + group, GROUP); // no warp of the group reads the queries, or waits for them, any more
         if (threadIdx.x % GROUP == 0)
             barrier_arrive(&rings.q_empty[second]);
         take_column();
@@ -885,7 +896,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         write_rows(room_o + warp_row * 128, box_bytes, sums, o, first, at.head);
     }
     if (in_turn && group == 0)
-        group_sync(own_turn, 2 * GROUP); // pairs with the last arrival of the last group
+        group_sync(own_turn, 2 * GROUP); // matches the last arrival of the last group
     if (lane_id() == 0)
         tensor_store_wait<0>();
 }

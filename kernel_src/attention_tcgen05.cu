@@ -1,27 +1,27 @@
 // attention_tcgen05.cu - the attention of attention.cu on tensor cores of compute capability 10.0: scores, exponentials
 // and O are in tensor memory.
 //
-// The kernel of this file was never run on hardware, because no such device was available. It was tested only on the
-// simulated device. Its params were never measured.
+// The kernel of this file was never run on hardware, because no device with tensor memory was available. The kernel was
+// tested only on the simulated device. The params of the kernel were never measured.
 //
 // Read attention_flash_wgmma in attention.cu and tcgen05.cuh first. The problem, the layouts, the precision and the
-// online softmax are as in attention.cu. Two things change:
+// online softmax are the same as in attention.cu. Two things change:
 // - A product has 128 queries, and its scores are in tensor memory. A thread of a warp group has a whole row of scores,
 //   so the greatest score and the sum of a row need no exchange between threads.
 // - O is in tensor memory, too. Threads must read and write it to scale it down when a greater score comes. Therefore
-//   it pays that a row's base may stay behind its greatest score (SLACK in attention.cuh): few tiles scale O.
+//   it pays that a row's base may stay behind its greatest score (SLACK in attention.cuh), so that few tiles scale O.
 //
 // The warps of a block have three roles:
 //     warp groups 0 to GROUPS - 1    softmax: each has 128 queries
 //     the next warp producer: one thread begins the copies of Q, and of the tiles of K and V to two rings
 //     the warp after it              issuer: one thread issues all products; the warp also allocates tensor memory
 //
-// Two idle warps complete the last warp group, because registers move between whole groups: a thread of a softmax group
-// holds TILE_K scores.
+// Two idle warps complete the last warp group, because registers move only between whole groups. A thread of a softmax
+// group needs registers for TILE_K scores.
 //
 // The tensor memory of a group has TILE_K columns for scores, TILE_K / 2 columns for exponentials (P, numbers of 16
 // bits), and HEAD_DIM columns for O. If that is more than the 512 columns of an SM, the exponentials take the place of
-// the scores (SHARED_PLACE). Then the next scores must wait until the product of the exponentials is complete.
+// the scores (SHARED_PLACE). In this case the next scores must wait until the product of the exponentials is complete.
 
 #ifndef HEAD_DIM
 #define HEAD_DIM 64 // 64 or 128
@@ -39,12 +39,12 @@
 #define STAGES 2 // tiles of keys, and tiles of values, in shared memory
 #endif
 #ifndef EXP_POLY
-#define EXP_POLY 0 // number of every 8 exponentials that are computed by a polynomial
+#define EXP_POLY 0 // how many of every 8 exponentials a polynomial computes
 #endif
 #ifndef HEADS_FIRST
 #define HEADS_FIRST 0 // as in attention.cu
 #endif
-#define PERSISTENT 0 // a block makes one tile of queries
+#define PERSISTENT 0 // 0: a block computes one tile of queries
 
 #include "async.cuh"
 #include "attention.cuh"
@@ -95,7 +95,7 @@ struct Barriers {
     }
 };
 
-// Begins to copy `rows` rows: boxes of 64 columns, whose rows of 128 bytes the copy swizzles.
+// Begins to copy `rows` rows as boxes of 64 columns, whose rows of 128 bytes the copy swizzles.
 template <unsigned rows>
 __device__ __forceinline__ void load_boxes(char *tile, const tensor_map &map, unsigned row, unsigned head, barrier *full)
 {
@@ -108,7 +108,7 @@ __device__ __forceinline__ void load_boxes(char *tile, const tensor_map &map, un
 // ---- the softmax of one row, whose scores a thread has ----
 
 struct RowSoftmax {
-    float base = least(), sum = 0; // as in Softmax (attention.cuh)
+    float base = least(), sum = 0; // the same values as in Softmax (attention.cuh)
 
     // Turns the scores of a tile into exponentials. The caller must multiply the row's earlier sums of O by the result.
     __device__ __forceinline__ float take(float (&s)[TILE_K])
@@ -119,7 +119,7 @@ struct RowSoftmax {
             top = fmaxf(top, s[i]);
         top *= factor();
         const float now = top > base + SLACK ? top : base;
-        const float base_now = now == least() ? 0 : now; // no key yet: each exponential is 0
+        const float base_now = now == least() ? 0 : now; // a row that has seen no key yet: each exponential is 0
         const float scale = exp2_fast(base - base_now);
         base = now;
         sum *= scale;
@@ -132,7 +132,7 @@ struct RowSoftmax {
     }
 };
 
-// Multiplies the rows of O that a warp has by `scale`, each thread its own row.
+// Multiplies the rows of O that belong to a warp by `scale`. Each thread multiplies its own row.
 __device__ __forceinline__ void scale_output(unsigned address, float scale)
 {
 #pragma unroll 1
@@ -149,7 +149,7 @@ __device__ __forceinline__ void scale_output(unsigned address, float scale)
     tensor_put_wait();
 }
 
-// Puts the exponentials of a row, two in each column.
+// Writes the exponentials of a row to tensor memory, two in each column.
 __device__ __forceinline__ void put_exponentials(unsigned address, const float (&s)[TILE_K])
 {
 #pragma unroll
@@ -163,9 +163,9 @@ __device__ __forceinline__ void put_exponentials(unsigned address, const float (
     tensor_put_wait();
 }
 
-// Writes the warp's 32 rows of O, multiplied by `scale`, to `room`, and from there by a tensor map, which skips rows
-// after the last query. Boxes of 64 columns are half_bytes apart. If `any` is false, there is no O, and zeros are
-// written.
+// Writes the warp's 32 rows of O, multiplied by `scale`, to `room`. From there a tensor map copies them, and skips rows
+// after the last query. Boxes of 64 columns are half_bytes apart. If `any` is false, O was never computed, and zeros
+// are written.
 __device__ __forceinline__ void write_output(char *room, unsigned half_bytes, unsigned address, float scale, bool any,
                                              const tensor_map &map, unsigned row, unsigned head)
 {
@@ -206,8 +206,8 @@ __device__ __forceinline__ void issue_scores(unsigned scores, unsigned queries, 
                          descriptor_after(b, d / 4 * (TILE_K * 128) + d % 4 * 32), shape, d > 0);
 }
 
-// Begins O += P V. The exponentials are in tensor memory. A tile of values is by rows, so the elements along K, which
-// are keys, are not neighbours.
+// Begins O += P V. The exponentials are in tensor memory. A tile of values is stored by rows, so the elements along K,
+// which are keys, are not neighbours.
 __device__ __forceinline__ void issue_values(unsigned o, unsigned exponentials, unsigned values, bool add)
 {
     constexpr unsigned shape = tcgen05_shape<bf16>(GROUP_QUERIES, HEAD_DIM, true);
@@ -217,18 +217,19 @@ __device__ __forceinline__ void issue_values(unsigned o, unsigned exponentials, 
         tcgen05_multiply_tensor(o, exponentials + j * 8, descriptor_after(b, j * 2048), shape, add || j > 0);
 }
 
-// A block takes QUERIES_TILE queries. With two groups, the issuer issues the products of one group while the other
+// A block computes QUERIES_TILE queries. With two groups, the issuer issues the products of one group while the other
 // group computes exponentials:
 //     S0 S1 | O0 S0 | O1 S1 | O0 S0 | ...
 // where S0 are scores of group 0, and O0 a product of its exponentials and values. With one group the tensor core is
 // idle during the softmax.
 //
-// Products of different sums may run in any order, also if one thread issues them. So if scores take the place of
-// exponentials, the issuer waits for the product that reads these (`spent`), and the tensor core is idle for a moment.
+// Products that add to different sums may run in any order, even if one thread issues them. Therefore, if scores take
+// the place of exponentials, the issuer waits for the product that reads these exponentials (`spent`). The tensor core
+// is idle meanwhile.
 //
 // Bounds of the code for B200, in clocks of a multiprocessor for 128 queries and 128 keys with heads of 128: the two
-// products take 1024 at the rate of the datasheet. Exponentials take 1024, at 16 for each clock. So with EXP_POLY some
-// exponentials go to other units. These numbers are computed, not measured.
+// products take 1024 at the rate of the datasheet. Exponentials take 1024, at 16 for each clock. With EXP_POLY, other
+// units compute some of the exponentials. These bounds were computed and not measured.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     attention_tcgen05(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
                       const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map o, unsigned heads,
@@ -290,7 +291,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                                  shared_address(room_k) + stage * tile_bytes);
                 }
                 if (t <= tiles_of(g) && tiles_of(g) > 0)
-                    tcgen05_commit(&barriers.ready[g]); // the scores of tile t, or the final O
+                    tcgen05_commit(&barriers.ready[g]); // reports the scores of tile t, or the final O
                 if (g + 1 == GROUPS && t < tiles)
                     tcgen05_commit(&barriers.k_empty[stage]);
             };
@@ -346,8 +347,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             if (lane_id() == 0)
                 barrier_arrive(&barriers.given[group]);
         }
-        // O takes the place of the group's queries in shared memory. All products that read them are complete. If there
-        // was none, the copy of the queries must have ended.
+        // O takes the place of the group's queries in shared memory. All products that read them are complete. If a
+        // group has no products, the copy of its queries must have ended.
         if (mine > 0) {
             barrier_wait(&barriers.ready[group], mine & 1);
             tcgen05_fence_after();
@@ -359,7 +360,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     }
     __syncwarp();
     tcgen05_fence_before();
-    __syncthreads(); // O has been read
+    __syncthreads(); // all threads have read O from tensor memory
     if (warp == ISSUER) {
         tcgen05_fence_after();
         tensor_free<ALLOCATED>(tensor);

@@ -26,14 +26,15 @@ __device__ __forceinline__ int keys_seen(unsigned query, Sizes n)
     return min(CAUSAL ? (int)(query + 1 + n.keys - n.queries) : (int)n.keys, (int)n.keys);
 }
 
-// The work of a block: tile `number`, counted over all heads. With CAUSAL, tiles are numbered from the last one down,
-// because the last one sees the most keys.
+// The work of a block: tile `number`, counted over all heads. With CAUSAL, tiles are numbered from the last tile down,
+// because the last tile sees the most keys.
 //
 // With ENDS_LAST, blocks end at about the same time, because the tiles with the least work are taken last. With CAUSAL,
-// the last heads come together: the longest tile of each, then the next one of each. Otherwise the last tile of a head
-// may have fewer queries than the others; these tiles of all heads come after all other tiles.
+// the last ENDS_LAST heads are processed together: first the longest tile of each head, then the next tile of each
+// head. Without CAUSAL, the last tile of a head may have fewer queries than the others. The last tiles of all heads
+// come after all other tiles.
 struct Place {
-    unsigned head, kv_head, first; // heads over all batches; number of the first query
+    unsigned head, kv_head, first; // the head, counted over all batches, and the number of the tile's first query
     __device__ __forceinline__ Place(Sizes n, unsigned tile, unsigned number)
     {
         const unsigned all_tiles = ceil_div(n.queries, tile), tiles = ENDS_LAST && !CAUSAL ? n.queries / tile : all_tiles;
@@ -59,10 +60,11 @@ struct Place {
 };
 
 // The tiles of queries that a block takes: one tile, or with PERSISTENT one tile of each row of tiles. A row has as
-// many tiles as there are blocks. Every second row runs backwards, because the causal tiles of a row are sorted by
+// many tiles as there are blocks. Every second row runs backwards, because the causal tiles within a row are sorted by
 // their work.
 struct Turns {
-    // this tile, the first of its row, the number of all tiles, and how many this block has taken before
+    // this tile, the first tile of its row, the number of all tiles, and the number of tiles that this block has taken
+    // before
     unsigned number, begin, count, taken;
 
     __device__ __forceinline__ Turns(unsigned tiles) : number(blockIdx.x), begin(0), count(tiles), taken(0)
@@ -80,18 +82,20 @@ struct Turns {
     }
 };
 
-// Arrives at barrier `number` without waiting. Other threads wait there by group_sync().
+// Arrives at barrier `number` without waiting. Other threads wait at this barrier by group_sync().
 __device__ __forceinline__ void group_arrive(unsigned number, unsigned threads)
 {
     asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
-// A ring of STAGES tiles of `bytes` bytes, whose rows have `swizzle` bytes. Uses are counted; stage = use % STAGES.
+// A ring of STAGES tiles of `bytes` bytes, whose rows have `swizzle` bytes. The ring counts the uses of its stages;
+// stage = use % STAGES.
 template <unsigned bytes, unsigned swizzle> struct Ring {
     char *tiles;
     barrier *full, *empty;
-    unsigned first;            // lower half of the first tile's descriptor
-    // stage and phase of the next use; `at` is the lower half of its tile's descriptor, computed before it is needed
+    unsigned first;            // the lower half of the descriptor of the first tile
+    // the stage and the phase of the next use; `at` is the lower half of the descriptor of its tile, computed before it
+    // is needed
     unsigned stage, phase, at;
 
     __device__ __forceinline__ char *tile() const
@@ -108,7 +112,8 @@ template <unsigned bytes, unsigned swizzle> struct Ring {
         phase ^= stage == 0;
         at = stage == 0 ? first : at + bytes / 16;
     }
-    __device__ __forceinline__ void wait_full(bool other = false) // `other` inverts the phase
+    // waits until the stage is full; `other` inverts the phase
+    __device__ __forceinline__ void wait_full(bool other = false)
     {
         barrier_wait(full + stage, phase ^ (unsigned)other);
     }

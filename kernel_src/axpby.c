@@ -9,7 +9,7 @@ typedef struct sums {
     kiln_array *y;
 } sums;
 
-/* Computes one stretch of the line, a few elements at a time. */
+/* Computes one part of the line, a few elements at a time. */
 static void add_stretch(void *user, size_t index, size_t worker)
 {
     (void)worker;
@@ -27,7 +27,7 @@ static void add_stretch(void *user, size_t index, size_t worker)
     }
 }
 
-/* The output y comes with the content that the kernels find in it. */
+/* The output y comes with the contents that the kernels find in it. */
 static kiln_status axpby_f64(void *user, kiln_call *call)
 {
     (void)user;

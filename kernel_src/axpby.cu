@@ -1,10 +1,11 @@
-// axpby.cu - y = a x + b y for lines of floats: the smallest family, an example of how a family is written.
+// axpby.cu - y = a x + b y for arrays of floats: the smallest family, an example of how a family is written.
 //
-// An element takes one multiplication, one fused multiply-add, and 12 bytes of memory, so only memory traffic counts.
-// The second kernel changes two things of the first: a thread moves four neighbours by one access, and it asks for
-// several of them before it waits for the first.
+// An element takes one multiplication, one fused multiply-add, and 12 bytes of memory traffic, so only the memory
+// traffic determines the time. The second kernel differs from the first in two properties: a thread moves four
+// neighbours by one access, and it begins several loads before it waits for the first.
 //
-// Any N will do, 0 and 1 included; y is read and written in place. Both kernels give the same bits in every run.
+// N may be any number, including 0 and 1. The array y is read and written in place. Both kernels give the same bits in
+// every run.
 
 #include "common.cuh"
 
@@ -12,10 +13,10 @@
 #define BLOCK 256 // threads of a block
 #endif
 #ifndef QUADS
-#define QUADS 2 // vectorised: float4 of a thread; they are BLOCK float4 apart
+#define QUADS 2 // vectorised: number of float4 of a thread, which are BLOCK float4 apart
 #endif
 
-// The product a x is rounded once inside the sum, in both kernels.
+// Both kernels round the product a x once before the sum.
 __device__ __forceinline__ float combine(float a, float x, float b, float y)
 {
     return fmaf(a, x, b * y);
@@ -33,8 +34,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) axpby_plain(float a, const f
 #endif
 
 #if defined AXPBY_VECTORISED || !defined AXPBY_ONE
-// QUADS x 4 elements a thread. All loads of a thread stand before its first store, so that they are in flight together.
-// The last tile of a line is done element by element.
+// Each thread computes QUADS x 4 elements. All loads of a thread stand before its first store, so that they are in
+// flight together. The last tile of the array is computed element by element.
 extern "C" __global__ void __launch_bounds__(BLOCK) axpby_vectorised(float a, const float *x, float b, float *y, offset n)
 {
     const offset begin = tile_begin(BLOCK * QUADS * 4);

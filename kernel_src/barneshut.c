@@ -1,8 +1,8 @@
 /* barneshut_bodies: the input, bodies of a kind. barneshut_f64: the reference, in double.
  *
- * Where the work is small the reference adds up all pairs in every step. For one step of a large work it adds all pairs
- * for a sample of the bodies. Many steps of a large work need every body in every step: the reference then uses its own
- * tree, whose nodes have two children, with a smaller theta than the kernels. */
+ * If the work is small, the reference adds up all pairs in every step. If a large work has one step, it adds all pairs
+ * for a sample of the bodies. If a large work has many steps, every step needs every body. The reference then uses its
+ * own tree, whose nodes have two children, with a smaller theta than the kernels. */
 #include <math.h>
 #include <string.h>
 
@@ -40,8 +40,8 @@ static place anywhere(kiln__random *random)
     return (place){x, kiln__random_unit(random)};
 }
 
-/* Makes a place in one of 64 clusters. In a cluster each of ten scales, 2^-4 to 2^-13, has the same number of bodies
- * on average. */
+/* Makes a place in one of 64 clusters. Each of the ten scales of a cluster, 2^-4 to 2^-13, has the same number of
+ * bodies on average. */
 static place clustered(kiln__random *random)
 {
     kiln__random centre = {kiln__random_mix(kiln__random_below(random, 64))};
@@ -61,7 +61,8 @@ static place in_disk(kiln__random *random)
     }
 }
 
-/* Returns the place of body i. Every second body of the kind `apart` is in one place, far from the others. */
+/* Returns the place of body i. Every second body of the kind `apart` is in one place, which is far from the other
+ * bodies. */
 static place make_place(body_kind kind, kiln__random *random, uint64_t i)
 {
     place p;
@@ -79,7 +80,7 @@ static place make_place(body_kind kind, kiln__random *random, uint64_t i)
 
 enum { PULL_SAMPLES = 64 };
 
-/* The sums of greatest_sum(). Each sum adds the lengths of the pulls of all bodies on one body of a sample. */
+/* The state of greatest_sum(). Each sum adds the lengths of the pulls of all bodies on one body of a sample. */
 typedef struct sampling {
     const float *bodies;
     uint64_t count;
@@ -100,8 +101,8 @@ static void sum_pulls(void *user, size_t sample, size_t worker)
     s->sums[sample] = sum;
 }
 
-/* Returns the greatest sum, among some bodies, of the lengths of all pulls on a body. The error of a tree grows with
- * this sum: pulls from opposite sides cancel each other, but the errors of these pulls add up. */
+/* Returns the largest sum of the lengths of all pulls on one body, for a sample of the bodies. The error of a tree
+ * grows with this sum: pulls from opposite sides cancel each other, but the errors of these pulls add up. */
 static double greatest_sum(const float *bodies, uint64_t count, double soft)
 {
     sampling s = {.bodies = bodies, .count = count, .soft = soft};
@@ -112,7 +113,7 @@ static double greatest_sum(const float *bodies, uint64_t count, double soft)
     return most;
 }
 
-/* Arguments: `kind` (a name of BODY_KINDS), `count`, `seed`, `soft`. Exports
+/* Arguments: The arguments are `kind` (a name of BODY_KINDS), `count`, `seed` and `soft`. Exports
  *   bodies     f32, N x 4: x, y, mass, 0. The masses are 0.5 / N to 1.5 / N
  *   velocity f32, N x 2: a rotation about the middle
  *   pull       greatest_sum() of the bodies */
@@ -163,7 +164,7 @@ typedef struct body {
 typedef struct node {
     double x, y, mass, extent; /* the centre of mass; the longer side of the box */
     double left, low, right, top;
-    uint32_t first, count, child; /* child: the number of the first child; 0: the node is a leaf */
+    uint32_t first, count, child; /* the index of the first child; 0 means that the node is a leaf */
 } node;
 
 enum { LEAF = 16, LIST_MOST = 256, SUBTREES = 256, TOP = 2 * SUBTREES + 2, AT_ONCE = 64, WAY_MOST = 4096 };
@@ -172,11 +173,12 @@ typedef struct problem {
     size_t count, steps;
     double theta, soft, dt;
     body *bodies;
-    place *velocity, *pull; /* the body's number is the index */
-    node *nodes;            /* TOP nodes, and two for each body; empty if all pairs are added */
+    place *velocity, *pull; /* indexed by the number of the body */
+    node *nodes;            /* room for TOP nodes, and for two nodes of each body; empty if all pairs are added */
     size_t top;             /* the number of nodes above the subtrees */
-    size_t ends[TOP]; /* indexed by top node: the end of the nodes of the subtree below it; 0: it has no subtree */
-    uint64_t every;   /* of every AT_ONCE * every bodies, AT_ONCE are computed */
+    /* for each top node, the end of the nodes of the subtree below it; 0 means that it has no subtree */
+    size_t ends[TOP];
+    uint64_t every; /* of every AT_ONCE * every bodies, the reference computes AT_ONCE */
 } problem;
 
 /* The points of a sum. Each coordinate has its own array, so that one vector instruction adds four points. */
@@ -192,14 +194,14 @@ static void put(points *list, double x, double y, double mass)
     list->mass[list->count++] = mass;
 }
 
-/* Points without mass fill the list up to whole vectors. LIST_MOST is a multiple of their length. */
+/* Fills the list up to whole vectors with points without mass. LIST_MOST is a multiple of their length. */
 static void fill_up(points *list)
 {
     while (list->count % KILN__LANES != 0)
         put(list, 0, 0, 0);
 }
 
-/* Adds the pulls of the points of a list at (x, y). */
+/* Adds the pulls of all points of a list on the place (x, y). */
 static inline __attribute__((always_inline)) void sum_points(const points *list, double x, double y, double soft,
                                                              place *pull)
 {
@@ -268,7 +270,7 @@ static void add_all_pairs(void *user, size_t part, size_t worker)
 
 /* ---- a tree ---- */
 
-/* Makes a node from its bodies. The centre is summed from the first body on, so that it is exact for bodies in one
+/* Makes a node from its bodies. The centre is summed relative to the first body, so that it is exact for bodies in one
  * place. */
 static node make_node(const problem *p, uint32_t first, uint32_t count)
 {
@@ -341,7 +343,8 @@ static void divide_subtree(void *user, size_t index, size_t worker)
     p->ends[index] = end;
 }
 
-/* The walk for the bodies of a leaf: the points that were found for them, and the pull of these points. */
+/* The walk of the tree for the bodies of one leaf: the points that were found for these bodies, and the pull of these
+ * points. */
 typedef struct walk {
     const problem *p;
     const node *leaf;
@@ -374,9 +377,9 @@ static bool is_point(const walk *w, const node *n)
     return n->extent * n->extent <= w->p->theta * w->p->theta * (dx * dx + dy * dy);
 }
 
-/* Goes down the nodes for all bodies of a leaf. Where the stack has no room for two children, the node's bodies are
- * taken one by one, which is correct for every tree. It is slow only for trees that are deeper than any real data
- * makes. */
+/* Goes down the nodes for all bodies of a leaf. If the stack has no room for two children, the node's bodies are added
+ * one by one, which is correct for every tree. This case is slow, but it occurs only in trees that are deeper than any
+ * real data make. */
 static void walk_leaf(const problem *p, const node *leaf)
 {
     walk w = {.p = p, .leaf = leaf};
@@ -456,7 +459,7 @@ static bool take(kiln_call *call, problem *p, const kiln_array **bodies, const k
     return true;
 }
 
-/* Makes all steps, and writes the bodies that were computed. The numbers that a step needs of all bodies are in
+/* Computes all steps, and writes the bodies that were chosen. The numbers that a step needs of all bodies are in
  * double. */
 static void make_steps(problem *p, const float *given, const float *given_velocity, float *at, float *acc)
 {
@@ -484,11 +487,11 @@ static void make_steps(problem *p, const float *given, const float *given_veloci
     }
 }
 
-/* 2^31 pairs take some seconds of one core. */
+/* 2^31 pairs take one core some seconds. */
 static const double MOST_PAIRS = 0x1p31;
 
-/* barneshut_f64: places after all steps, accelerations of the last step. Arguments: `bodies`, `velocity`, STEPS,
- * THETA, DT, `soft`. A tree has 0.7 THETA, so that its error is about half of the kernels'. */
+/* barneshut_f64: places after all steps, accelerations of the last step. Arguments: `bodies`, `velocity`, STEPS, THETA,
+ * DT, `soft`. The reference's tree uses 0.7 THETA, so that its error is about half of the kernels' error. */
 static kiln_status barneshut_f64(void *user, kiln_call *call)
 {
     (void)user;

@@ -1,12 +1,12 @@
 // barneshut.cu - N bodies of a plane that attract each other, in time steps: an application of the tree of quadtree.cu.
 //
-// A step computes the acceleration of every body: the sum over all other bodies of m d / (d^2 + soft)^(3/2), where m is
-// the mass of the other body and d is the vector to it. Then v += dt a and x += dt v. The exact sum needs N^2 pairs.
-// Barnes and Hut (Nature 324, 1986) let a node of a quadtree represent all its bodies: a point at their centre of mass.
-// A node may represent its bodies for a body at distance d from its centre if its extent is at most theta d. Otherwise
-// its children are examined, and the bodies of a leaf are added one by one. The extent of a node is the longer side of
-// the smallest box around its bodies. So bodies at the same position count as one point, however many there are. For
-// theta below 0.7 no node represents a body that lies in it.
+// A step computes the acceleration of every body. It is the sum over all other bodies of m d / (d^2 + soft)^(3/2),
+// where m is the mass of the other body and d is the vector to it. Then the step computes v += dt a and x += dt v. The
+// exact sum needs N^2 pairs. Barnes and Hut (Nature 324, 1986) let a node of a quadtree represent all its bodies: a
+// point at their centre of mass. A node may represent its bodies for a body at distance d from its centre if its extent
+// is at most theta d. Otherwise its children are examined, and the bodies of a leaf are added one by one. The extent of
+// a node is the longer side of the smallest box around its bodies. Therefore bodies at the same position count as one
+// point, however many they are. For theta below 0.7 no node represents a body that lies in it.
 //
 // Bodies move, so each step builds the tree again:
 //     box        the smallest square around all bodies
@@ -16,8 +16,8 @@
 //     walk       each body's acceleration, its new velocity and its new position
 //
 // The answer is `at` (the positions after all steps) and `acc` (the accelerations of the last step), in the order of
-// the input. Both differ from the exact sum by the error of theta. The walks differ from each other, because some open
-// more nodes than others. The same kernel gives the same bits in every run.
+// the input. Both differ from the exact sum by the error of theta. The answers of different walks differ, because some
+// walks open more nodes than others. The same kernel gives the same bits in every run.
 //
 // The errors were measured at theta 0.5 against all pairs of 50,000 bodies, as root mean square relative to the
 // accelerations. They are 1.6 % for thread_walk and 1.4 % for list_walk with uniform bodies, 1.1 and 0.8 % in a disk,
@@ -25,8 +25,8 @@
 //
 // Limits: masses are not negative. Positions and masses are finite, with |x| below 2^60. soft is a normal number above
 // 0. N is at most 2^30 - 1. A leaf of the last level may have any number of bodies, and each body that visits it takes
-// as many pairs. So the walks are slow if many bodies are closer together than 2^-16 of the square, but not at the same
-// position.
+//   as many pairs. Therefore the walks are slow if many bodies are closer together than 2^-16 of the square, but not at
+//   the same position.
 //
 // The tuning parameters are macros, as in quadtree.cuh. A kernel is compiled if its own macro BARNESHUT_<NAME> is set,
 // or if BARNESHUT_ONE is not set.
@@ -40,10 +40,10 @@
 #define WALK 128 // threads of a block in the walks
 #endif
 #ifndef BODIES
-#define BODIES 2 // direct, list_walk: bodies per lane
+#define BODIES 2 // direct, list_walk: number of bodies of each lane
 #endif
 #ifndef RESIDENT
-#define RESIDENT 512 // list_walk: threads that must fit on an SM
+#define RESIDENT 512 // list_walk: number of threads that must fit on an SM
 #endif
 
 enum : u32 { LEAF_LANES = 8, STREAM = 256, LARGE = 1024, LARGE_MOST = 64 };
@@ -76,7 +76,7 @@ struct Least {
     }
 };
 
-// Copies the bodies from the input and adds their numbers.
+// Copies the bodies from the input, and stores the number of each body in it.
 extern "C" __global__ void __launch_bounds__(STREAM)
     barneshut_begin(const float4 *given, const float2 *given_velocity, float4 *bodies, float2 *velocity, u32 N)
 {
@@ -88,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(STREAM)
     velocity[i] = given_velocity[i];
 }
 
-// Writes the answer, in the order of numbers.
+// Writes the answer in the order of the bodies' numbers.
 extern "C" __global__ void __launch_bounds__(STREAM)
     barneshut_end(const float4 *bodies, const float2 *pulls, float2 *at, float2 *acc, u32 N)
 {
@@ -102,7 +102,8 @@ extern "C" __global__ void __launch_bounds__(STREAM)
 }
 
 #if defined BARNESHUT_TREE || !defined BARNESHUT_ONE
-// The box around all bodies. Its four words are all ones at first, then the least x and y, and the least of -x and -y.
+// Computes the box around all bodies. Its four words are all ones at first, then the least x and y, and the least of -x
+// and -y.
 extern "C" __global__ void __launch_bounds__(STREAM) barneshut_box(const float4 *bodies, u32 *box, u32 N)
 {
     __shared__ u32 warps[STREAM / WARP][4];
@@ -212,8 +213,8 @@ extern "C" __global__ void __launch_bounds__(STREAM)
     }
 }
 
-// The sums over the bodies of a node. Positions are relative to an origin, which is one of its bodies or one of its
-// children's centres. So bodies at the same position have exactly this position as their centre.
+// The sums over the bodies of a node. Positions are relative to an origin, which is one of the node's bodies, or the
+// centre of one of its children. Therefore bodies at the same position have exactly this position as their centre.
 struct Sum {
     float mass, x, y; // the masses, and their moments about the origin
     float left, low, right, top;
@@ -273,8 +274,8 @@ template <u32 lanes> __device__ __forceinline__ void join_lanes(Sum &sum)
 }
 
 // Computes a node from its four children, and continues with its parent as long as all four children are complete. The
-// warp that completes the last child continues. `arrived` counts the complete children; it is 0 before and after. One
-// lane calls.
+// warp that completes the last child continues. `arrived` counts the complete children. It is 0 before and after the
+// launch. One lane calls.
 __device__ __forceinline__ void climb(u32 four, u32 done, const u32 *parents, float4 *moments, float4 *boxes, u32 *arrived,
                                       float inverse_theta2)
 {
@@ -304,9 +305,9 @@ __device__ __forceinline__ void climb(u32 four, u32 done, const u32 *parents, fl
     }
 }
 
-// A warp has the four children of a node, with eight lanes each, and adds up the leaves among them. The root is
-// processed alone. Leaves of more than LARGE bodies occur only on the last level. They go to a list, and the whole
-// block adds them up at the end. If the list is full, the eight lanes add up the leaf.
+// A warp has the four children of a node, with eight lanes each, and adds up the leaves among them. The root of the
+// tree is processed alone. Leaves of more than LARGE bodies occur only on the last level. Such leaves go to a list, and
+// the whole block adds them up at the end. If the list is full, the eight lanes add up the leaf.
 extern "C" __global__ void __launch_bounds__(STREAM)
     barneshut_moments(const float4 *sorted, const uint4 *nodes, const u32 *levels, const u32 *parents, float4 *moments,
                       float4 *boxes, u32 *arrived, float inverse_theta2)
@@ -376,7 +377,8 @@ extern "C" __global__ void __launch_bounds__(STREAM)
 
 // ---- attraction ----
 
-// Adds the pull of a point with x, y and a mass. The unit for roots has at least a quarter of the other units' rate.
+// Adds the pull of a point with x, y and a mass. The special-function unit computes roots at a quarter of the other
+// units' rate or faster.
 __device__ __forceinline__ void attract(float2 &pull, float2 at, float4 point, float soft)
 {
     const float dx = point.x - at.x, dy = point.y - at.y, square = fmaf(dx, dx, fmaf(dy, dy, soft));
@@ -387,7 +389,7 @@ __device__ __forceinline__ void attract(float2 &pull, float2 at, float4 point, f
     pull.y = fmaf(weight, dy, pull.y);
 }
 
-// Moves body k by one time step. Its new position goes to `next`.
+// Moves body k by one time step. The body's new position goes to `next`.
 __device__ __forceinline__ void advance(u32 k, float4 body, float2 pull, float2 *velocity, float4 *next, float2 *pulls,
                                         float dt)
 {
@@ -399,9 +401,9 @@ __device__ __forceinline__ void advance(u32 k, float4 body, float2 pull, float2 
 }
 
 #if defined BARNESHUT_DIRECT || !defined BARNESHUT_ONE
-// All pairs, so the only error is rounding. A block reads tiles of bodies to shared memory, where all lanes of a warp
-// read the same body at once. A lane has BODIES bodies in registers. The pull of each tile is summed separately, so the
-// error grows with the root of N / WALK + WALK, not of N.
+// The kernel adds all pairs, so its only error is rounding. A block reads tiles of bodies to shared memory, where all
+// lanes of a warp read the same body at once. A lane has BODIES bodies in registers. The pull of each tile is summed
+// separately. Therefore the error grows with the root of N / WALK + WALK, and not with the root of N.
 extern "C" __global__ void __launch_bounds__(WALK)
     barneshut_direct(const float4 *bodies, float4 *next, float2 *velocity, float2 *pulls, u32 N, float soft, float dt)
 {
@@ -437,12 +439,12 @@ extern "C" __global__ void __launch_bounds__(WALK)
 #endif
 
 #if defined BARNESHUT_THREAD_WALK || !defined BARNESHUT_ONE
-// One thread per body. It visits the nodes depth first, and stores for each depth which of the four children it has
-// reached.
+// One thread computes one body. The thread visits the nodes depth first, and stores for each depth which of the four
+// children it has reached.
 //
-// If bodies are in the order of their numbers, neighbouring lanes have distant bodies and take different paths. Then
-// each node is read by one lane, and lanes that add pairs wait for lanes that open nodes. In the order of the tree,
-// neighbours take nearly the same path and read the same nodes at the same time.
+// If bodies are in the order of their numbers, neighbouring lanes have distant bodies and take different paths. Each
+// node is then read by one lane, and lanes that add pairs wait for lanes that open nodes. If bodies are in the order of
+// the tree, neighbouring lanes take nearly the same path and read the same nodes at the same time.
 extern "C" __global__ void __launch_bounds__(WALK)
     barneshut_thread_walk(const float4 *bodies, const float4 *sorted, const uint4 *nodes, const float4 *moments,
                           float4 *next, float2 *velocity, float2 *pulls, u32 N, float soft, float dt)
@@ -524,13 +526,14 @@ extern "C" __global__ void __launch_bounds__(WALK)
 
 #if defined BARNESHUT_LIST_WALK || !defined BARNESHUT_ONE
 // The lanes of a warp examine 32 nodes at once. The points that they find go to a list in shared memory. Whenever the
-// list has 32 points, each lane adds them to its own bodies. So a single lane decides about a node, and the whole warp
-// only adds pairs.
+// list has 32 points, each lane adds them to its own bodies. Therefore a single lane decides about a node, and the
+// whole warp only adds pairs.
 //
-// A node is compared with the box around the warp's bodies, which are 32 BODIES neighbours. Its distance from a body is
-// at least its distance from the box. So no body gets a node that the body itself would open. For an opened node, the
-// number of its first child goes to a stack. The warp takes eight numbers at a time and examines the 32 children. The
-// stack has at most 32 nodes of each depth, because children are pushed only after all deeper nodes were taken.
+// The walk compares a node with the box around the warp's bodies, which are 32 BODIES neighbours. The distance of the
+// node from a body is at least its distance from the box. Therefore no body gets a node that the body itself would
+// open. For an opened node, the number of its first child goes to a stack. The warp takes eight numbers at a time and
+// examines the 32 children. The stack has at most 32 nodes of each depth, because children are pushed only after all
+// deeper nodes were taken.
 enum : u32 { TAKEN = WARP / 4, STACK = WARP * DEPTH, LIST = 2 * WARP, WALK_WARPS = WALK / WARP };
 
 struct WalkShared {
@@ -540,7 +543,9 @@ struct WalkShared {
 
 struct ListWalk {
     float4 *list;
-    u32 found, done; // number of points found, and of points added; the latter is a multiple of 32 until the end
+    // number of points that were found, and number of points that were added; the second number is a multiple of 32
+    // until the end
+    u32 found, done;
     float soft;
     float2 at[BODIES], pull[BODIES];
 
@@ -621,7 +626,7 @@ extern "C" __global__ void __launch_bounds__(WALK, RESIDENT / WALK)
         const float4 moment = here ? moments[i] : float4{};
         const float dx = fmaxf(fmaxf(left - moment.x, moment.x - right), 0);
         const float dy = fmaxf(fmaxf(low - moment.y, moment.y - top), 0);
-        // also true for lanes without a node, because their moment is 0
+        // the condition also holds for lanes without a node, because their moment is 0
         const bool far = fmaf(dx, dx, dy * dy) >= moment.w;
         const uint4 node = far ? uint4{} : nodes[i];
         size -= taken;

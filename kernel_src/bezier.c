@@ -8,8 +8,8 @@
 
 enum { MOST = 1000 };
 
-/* Returns the number of points of a curve. The kernel counts with the same roundings, because no operation is fused
- * here (the build sets -ffp-contract=off). */
+/* Returns the number of points of a curve. The kernel counts with the same roundings, because this file is compiled
+ * without fused operations (-ffp-contract=off). */
 static uint32_t point_count(const float *c, float scale)
 {
     float x = c[2] - 0.5F * (c[0] + c[4]), y = c[3] - 0.5F * (c[1] + c[5]), w = c[4] - c[0], h = c[5] - c[1];
@@ -30,7 +30,7 @@ static void make_curve(size_t control, kiln__random *random, float *c)
         c[i] = coordinate(random);
     float share = coordinate(random); /* the middle point's distance from the line, divided by its largest value */
     for (int i = 0; i < 2; i++) {
-        if (control == SKEWED) { /* the fourth power: most middle points are near the line */
+        if (control == SKEWED) { /* the fourth power puts most middle points near the line */
             c[2 + i] = 0.5F * (c[i] + c[4 + i]) + share * share * share * share * c[2 + i];
         } else if (control == BENT) {
             c[4 + i] = c[i] + c[4 + i] * 0x1p-10F;

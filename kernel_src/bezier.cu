@@ -1,15 +1,17 @@
 // bezier.cu - quadratic Bezier curves as points. A curve that bends more gets more points.
 //
 // A curve has three control points. It gets 1 to MOST points, depending on its curvature: the distance of the middle
-// control point from the midpoint of the other two, divided by the distance of those two. So the work of a curve is
-// known only after its data is read, and it may differ by a factor of MOST. The points of all curves are contiguous:
+// control point from the midpoint of the other two, divided by the distance of those two. Therefore the work of a curve
+// is known only after its data is read, and it may differ by a factor of MOST. The points of all curves are contiguous:
 // curve c has points[offsets[c]] to points[offsets[c + 1] - 1].
 //
-// The answer: offsets are exact, because the number of points depends only on correctly rounded operations. If the
-// curvature is not a number (all three control points are the same), the curve has one point. A point is rounded a few
-// times. The bits are the same in every run. offsets have 32 bits, so there must be fewer than 2^32 points.
+// The offsets of the answer are exact, because the number of points depends only on correctly rounded operations. If
+// the curvature is not a number (all three control points are the same), the curve has one point. The coordinates of a
+// point have a few rounding errors. The bits are the same in every run. offsets have 32 bits, so there must be fewer
+// than 2^32 points.
 //
-// The bound is the time to write the points, 8 bytes each. There are few control points in comparison.
+// The bound of the time is writing the points, 8 bytes each. The control points need little memory traffic in
+// comparison.
 //
 // The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
 // definitions. A kernel is compiled if its own macro BEZIER_<NAME> is set, or if BEZIER_ONE is not set.
@@ -29,7 +31,7 @@
 #define PAIRS 4 // two_pass: pairs of points per thread
 #endif
 #ifndef FEW
-#define FEW 4 // two_pass: a tile of at most this many curves is filled curve by curve
+#define FEW 4 // two_pass: the largest number of curves for which a tile is filled curve by curve
 #endif
 #ifndef CHILD
 #define CHILD 64 // threads of a child grid's block
@@ -43,7 +45,8 @@ struct Curve {
     float2 from, control, to;
 };
 
-// No multiplication is fused with an addition, because the host must count with the same roundings.
+// Returns the number of points of a curve. No multiplication is fused with an addition, because the host must count
+// with the same roundings.
 __device__ __forceinline__ u32 point_count(const Curve &c)
 {
     float x = __fsub_rn(c.control.x, __fmul_rn(0.5f, __fadd_rn(c.from.x, c.to.x)));
@@ -163,7 +166,7 @@ __device__ __forceinline__ void fill_curve(const Curve *curves, const u32 *offse
     u32 start = offsets[c], stop = offsets[c + 1], low = max(start, begin), span = min(stop, end) - low;
     Curve curve = curves[c];
     Steps steps(stop - start);
-    float number = (float)(int)(begin + 2 * lane_id() - start); // exact, like all numbers of points
+    float number = (float)(int)(begin + 2 * lane_id() - start); // the float is exact, like all numbers of points
 #pragma unroll
     for (u32 k = 0; k < PAIRS; k++) {
         u32 place = begin + (k * WARP + lane_id()) * 2;
@@ -173,7 +176,8 @@ __device__ __forceinline__ void fill_curve(const Curve *curves, const u32 *offse
         float i = number + (float)(2 * WARP * k);
         float2 a = point(curve, i, steps), b = point(curve, i + 1, steps);
         if (one && next)
-            *(float4 *)(points + place) = make_float4(a.x, a.y, b.x, b.y); // neighbouring lanes write neighbours
+            // neighbouring lanes write neighbouring points
+            *(float4 *)(points + place) = make_float4(a.x, a.y, b.x, b.y);
         else if (one)
             points[place] = a;
         else
@@ -198,7 +202,7 @@ __device__ __forceinline__ void fill_curves(const Curve *curves, const u32 *offs
     __syncwarp();
     u32 current = 0;
 #pragma unroll
-    for (u32 k = 0; k < 2 * PAIRS; k++) { // one lane after the other, so that no two use the same bank
+    for (u32 k = 0; k < 2 * PAIRS; k++) { // the lanes take turns, so that no two lanes use the same bank
         u32 here = warp_scan<Larger>(owner[k * WARP + lane_id()]);
         here = max(here, current);
         owner[k * WARP + lane_id()] = here;
@@ -225,8 +229,8 @@ __device__ __forceinline__ void fill_curves(const Curve *curves, const u32 *offs
     }
 }
 
-// One warp per tile of points of any curves, so the work is even. A tile of few curves is filled curve by curve. In a
-// tile of many curves, each point looks up its curve. No warp waits for another.
+// One warp fills one tile of points, which may belong to any curves, so all warps have the same work. A tile of few
+// curves is filled curve by curve. In a tile of many curves, each point looks up its curve. No warp waits for another.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bezier_two_pass(const Curve *curves, const u32 *offsets, const u32 *first_of_tile, float2 *points, u32 count,
                     u32 total)
@@ -248,9 +252,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // ---- child grids ----
 
 #if defined BEZIER_DYNAMIC
-// One thread per curve counts its points, allocates memory for them, and launches a grid that fills it. A launch costs
-// more than most curves. Points are in the order in which memory was allocated; bezier_pack brings them into the order
-// of the curves.
+// One thread per curve counts its points, allocates memory for them, and launches a grid that fills it. A launch of a
+// child grid costs more than most curves. The points are in the order in which memory was allocated. bezier_pack brings
+// them into the order of the curves.
 extern "C" __global__ void bezier_child(Curve c, float2 *points, u32 n)
 {
     u32 i = blockIdx.x * CHILD + threadIdx.x;

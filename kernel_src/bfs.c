@@ -1,4 +1,4 @@
-/* bfs_exact: the reference of breadth-first searches. sparse/ makes the graphs, and has the search. */
+/* bfs_exact: the reference of breadth-first searches. The code of sparse/ makes the graphs and does the search. */
 #include "formats.h"
 
 /* Sets levels[v] to the number of edges on a shortest path from the vertex SOURCE to v, or to -1 if there is no path.

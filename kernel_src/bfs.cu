@@ -1,16 +1,16 @@
 // bfs.cu - breadth-first search from one vertex of a graph: the number of edges of a shortest path to each vertex.
 //
-// The graph is in CSR: offsets and index (u32), with each edge in both directions. A search goes level by level. The
-// vertices of a level are the *frontier*. The vertices that are first found from the frontier make the next one. An
-// edge needs almost no arithmetic. The time depends on the number of edges that are read, and on how evenly threads
-// share them. On graphs with many small levels (roads, grids) it depends only on the latency of a level.
+// The graph is in CSR: offsets and index (u32), with each edge in both directions. A search processes one level after
+// the other. The vertices of a level are the *frontier*. The vertices that are first found from the frontier become the
+// next frontier. An edge needs almost no arithmetic. The time depends on the number of edges that are read, and on how
+// evenly threads share them. On graphs with many small levels (roads, grids) it depends only on the latency of a level.
 //
 // The answer: levels[v] is 0 at the source, and -1 for vertices without a path from the source. A source that is not a
-// vertex reaches nothing. Levels are exact and the same in every run. A tree of parents and the order of a frontier
-// would not be: they depend on which of several neighbours finds a vertex first. (Parents that are the same in every
-// run cost an atomicMin for each edge between two levels, instead of one atomic for each vertex.) Loops and repeated
-// edges do no harm. All kernels search directed graphs correctly, except bfs_direction_optimised, which needs each edge
-// in both directions. There must be fewer than 2^32 - 2 vertices and fewer than 2^32 - 2 edges.
+// vertex reaches nothing. Levels are exact and the same in every run. A tree of parents, and the order of a frontier,
+// would differ from run to run: they depend on which of several neighbours finds a vertex first. (Parents that are the
+// same in every run would cost an atomicMin for each edge between two levels, instead of one atomic for each vertex.)
+// Loops and repeated edges do no harm. All kernels search directed graphs correctly, except bfs_direction_optimised,
+// which needs each edge in both directions. There must be fewer than 2^32 - 2 vertices and fewer than 2^32 - 2 edges.
 //
 // The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
 // definitions. A kernel is compiled if its own macro BFS_<NAME> is set, or if BFS_ONE is not set.
@@ -39,7 +39,7 @@
 #define AT_ONCE 1 // persistent: edges in flight per lane
 #endif
 #ifndef PIECE
-#define PIECE 1024 // persistent: edges of a piece; a vertex with more edges becomes several pieces
+#define PIECE 1024 // persistent: largest number of edges of a piece; a vertex with more edges becomes several pieces
 #endif
 #ifndef PEEK
 #define PEEK 0 // persistent: 1: read a vertex's bit before trying to set it
@@ -48,8 +48,8 @@
 #define EARLY 1 // persistent: 1: read the offsets of a neighbour before it is known whether the neighbour is new
 #endif
 #ifndef AHEAD
-// persistent: prefetch to the L2 the offsets of vertices whose numbers are so far before and after a new vertex; 0: no
-// prefetch
+// persistent: the kernel prefetches to the L2 the offsets of vertices whose numbers are this far before and after a new
+// vertex; 0: no prefetch
 #define AHEAD 0
 #endif
 #ifndef ALPHA
@@ -88,11 +88,12 @@ extern "C" __global__ void __launch_bounds__(256)
 #endif
 
 #if defined BFS_VERTEX_PARALLEL || !defined BFS_ONE
-// At every level each thread has one vertex. If the vertex is in the frontier, its thread reads its neighbours. The
-// kernel needs no atomics, because all threads that write a level write the same value.
+// At every level each thread has one vertex. If the vertex is in the frontier, its thread reads the neighbours of the
+// vertex. The kernel needs no atomics, because all threads that write a level write the same value.
 //
 // Every level reads the whole array `levels`, so a search costs vertices times levels. This is acceptable for a graph
-// with few levels, but not for a road network or a path. A warp takes as long as its vertex with the most edges.
+// with few levels, but not for a road network or a path. A warp takes as long as the vertex with the most edges among
+// its vertices.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_vertex_parallel(const u32 *offsets, const u32 *index, volatile int *levels, volatile u32 *more, u32 *depth,
                         u32 level, u32 vertices)
@@ -122,11 +123,11 @@ __device__ __forceinline__ bool is_first(int *levels, u32 vertex, u32 level)
 }
 
 #if defined BFS_FRONTIER || !defined BFS_ONE
-// One thread per vertex of the frontier, which is a queue in global memory. Threads append new vertices to the next
-// queue.
+// Each thread processes one vertex of the frontier, which is a queue in global memory. Threads append new vertices to
+// the next queue.
 //
-// Compared with vertex_parallel: only the frontier causes work. But one counter allocates all places of the queue, so
-// its atomics run one after the other.
+// Compared with vertex_parallel: only the vertices of the frontier cause work. But one counter allocates all places of
+// the queue, so its atomics run one after the other.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_frontier(const u32 *offsets, const u32 *index, int *levels, const u32 *frontier, u32 *next, u32 *next_count,
                  u32 *depth, u32 level, u32 count)
@@ -147,7 +148,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 #if defined BFS_FRONTIER_BLOCK_QUEUE || defined BFS_WARP_PER_VERTEX || !defined BFS_ONE
 // A block's own queue (privatisation). Its counter is in shared memory, and one addition to the counter in global
-// memory allocates places for all its vertices. Vertices that do not fit go to global memory at once.
+// memory allocates places for all its vertices. Vertices that do not fit into the block's queue go to global memory at
+// once.
 struct block_queue {
     u32 count, base, vertices[CAPACITY];
 };
@@ -174,7 +176,7 @@ __device__ __forceinline__ void write_out(block_queue &queue, u32 *next, u32 *ne
 #endif
 
 #if defined BFS_FRONTIER_BLOCK_QUEUE || !defined BFS_ONE
-// Compared with frontier: one global atomic per block instead of one per vertex that is found.
+// Compared with frontier: the kernel needs one global atomic per block, instead of one per vertex that is found.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_frontier_block_queue(const u32 *offsets, const u32 *index, int *levels, const u32 *frontier, u32 *next,
                              u32 *next_count, u32 *depth, u32 level, u32 count)
@@ -203,7 +205,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // delays its warp by only a thirty-second of the time.
 //
 // Compared with frontier_block_queue: reads are coalesced and lanes are evenly loaded if vertices have many edges. If
-// they have four, seven of eight lanes are idle.
+// vertices have four edges, seven of eight lanes are idle.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_warp_per_vertex(const u32 *offsets, const u32 *index, int *levels, const u32 *frontier, u32 *next,
                         u32 *next_count, u32 *depth, u32 level, u32 count)
@@ -229,8 +231,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // ---- all levels in one launch ----
 //
-// A cooperative launch with as many blocks as can be resident together. Rounds take the place of launches. A round is a
-// level, or a preparation. The following makes a round short:
+// The kernel is one cooperative launch with as many blocks as can be resident together. Rounds take the place of
+// launches. A round is a level, or a preparation. These properties make a round short:
 //
 // - Each vertex has a bit that tells whether it was found. Blocks share nothing else about a vertex, and access its
 //   word by atomics only.
@@ -247,25 +249,26 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 #if defined BFS_PERSISTENT || defined BFS_DIRECTION_OPTIMISED || !defined BFS_ONE
 
-enum : u32 { ROOM = 2 * BLOCK };                  // rows in a block's queue; SOLO is at most half of this
+// number of rows in a block's queue; SOLO is at most half of this number
+enum : u32 { ROOM = 2 * BLOCK };
 static_assert(SOLO <= BLOCK, "a frontier that is left to one block has to fit into half of its queue");
 enum : u32 { SOLO_EDGES = 8 * SOLO };             // largest number of edges of a frontier that one block searches alone
 enum : u32 { SERIAL = 32 };                       // direction: edges of a vertex that one lane reads alone
-enum : u32 { CAME = 32 };                         // bit of a counter from which on blocks are counted
+enum : u32 { CAME = 32 };                         // the bit of a counter from which on blocks are counted
 
-// The edges of a vertex, or a part of them. Without edges there is no row.
+// The edges of a vertex, or a part of them. A row without edges stands for "no row".
 struct row {
     u32 begin, count;
 };
 
 // The state that blocks share. All of it must be 0 before the first launch, and everything but `rounds` is 0 again
-// after each launch. Each counter has its own line of the L2. Both counters count the blocks that have arrived; two of
-// each are used in turn.
+// after each launch. Each counter has its own line of the L2. Two words of each kind are used in turn. Both count the
+// blocks that have arrived.
 struct control {
-    offset places[2], line[14]; // also the places that the blocks need in the next queue
-    offset edges[2], lines[14]; // also the edges that leave the vertices that the blocks found
-    // for a round that one block runs alone: the number of the round with the level reached, and the edges of that
-    // frontier
+    offset places[2], line[14]; // this word also counts the places that the blocks need in the next queue
+    offset edges[2], lines[14]; // also counts edges that leave found vertices
+    // for a round that one block runs alone: the number of the round together with the level that it reached, and the
+    // number of edges of that frontier
     offset level, last_edges;
     u32 rounds, left;           // number of rounds of all launches; number of blocks that have left
 };
@@ -274,27 +277,30 @@ struct control {
 struct search {
     const u32 *offsets, *index;
     int *levels;
-    u32 *visited;               // one bit per vertex: it was found, or has no edges
+    u32 *visited;               // one bit per vertex: set if the vertex was found, or has no edges
     ulonglong2 *queues;         // two queues of `length` places
     control *all;
     offset length;
     u32 vertices;
-    u32 turn, tag;              // index of this round's queue and counters; number of this round over all launches
+    // the index of this round's queue and counters, and the number of this round over all launches
+    u32 turn, tag;
     u32 level;                  // level of the frontier
-    u32 frontier, leaving;      // places of the frontier (vertices if it is in bits); edges that leave the frontier
-    u32 unexplored;             // edges of the vertices that were not found yet
-    u32 found_edges;            // edges that this thread found in this round
+    // the number of places of the frontier (of vertices if the frontier is in bits), and the number of edges that leave
+    // it
+    u32 frontier, leaving;
+    u32 unexplored;             // number of edges of the vertices that were not found yet
+    u32 found_edges;            // number of edges that this thread found in this round
 };
 
 // A block's part of a round, in shared memory.
 struct block_part {
     offset places_seen[2], edges_seen[2]; // the counters' values before this round
-    u32 count, more;            // number of rows here; places that they need in addition to one each
-    u32 spilled;                // whether more rows are in memory
-    u32 edges, solo_edges;      // edges found in this round; edges of all levels of a block that is alone
+    u32 count, more;            // number of rows here, and number of places that they need in addition to one each
+    u32 spilled;                // true if more rows are in memory
+    u32 edges, solo_edges;      // edges found in this round, and edges of all levels of a block that runs alone
     u32 base;                   // place of these rows in the next queue
     u32 all_places, all_edges, level, leaving; // thread 0 writes here the values that all threads need
-    row found[ROOM];            // one queue; a block that is alone uses the two halves in turn
+    row found[ROOM];            // one queue; a block that runs alone uses its two halves in turn
 };
 
 __device__ __forceinline__ u32 warp_sum(u32 mine)
@@ -350,7 +356,7 @@ __device__ __forceinline__ u32 places_of(u32 count)
     return count / PIECE + (count % PIECE != 0);
 }
 
-// Writes a row of many edges to several places, for several warps.
+// Writes a row of many edges as several pieces to several places, so that several warps share it.
 __device__ __forceinline__ void leave_pieces(ulonglong2 *place, u32 tag, row r)
 {
 #pragma unroll 1
@@ -431,8 +437,8 @@ __device__ __forceinline__ void write_rows(const search &s, block_part &mine, co
 
 // ---- top-down ----
 
-// Accesses without a branch, for the lanes in which `is` is true. So several consecutive accesses are in flight before
-// the first result is used.
+// Loads a word without a branch, in the lanes in which `is` is true. Without branches, several consecutive accesses are
+// in flight before the first result is used.
 __device__ __forceinline__ u32 load_if(bool is, const u32 *at)
 {
     u32 value;
@@ -442,7 +448,7 @@ __device__ __forceinline__ u32 load_if(bool is, const u32 *at)
     return value;
 }
 
-// Returns the word's former value, or all ones in lanes that do nothing.
+// Returns the word's former value. In lanes in which `is` is false, it returns all ones.
 __device__ __forceinline__ u32 or_if(bool is, u32 *word, u32 bits)
 {
     u32 value;
@@ -465,8 +471,8 @@ __device__ __forceinline__ u32 peek_if(bool is, const u32 *word)
     return value;
 }
 
-// Reads up to AT_ONCE edges of each lane, `step` apart, from `first` on; `left` edges remain. The thread that sets a
-// vertex's bit has found the vertex.
+// Reads up to AT_ONCE edges of each lane, which are `step` apart, from `first` on. The row has `left` edges from there.
+// If a thread sets the bit of a vertex, this thread has found the vertex.
 __device__ __forceinline__ void visit(search &s, block_part &mine, row *queue, u32 room, offset first, u32 left,
                                       u32 step)
 {
@@ -494,8 +500,9 @@ __device__ __forceinline__ void visit(search &s, block_part &mine, row *queue, u
         found[k] = {begin[k], was[k] ? 0 : end[k] - begin[k]};
         if (!was[k]) {
             s.levels[to[k]] = (int)s.level + 1;
-            prefetch_l2(s.index + begin[k]); // for the thread that expands it in the next round
-            if (AHEAD) {                     // neighbours often have near numbers, so the search reads these soon
+            prefetch_l2(s.index + begin[k]); // for the thread that reads the edges of this vertex in the next round
+            // neighbours often have near numbers, so the search will soon read these offsets
+            if (AHEAD) {
                 prefetch_l2(s.offsets + (to[k] + AHEAD < s.vertices ? to[k] + AHEAD : s.vertices));
                 prefetch_l2(s.offsets + (to[k] > AHEAD ? to[k] - AHEAD : 0));
             }
@@ -517,7 +524,7 @@ __device__ __forceinline__ void expand(search &s, block_part &mine, row *queue, 
         offset first = (offset)r.begin + at;
         u32 left = at < few ? few - at : 0;
         if (!by_groups) {
-            if (at >= count) { // the same for all lanes
+            if (at >= count) { // the condition is the same for all lanes
                 u32 from = __ffs(longs) - 1;
                 longs &= longs - 1;
                 begin = __shfl_sync(ALL_LANES, r.begin, from);
@@ -533,7 +540,7 @@ __device__ __forceinline__ void expand(search &s, block_part &mine, row *queue, 
         at += AT_ONCE * step;
         if (by_groups) {
             by_groups = __any_sync(ALL_LANES, at < few);
-            at = by_groups ? at : 0; // count is 0: the first long row is next
+            at = by_groups ? at : 0; // if count is 0, the first long row is next
         }
     }
 }
@@ -595,8 +602,8 @@ __device__ __forceinline__ bool goes_on(search &s, block_part &mine, u32 *rows)
     return on;
 }
 
-// A top-down round: one level, or all levels of a block that is alone while the others wait. Returns the queue of the
-// vertices that were found.
+// Runs a top-down round: one level, or all levels of a block that runs alone while the others wait. Returns the queue
+// of the vertices that were found.
 __device__ __forceinline__ row *go_down(search &s, block_part &mine, bool alone)
 {
     row *queue = mine.found;
@@ -651,8 +658,9 @@ __device__ __forceinline__ void wait_for_all(const search &s, block_part &mine, 
     mine.leaving = alone ? wait_for_note(&s.all->last_edges, s.tag) : (u32)edges;
 }
 
-// The end of a round: writes this block's queue to memory, and waits until all blocks know how much was found. `fence`:
-// makes writes without atomics visible too. `queued`: the found vertices are rows in queues; otherwise they are bits.
+// Ends a round: writes this block's queue to memory, and waits until all blocks know how much was found. `fence` makes
+// writes without atomics visible too. `queued` tells that the found vertices are rows in queues; otherwise they are
+// bits.
 __device__ __forceinline__ void end_round(search &s, block_part &mine, const row *queue, u32 room, bool fence,
                                           bool queued, bool alone)
 {
@@ -717,7 +725,7 @@ __device__ __forceinline__ void begin_search(search &s, block_part &mine, u32 so
     __syncthreads();
 }
 
-// Leaves the search. The last block that leaves resets the shared state.
+// Leaves the search. The last block that leaves the kernel resets the shared state.
 __device__ __forceinline__ void end_search(search &s)
 {
     control *c = s.all;
@@ -771,20 +779,20 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
 
 #if defined BFS_DIRECTION_OPTIMISED || !defined BFS_ONE
 // The bottom-up step (Beamer, Asanovic, Patterson, SC 2012): every vertex that was not found yet looks for a neighbour
-// that was found. Such a neighbour belongs to the frontier, because an earlier one would have found the vertex before.
-// So the bits of all found vertices can stand for the frontier, as long as this level's bits are written to other
-// words: the kernel reads `visited` and writes every word of `next`.
+// that was found. Such a neighbour belongs to the frontier, because a neighbour from an earlier level would have found
+// the vertex before. Therefore the bits of all found vertices can stand for the frontier, as long as this level's bits
+// are written to other words: the kernel reads `visited` and writes every word of `next`.
 //
-// Most vertices need to read one or two neighbours, while top-down reads every edge of the frontier. A warp takes WORDS
-// words, lists the vertices whose bits are not set, and gives one vertex to each lane. If a lane has read SERIAL
-// neighbours without success, all lanes share the vertex.
+// Most vertices need to read only one or two neighbours, while a top-down level reads every edge of the frontier. A
+// warp takes WORDS words, lists the vertices whose bits are not set, and gives one vertex to each lane. If a lane has
+// read SERIAL neighbours without success, all lanes share the vertex.
 __device__ __forceinline__ bool is_set(const u32 *bits, u32 vertex)
 {
     return bits[vertex / 32] >> vertex % 32 & 1;
 }
 
 struct warp_list {
-    u32 fresh[WORDS]; // bits of the vertices found now
+    u32 fresh[WORDS]; // the bits of the vertices that this level has found
     u8 vertices[WORDS * 32];
 };
 
@@ -887,7 +895,7 @@ __device__ __forceinline__ void queue_of_bits(search &s, block_part &mine, const
     }
 }
 
-// Top-down while the frontier is small, and bottom-up when that is likely to read fewer edges.
+// The search goes top-down while the frontier is small, and bottom-up when this is likely to read fewer edges.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     bfs_direction_optimised(const u32 *offsets, const u32 *index, int *levels, u32 *visited, ulonglong2 *queues,
                             control *c, offset length, u32 source, u32 vertices, u32 edges)
@@ -909,7 +917,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
             s.frontier = frontier;
             s.leaving = leaving;
         }
-        if (step == queue_up) // the number of edges is known already
+        if (step == queue_up) // the number of edges is already known in this round
             s.unexplored = unexplored;
         if (s.frontier == 0)
             break;

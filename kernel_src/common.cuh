@@ -1,24 +1,24 @@
 // common.cuh - the common part of the sources in this folder: types, indexes, vectors, shuffles, asynchronous copies.
 //
-// Names are the names of CUB where CUB has one. No function costs more instructions than the same code written in a
-// kernel: all functions are inlined, and compile-time values are template arguments. Names are in lower case, because a
-// spec's params are macros in upper case, which would replace them.
+// If CUB has a name for a function, this file uses the same name. No function costs more instructions than the same
+// code written in a kernel: all functions are inlined, and compile-time values are template arguments. Names are in
+// lower case, because the params of a spec are macros in upper case, which would replace them.
 
 #ifndef COMMON_CUH
 #define COMMON_CUH
 
-// An index into an array of any size, a size, or an address as a number.
+// The type of an index into an array of any size, of a size, or of an address as a number.
 typedef unsigned long long offset;
 
-enum : unsigned { // constants that need no device memory, unlike some constexpr variables
+enum : unsigned { // these constants are enumerators, because some constexpr variables would need device memory
     WARP = 32,
     ALL_LANES = 0xffffffffu // the mask of a warp whose lanes all take part
 };
 
 // ---- policies ----
 
-// Type number `index` of a list. It lets a kernel be written once for several operators or types. A macro of the spec
-// is the index: typedef choose<OP, Sum, Max> Op.
+// The type with the number `index` in a list of types. With it, a kernel can be written once for several operators or
+// types. A macro of the spec is the index: typedef choose<OP, Sum, Max> Op.
 template <unsigned index, class First, class... Rest> struct choice {
     typedef typename choice<index - 1, Rest...>::type type;
 };
@@ -47,14 +47,14 @@ template <class A, class B> __host__ __device__ __forceinline__ constexpr auto c
     return (a + b - 1) / b;
 }
 
-// Returns the first item of this block's tile. Tiles of `items` items follow each other.
+// Returns the first item of this block's tile. Tiles of `items` items follow each other without gaps.
 __device__ __forceinline__ offset tile_begin(unsigned items)
 {
     return (offset)blockIdx.x * items;
 }
 
-// For one-dimensional grids of blocks of `block` threads: the number of this thread, and the number of all threads. A
-// grid-stride loop over all elements begins at the first number and advances by the second.
+// For one-dimensional grids of blocks of `block` threads, these functions return the number of this thread and the
+// number of all threads. A grid-stride loop over all elements begins at the first number and advances by the second.
 template <unsigned block> __device__ __forceinline__ offset grid_thread()
 {
     return (offset)blockIdx.x * block + threadIdx.x;
@@ -65,8 +65,8 @@ template <unsigned block> __device__ __forceinline__ offset grid_threads()
     return (offset)gridDim.x * block;
 }
 
-// For one-dimensional blocks. In other blocks lane_id() is right if a row of threads is a multiple of a warp, and
-// warp_id() counts within the row.
+// For one-dimensional blocks. In other blocks lane_id() is right if the length of a row of threads is a multiple of a
+// warp, and warp_id() counts within the row.
 __device__ __forceinline__ unsigned lane_id()
 {
     return threadIdx.x % WARP;
@@ -116,7 +116,7 @@ template <class T> __device__ __forceinline__ void store_quad(T *to, vec<T, 4> q
     *(vec<T, 4> *)to = quad;
 }
 
-// Convert the elements of a vector to an array in registers, and back.
+// These functions convert the elements of a vector to an array in registers, and back.
 __device__ __forceinline__ void unpack(float *to, float4 quad)
 {
     to[0] = quad.x, to[1] = quad.y, to[2] = quad.z, to[3] = quad.w;
@@ -161,9 +161,9 @@ __device__ __forceinline__ void prefetch_l2(const void *at)
 
 // ---- warps: all 32 lanes must call together ----
 
-// Return the value of the lane that is `distance` lanes before or after the calling lane. If no such lane exists, they
-// return the caller's own value. An item of more than one word has its own overloads of these functions, beside its
-// type.
+// These functions return the value of the lane that is `distance` lanes before or after the calling lane. If no such
+// lane exists, they return the caller's own value. An item of more than one word has its own overloads of these
+// functions, which are defined beside its type.
 template <class T> __device__ __forceinline__ T shuffle_up(T mine, unsigned distance)
 {
     return __shfl_up_sync(ALL_LANES, mine, distance);
@@ -206,8 +206,8 @@ template <class Op> __device__ __forceinline__ typename Op::item warp_scan(typen
 
 // ---- communication between blocks ----
 
-// Returns whether this is the last block of the grid to call. One thread of each block calls. The counter must be 0
-// before the launch, and is 0 again after the last block's call.
+// Returns whether this is the last block of the grid that calls the function. One thread of each block calls it. The
+// counter must be 0 before the launch, and is 0 again after the last block's call.
 __device__ __forceinline__ bool is_last_block(unsigned *counter)
 {
     return atomicInc(counter, gridDim.x - 1) == gridDim.x - 1;
@@ -245,7 +245,7 @@ template <unsigned bytes> __device__ __forceinline__ void copy_async(void *to, c
                      : "memory");
 }
 
-// Makes one group of this thread's copies since the last call, also if there were none.
+// Makes one group of this thread's copies since the last call, even if there were none.
 __device__ __forceinline__ void copy_async_commit()
 {
 #if __CUDA_ARCH__ >= 800

@@ -2,14 +2,14 @@
  *
  *     y[n][k][p][q] = sum over c, r, s of x[n][c'][p STRIDE_H + r DILATION_H - PAD_H][q STRIDE_W + ...] w[k][c][r][s]
  *
- * Here c' is channel c of the group of filter k. The image is surrounded by zeros. The reference multiplies them like
- * other numbers, so that an infinite weight gives NaN there. x and y are N x C x H x W, and w is K x C x R x S. With
- * NHWC they are N x H x W x C and K x R x S x C. */
+ * Here c' is channel c of the group of filter k. The image is surrounded by zeros. The reference multiplies the zeros
+ * around the image like other numbers, so that an infinite weight gives NaN there. Arrays: x and y are N x C x H x W,
+ * and w is K x C x R x S. With NHWC, x and y are N x H x W x C, and w is K x R x S x C. */
 #include <inttypes.h>
 
 #include "catalogue.h"
 
-typedef struct strides { /* the distance between neighbours along each extent */
+typedef struct strides { /* the distance in elements between neighbours along each extent */
     int64_t outer, channel, row, column;
 } strides;
 
@@ -21,7 +21,7 @@ typedef struct layer {
     int64_t out_height, out_width;
     int64_t stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups, nhwc;
     strides in, weight, out;
-    double **scratch; /* one per thread: a row of y for all filters of a group, and the line of gather() */
+    double **scratch; /* for each thread: a row of y for all filters of a group, and the line of gather() */
 } layer;
 
 /* Returns the strides of an array with the extents OUTER x CHANNELS x HEIGHT x WIDTH. With `nhwc` the extents are OUTER
@@ -93,13 +93,14 @@ static kiln_status read_settings(kiln_call *call, layer *l)
     return KILN_OK;
 }
 
-static int64_t extent(const kiln_array *array, int64_t nhwc, int which) /* 0 to 3: in the order of N x C x H x W */
+/* `which` is 0 to 3, in the order of N x C x H x W */
+static int64_t extent(const kiln_array *array, int64_t nhwc, int which)
 {
     static const int places[] = {0, 3, 1, 2};
     return (int64_t)array->shape[nhwc ? places[which] : which];
 }
 
-/* Returns the number of points that a filter has along an extent. */
+/* Returns the number of points of y that a filter computes along an extent. */
 static int64_t points(int64_t size, int64_t pad, int64_t taps, int64_t dilation, int64_t stride)
 {
     int64_t room = size + 2 * pad - dilation * (taps - 1) - 1;

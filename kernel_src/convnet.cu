@@ -6,12 +6,12 @@
 // The array x holds images of CHANNELS x HEIGHT x WIDTH. The array w holds FILTERS filters of CHANNELS / GROUPS x
 // FILTER_H x FILTER_W. The array y holds images of FILTERS x OUT_H x OUT_W. In the formula, channel c' is channel c of
 // the group that filter k belongs to. With NHWC the channel comes last in all three arrays. The filter is not reversed.
-// The padding around an image is zeros. The kernels multiply these zeros like other numbers, so an infinity or a NaN in
-// a filter makes NaN of the points where it meets the padding.
+// The padding around an image is zeros. The kernels multiply the padding like other numbers. If a filter has an
+// infinity or a NaN, the points where it meets the padding become NaN.
 //
 // All extents are macros, so the compiler turns divisions by them into multiplications and unrolls the loops over a
-// filter. The number of images is an argument. Any extent is legal, also 0 channels, 0 filters and 0 images. Offsets
-// have 64 bits. An output channel must have fewer than 2^31 points over all images.
+// filter. The number of images is an argument. Any extent is legal, including 0 channels, 0 filters and 0 images.
+// Offsets have 64 bits. A channel of y must have fewer than 2^31 points over all images.
 //
 // A layer is a product of matrices: FILTERS x (CHANNELS FILTER_H FILTER_W) times the unrolled image. A column of the
 // unrolled image holds the elements of x that one point of y needs. The kernels differ in the place of the unrolled
@@ -22,11 +22,12 @@
 // - The kernel unrolled_gemm writes it to global memory.
 // - The kernel implicit_gemm forms it in shared memory, one tile of a matrix product (as in matmul.cu) at a time.
 //
-// The kernels winograd and fft transform image and filters first, and so need fewer multiplications. The kernel
+// The kernels winograd and fft transform image and filters first, so they need fewer multiplications. The kernel
 // depthwise is for filters that see one channel.
 //
 // Every kernel gives the same bits in every run. The kernels direct, shared, coarsened (with DEALT of 1), unrolled_gemm
-// and depthwise add the same products in the same order, and round once per product. The others add in another order.
+// and depthwise add the same products in the same order, and round once per product. The other kernels add in another
+// order.
 //
 // The tuning parameters are macros as well. The defaults are for an editor, or for a compiler without definitions. A
 // kernel is compiled if its own macro CONVNET_<NAME> is set, or if CONVNET_ONE is not set.
@@ -38,7 +39,7 @@
 #define BLOCK 256 // direct, unrolled_gemm: threads of a block
 #endif
 #ifndef BLOCK_X
-#define BLOCK_X 16 // shared: threads of a block across
+#define BLOCK_X 16 // shared: threads of a block along x
 #endif
 #ifndef BLOCK_Y
 #define BLOCK_Y 8 // shared: threads of a block along y
@@ -68,7 +69,7 @@
 #define THREAD_N 8 // points of a thread; a multiple of 4
 #endif
 #ifndef LANES_M
-#define LANES_M 4 // a warp is LANES_M x 32 / LANES_M threads
+#define LANES_M 4 // a warp has LANES_M x 32 / LANES_M threads
 #endif
 #ifndef STAGES
 #define STAGES 3 // tiles in shared memory: one is multiplied while the others are being copied
@@ -80,12 +81,12 @@
 #define SPLITS 1 // parts of the sum; separate blocks compute each part
 #endif
 #ifndef PACK
-#define PACK 1 // 0: do not repack the filters; for NHWC and for filters of one point
+#define PACK 1 // 0: the filters are not repacked; for NHWC and for filters of one point
 #endif
 
-// Stores `count` neighbours (2 or 4) with one store. The address is aligned. The store is written in assembler:
-// otherwise the compiler would merge it with a branch that stores the same numbers one by one, and use single stores
-// for both.
+// Stores `count` neighbouring floats (2 or 4) with one store. The address is aligned. The store is written in
+// assembler: otherwise the compiler would merge it with a branch that stores the same numbers one by one, and use
+// single stores for both.
 template <unsigned count> __device__ __forceinline__ void store_together(float *to, const float *from)
 {
     offset global = __cvta_generic_to_global(to);
@@ -145,12 +146,13 @@ extern "C" __global__ void convnet_direct(const float *__restrict__ x, const flo
 #endif
 
 #if defined(CONVNET_SHARED) || !defined(CONVNET_ONE)
-// A block makes BLOCK_Y x BLOCK_X points of KERNELS channels of y. For each channel of x in turn, it stages the
+// A block computes BLOCK_Y x BLOCK_X points of KERNELS channels of y. For each channel of x in turn, it stages the
 // elements of x that these points need, and the parts of the filters, in shared memory.
 //
-// Compared with direct: a block reads a point of x from global memory once per channel, for KERNELS filters, and tests
-// the edges once. A multiply-add still needs more than one load from shared memory. One load brings a point of the
-// image for KERNELS filters. One load per filter brings a weight, which all threads read at once (a broadcast).
+// Compared with direct: a block reads a point of x from global memory once per channel for KERNELS filters, and tests
+// the edges of the image once. A multiply-add still needs more than one load from shared memory. One load brings a
+// point of the image for KERNELS filters. One load per filter brings a weight, which all threads read at once (a
+// broadcast).
 extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     convnet_shared(const float *__restrict__ x, const float *__restrict__ w, float *__restrict__ y)
 {
@@ -159,7 +161,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     __shared__ float staged[ROWS][COLUMNS], weights[TAPS][KERNELS];
     constexpr unsigned ACROSS = ceil_div(OUT_W_1, (unsigned)BLOCK_X);
     constexpr unsigned DOWN = ceil_div(POINTS_1 / OUT_W_1, (unsigned)BLOCK_Y);
-    constexpr unsigned PARTS = ceil_div(GROUP_FILTERS_1, (unsigned)KERNELS); // parts of a group's filters
+    // number of blocks that share a group's filters
+    constexpr unsigned PARTS = ceil_div(GROUP_FILTERS_1, (unsigned)KERNELS);
     unsigned across = blockIdx.x % ACROSS, down = blockIdx.x / ACROSS % DOWN, part = blockIdx.x / (ACROSS * DOWN);
     unsigned group = part / PARTS % GROUPS, image = part / (PARTS * GROUPS);
     unsigned filter0 = part % PARTS * KERNELS; // filter number in the group
@@ -202,17 +205,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 #endif
 
 #if defined(CONVNET_COARSENED) || !defined(CONVNET_ONE)
-// A thread makes 4 neighbours in each of THREAD_ROWS rows for THREAD_FILTERS filters. It reads from shared memory and
-// keeps its sums in registers.
+// A thread computes 4 neighbouring points in each of THREAD_ROWS rows for THREAD_FILTERS filters. It reads from shared
+// memory and keeps its sums in registers.
 //
 // Compared with shared: for one row of a filter, a thread reads THREAD_ROWS windows of 4 + FILTER_W - 1 points and
-// FILTER_W * THREAD_FILTERS weights, 16 bytes at a time. With them it does 4 * THREAD_ROWS * THREAD_FILTERS * FILTER_W
-// multiply-adds: with 2 rows, 8 filters and FILTER_W = 3, ten reads for 192 multiply-adds. Asynchronous copies bring
-// the next CHUNK channels meanwhile. The weights of different filters are neighbours, so a thread reads its weights as
-// whole words, and all threads of a warp read the same words.
+// FILTER_W * THREAD_FILTERS weights, 16 bytes at a time. With these values it does 4 * THREAD_ROWS * THREAD_FILTERS *
+// FILTER_W multiply-adds. With 2 rows, 8 filters and FILTER_W = 3, these are 192 multiply-adds for ten reads.
+// Asynchronous copies bring the next CHUNK channels at the same time. The weights of different filters are neighbours,
+// so a thread reads its weights as whole words, and all threads of a warp read the same words.
 //
-// If a layer has few points, DEALT groups of threads take turns with the channels of a chunk. Their sums are added in a
-// fixed order.
+// If a layer has few points, DEALT groups of threads take turns with the channels of a chunk. The sums of these groups
+// are added in a fixed order.
 #ifndef QUADS
 #define QUADS 14 // threads along a row of y
 #endif
@@ -245,10 +248,10 @@ enum : unsigned {
     BLOCK_FILTERS = FILTER_GROUPS * THREAD_FILTERS,
     IN_ROWS = (BLOCK_ROWS - 1) * STRIDE_H + (FILTER_H - 1) * DILATION_H + 1,
     IN_COLUMNS = (BLOCK_COLUMNS - 1) * STRIDE_W + (FILTER_W - 1) * DILATION_W + 1,
-    PITCH = (IN_COLUMNS + 3) / 4 * 4, // rounded up to whole 16-byte words
+    PITCH = (IN_COLUMNS + 3) / 4 * 4, // the row length, rounded up to whole 16-byte words
     WINDOW = 3 * STRIDE_W + (FILTER_W - 1) * DILATION_W + 1,
     WINDOW_WORDS = (WINDOW + 3) / 4,
-    FILTER_PITCH = BLOCK_FILTERS + 4, // spreads the words that a warp writes together over the banks
+    FILTER_PITCH = BLOCK_FILTERS + 4, // the gap spreads the words that a warp writes together over the banks
     IMAGE_FLOATS = CHUNK * IN_ROWS * PITCH + 4, // the last window may end in the word after the image
     STAGE_FLOATS = IMAGE_FLOATS + CHUNK * TAPS * FILTER_PITCH,
     ROUNDS = (GROUP_CHANNELS + CHUNK - 1) / CHUNK
@@ -304,10 +307,10 @@ struct Copies {
     };
     static_assert(WARPS > 0, "a block must have a whole warp");
     static_assert(PLACES <= 32, "there is a bit for each");
-    const float *from[PLACES]; // this place in the first channel of the group
-    unsigned inside;           // one bit per place: whether the place is in the image
+    const float *from[PLACES]; // the element of this place in the first channel of the group
+    unsigned inside;           // one bit per place: set if the place is in the image
     const float *w;            // this lane's first element of this warp's first filter
-    int filters;               // number of the warp's filters that exist, in steps of WARPS
+    int filters;               // number of this warp's filters that exist; they are WARPS apart
 
     __device__ __forceinline__ Copies(const float *x, const float *weights, const Tile &tile) : inside(0)
     {
@@ -416,7 +419,7 @@ extern "C" __global__ void __launch_bounds__(coarsened::COUNT)
     convnet_coarsened(const float *__restrict__ x, const float *__restrict__ w, float *__restrict__ y)
 {
     using namespace coarsened;
-    extern __shared__ float4 two_stages[]; // the type gives the alignment
+    extern __shared__ float4 two_stages[]; // the type determines the alignment
     float *base = (float *)two_stages;
     constexpr unsigned ACROSS = ceil_div(OUT_W_1, BLOCK_COLUMNS), DOWN = ceil_div(POINTS_1 / OUT_W_1, BLOCK_ROWS);
     constexpr unsigned PARTS = ceil_div(GROUP_FILTERS_1, BLOCK_FILTERS);
@@ -479,7 +482,7 @@ extern "C" __global__ void __launch_bounds__(coarsened::COUNT)
 // unrolled image to y.
 //
 // Compared with shared: both kernels are simple, and the second is an ordinary product of matrices. But each element of
-// the unrolled image is written and read again, and every AT_ONCE channels y is read and written again.
+// the unrolled image is written and read again, and y is read and written again for every AT_ONCE channels.
 //
 // A row of `unrolled` is one tap of one channel. The rows of a group are adjacent. The columns are the points of all
 // images.
@@ -533,17 +536,17 @@ extern "C" __global__ void __launch_bounds__(TILE *TILE)
 #endif
 
 #if defined(CONVNET_PRODUCT) || !defined(CONVNET_ONE)
-// The common part of the kernels that compute tiles of a matrix product. A block makes TILE_M x TILE_N results and a
+// The common part of the kernels that compute tiles of a matrix product. A block computes TILE_M x TILE_N results and a
 // thread THREAD_M x THREAD_N of them, as the kernel `coarsened` of matmul.cu does. Shared memory holds STAGES pairs of
-// tiles; asynchronous copies fill all but one of them meanwhile. `Source` begins these copies, because it has the
-// addresses of the matrices.
+// tiles; asynchronous copies fill all but one of them meanwhile. The type `Source` begins these copies, because it has
+// the addresses of the matrices.
 
 #define THREADS ((TILE_M / THREAD_M) * (TILE_N / THREAD_N))
 #define LANES_N (32 / LANES_M)
 #define WARPS_N (TILE_N / (LANES_N * THREAD_N))
 #define A_FLOATS (TILE_K * TILE_M + (PACK ? 0 : 32))
 
-// of TILE_K channels; the last chunk is filled up with zeros
+// number of chunks of TILE_K channels; zeros fill the last chunk up
 constexpr unsigned CHUNKS = ceil_div(GROUP_CHANNELS, (unsigned)TILE_K);
 constexpr unsigned PACKED_FILTERS = ceil_div(GROUP_FILTERS, (unsigned)TILE_M) * TILE_M;
 
@@ -625,7 +628,7 @@ template <class Source>
 __device__ __forceinline__ void add_steps(Source &source, unsigned begin, unsigned end,
                                           float (&sum)[THREAD_M][THREAD_N])
 {
-    extern __shared__ float4 stages[]; // the type gives the alignment
+    extern __shared__ float4 stages[]; // the type determines the alignment
     float *base = (float *)stages;
     constexpr unsigned FLOATS = Stage<Source::TURNED>::FLOATS;
     const unsigned m = first_m(), n = first_n();
@@ -656,8 +659,8 @@ __device__ __forceinline__ void add_steps(Source &source, unsigned begin, unsign
     }
 }
 
-// A source of tiles of TILE_K rows from a matrix whose rows are `pitch` floats apart. The tiles are one below the
-// other, and each tile has TILE_FLOATS of each row. All rows exist and are aligned to 16 bytes.
+// A source of tiles of TILE_K rows from a matrix whose rows are `pitch` floats apart. The tiles lie one below the
+// other, and each tile has TILE_FLOATS elements of each row. All rows exist and are aligned to 16 bytes.
 template <unsigned TILE_FLOATS> struct Rows {
     static constexpr unsigned WORDS_OF_ROW = TILE_FLOATS / 4, ROWS_AT_ONCE = THREADS / WORDS_OF_ROW;
     static_assert(THREADS % WORDS_OF_ROW == 0 && TILE_K % ROWS_AT_ONCE == 0, "a thread's copies must lie below each other");
@@ -685,17 +688,17 @@ template <unsigned TILE_FLOATS> struct Rows {
 //
 // Compared with unrolled_gemm: x and y are read and written once, and nearly all issued instructions are multiply-adds.
 // A step is TILE_K channels of one tap of the filter, so one test tells a thread whether a point is in the image for
-// all these channels. The steps of all taps of the same channels follow each other, so they find these channels in the
-// L1. A separate kernel (convnet_pack) brings the filters into the order of these steps. It stores a tile row by row,
-// and adds zeros after the last channel and the last filter. Without PACK, threads read the filters in their original
-// order, through registers.
+// all these channels. The steps of all taps of the same channels follow each other, so that they find these channels in
+// the L1. A separate kernel (convnet_pack) brings the filters into the order of these steps. This kernel stores a tile
+// row by row, and adds zeros after the last channel and the last filter. Without PACK, threads read the filters in
+// their original order, through registers.
 //
 // If a layer has few points, SPLITS > 1 cuts the sum into parts. Separate blocks compute each part, and a last kernel
 // adds the parts in order.
 constexpr unsigned STEPS = CHUNKS * TAPS;
 
-// Packed filters: each group has STEPS * TILE_K rows of PACKED_FILTERS. A tile of 32 filters x 32 elements is
-// transposed in shared memory. Blocks are 32 x 8.
+// Writes the packed filters: each group has STEPS * TILE_K rows of PACKED_FILTERS. A tile of 32 filters x 32 elements
+// is transposed in shared memory. Blocks have 32 x 8 threads.
 extern "C" __global__ void convnet_pack(const float *__restrict__ w, float *__restrict__ packed)
 {
     constexpr unsigned ELEMENTS = STEPS * TILE_K, ACROSS = ceil_div(at_least_one(ELEMENTS), 32u);
@@ -724,7 +727,7 @@ extern "C" __global__ void convnet_pack(const float *__restrict__ w, float *__re
 
 // A point of y, counted over all images, as the position in x of the element under the filter's first tap.
 struct Place {
-    const float *at; // may lie before the image
+    const float *at; // the address may lie before the image
     unsigned row, column;
 };
 
@@ -735,7 +738,7 @@ __device__ __forceinline__ Place place_of(const float *x, unsigned group, unsign
     long long in_image = ((long long)(int)row * WIDTH + (int)column) * (NHWC ? CHANNELS : 1);
     Place place = {x + ((long long)index_x(image, group * GROUP_CHANNELS, 0, 0) + in_image), row, column};
     if (pixel >= pixels)
-        place.row = 0x80000000u - FILTER_H * DILATION_H; // outside the image under every tap
+        place.row = 0x80000000u - FILTER_H * DILATION_H; // this row is outside the image under every tap
     return place;
 }
 
@@ -759,7 +762,7 @@ __device__ __forceinline__ float4 read_channels(const float *from, unsigned chan
     return quad;
 }
 
-// Writes four rows of a column of a tile, from row k on. k is a multiple of four.
+// Writes four rows of one column of a tile, from row k on; k is a multiple of four.
 template <unsigned TILE_FLOATS>
 __device__ __forceinline__ void write_column(float *tile, unsigned k, unsigned column, float4 quad)
 {
@@ -770,8 +773,9 @@ __device__ __forceinline__ void write_column(float *tile, unsigned k, unsigned c
     at[3 * TILE_FLOATS] = quad.w;
 }
 
-// The filters of a tile. With PACK they come in the order that convnet_pack wrote. Otherwise the channels of a tap are
-// neighbours in w, and a thread reads four channels of a filter at once and writes them to four rows of the tile.
+// The filters of a tile. With PACK, the filters come in the order that convnet_pack wrote. Otherwise the channels of a
+// tap are neighbours in w, and a thread reads four channels of a filter at once and writes them to four rows of the
+// tile.
 #if PACK
 struct Filters {
     Rows<TILE_M> rows;
@@ -831,7 +835,7 @@ struct ChannelsFirst {
     static constexpr bool TURNED = false;
     static constexpr bool PLAIN = TAPS == 1 && STRIDE_H == 1 && STRIDE_W == 1 && PAD_H == 0 && PAD_W == 0 &&
                                   POINTS % 4 == 0; // x is a matrix whose rows are channels
-    static constexpr unsigned WIDE = PLAIN ? TILE_N / 4 : TILE_N; // copies of a row
+    static constexpr unsigned WIDE = PLAIN ? TILE_N / 4 : TILE_N; // number of copies of a row
     static constexpr unsigned PLACES = WIDE > THREADS ? WIDE / THREADS : 1;
     static constexpr unsigned ROWS_AT_ONCE = WIDE > THREADS ? 1 : THREADS / WIDE;
     Filters filters;
@@ -931,7 +935,7 @@ struct ChannelsLast {
 };
 
 // Stores a thread's results. filter0 counts in the group, and pixel0 over the points of all images. The function stores
-// four results at once if they are adjacent and aligned.
+// four results with one store if they are adjacent and aligned.
 __device__ __forceinline__ void store_tile(float *y, const float (&sum)[THREAD_M][THREAD_N], unsigned group,
                                            unsigned filter0, unsigned pixel0, unsigned pixels)
 {
@@ -943,7 +947,7 @@ __device__ __forceinline__ void store_tile(float *y, const float (&sum)[THREAD_M
         if (pixel >= pixels)
             continue;
         if (!NHWC && aligned && j % 4 != 0)
-            continue; // was stored with the first of the four
+            continue; // this result was stored together with the first of the four
 #pragma unroll
         for (unsigned i = 0; i < THREAD_M; ++i) {
             const unsigned filter = m0 + row_of(i);
@@ -966,7 +970,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     convnet_implicit_gemm(const float *__restrict__ x, const float *__restrict__ w, const float *__restrict__ packed,
                           float *__restrict__ y, float *__restrict__ partial, unsigned pixels)
 {
-    // Filters change fastest, because blocks that run at the same time should share points.
+    // Neighbouring blocks have different filters, because blocks that run at the same time should share points.
     constexpr unsigned DOWN = at_least_one(PACKED_FILTERS / TILE_M), PART = ceil_div(STEPS, (unsigned)SPLITS);
     unsigned filter0 = blockIdx.x % DOWN * TILE_M, pixel0 = blockIdx.x / DOWN * TILE_N;
     unsigned group = blockIdx.y, begin = min(blockIdx.z * PART, STEPS), end = min(begin + PART, STEPS);
@@ -982,7 +986,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     store_tile(to, sum, group, filter0, pixel0, pixels);
 }
 
-// y = the sum of SPLITS arrays of `count` elements, added in order.
+// Computes y = the sum of SPLITS arrays of `count` elements, added in order.
 extern "C" __global__ void convnet_add_splits(const float *__restrict__ partial, float *__restrict__ y, offset count)
 {
     add_splits<SPLITS>(partial, y, count);
@@ -1021,8 +1025,8 @@ constexpr unsigned ALPHA = OUT + FILTER_H - 1, PAIRS = ALPHA * ALPHA; // numbers
 constexpr unsigned TILES_DOWN = ceil_div(at_least_one(OUT_H), (unsigned)OUT), TILES_ACROSS = ceil_div(OUT_W_1, (unsigned)OUT);
 static_assert((ALPHA == 4 || ALPHA == 6 || ALPHA == 8) && FILTER_H == FILTER_W, "filters are 3 x 3 or 5 x 5");
 
-// The transforms of one row or column of a tile. The elements of `from` are `apart` floats from each other, and so are
-// the elements of `to`. `from` and `to` may be the same.
+// The transforms of one row or column of a tile. `from` and `to` have elements that are `apart` floats from each other.
+// `from` and `to` may be the same.
 __device__ __forceinline__ void transform_image(float *v, unsigned apart)
 {
     float d0 = v[0], d1 = v[apart], d2 = v[2 * apart], d3 = v[3 * apart];
@@ -1174,8 +1178,8 @@ extern "C" __global__ void convnet_winograd_filters(const float *__restrict__ w,
         transformed[(((offset)pair * GROUPS + group) * ROWS + channel) * WIDE + filter] = v[pair];
 }
 
-// Transformed tiles: for each of PAIRS and each group, rows of `wide` tiles of all images, with zeros after the last
-// channel and tile. Neighbouring threads have neighbouring tiles. A block has one channel.
+// Computes the transformed tiles: for each of PAIRS and each group, rows of `wide` tiles of all images, with zeros
+// after the last channel and tile. Neighbouring threads have neighbouring tiles. A block processes one channel.
 extern "C" __global__ void __launch_bounds__(128)
     convnet_winograd_image(const float *__restrict__ x, float *__restrict__ transformed, unsigned images, unsigned wide)
 {
@@ -1191,7 +1195,8 @@ extern "C" __global__ void __launch_bounds__(128)
     constexpr unsigned APART = NHWC ? CHANNELS : 1; // distance between neighbours of a row
     const bool inside = image < images && channel < GROUP_CHANNELS;
     const float *from = x + ((long long)index_x(image, group * GROUP_CHANNELS + channel, 0, 0) +
-                             ((long long)(int)row0 * WIDTH + (int)column0) * APART); // may lie before the image
+                             // the address may lie before the image
+                             ((long long)(int)row0 * WIDTH + (int)column0) * APART);
 #pragma unroll
     for (unsigned i = 0; i < ALPHA; ++i)
 #pragma unroll
@@ -1233,7 +1238,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 {
     constexpr unsigned DOWN = at_least_one(PACKED_FILTERS / TILE_M), ROWS = CHUNKS * TILE_K;
     unsigned filter0 = blockIdx.x % DOWN * TILE_M, tile0 = blockIdx.x / DOWN * TILE_N;
-    const offset pair_group = blockIdx.y; // pair * GROUPS + group
+    const offset pair_group = blockIdx.y; // the index pair * GROUPS + group
     float sum[THREAD_M][THREAD_N] = {};
     Matrices source(filters + pair_group * ROWS * PACKED_FILTERS + filter0, tiles + pair_group * ROWS * wide + tile0, wide);
     add_steps(source, 0, CHUNKS, sum);
@@ -1250,7 +1255,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     }
 }
 
-// The points of y. Neighbouring threads have neighbouring tiles. A block has one filter.
+// Computes the points of y. Neighbouring threads have neighbouring tiles. A block processes one filter.
 extern "C" __global__ void __launch_bounds__(128)
     convnet_winograd_points(const float *__restrict__ sums, float *__restrict__ y, unsigned images, unsigned wide)
 {
@@ -1282,7 +1287,8 @@ extern "C" __global__ void __launch_bounds__(128)
 // PARTNERS threads compute one product. Each has THREAD_M x THREAD_N of its sums.
 //
 // With TEAMS, the filters of all channels stay in shared memory, and TEAMS groups of threads each make one set of
-// TILE_N tiles after the other, at their own pace. While one team waits for x or stores points, another multiplies.
+// TILE_N tiles after the other, at their own pace. While one team waits for x or stores points, the other teams
+// multiply.
 #ifndef HELD
 // 1: the elements of the next chunk, read from x, stay in registers while the current chunk is multiplied
 #define HELD 0
@@ -1301,11 +1307,11 @@ enum : unsigned {
     PARTNERS_N = TILE_N / THREAD_N,
     PARTNERS = PARTNERS_M * PARTNERS_N,
     COUNT = PAIRS * PARTNERS,                                      // threads for one set of tiles
-    THREADS_ALL = COUNT * (TEAMS > 0 ? TEAMS : 1),                 // threads of a block
-    // of TILE_K channels; the last chunk is filled up with zeros
+    THREADS_ALL = COUNT * (TEAMS > 0 ? TEAMS : 1),                 // number of threads of a block
+    // number of chunks of TILE_K channels; zeros fill the last chunk up
     CHUNKS = (GROUP_CHANNELS + TILE_K - 1) / TILE_K,
     DOWN = (at_least_one(GROUP_FILTERS) + TILE_M - 1) / TILE_M,    // blocks that share the filters of a group
-    // puts the next product of the same warp into other banks
+    // this gap puts the next product of the same warp into other banks
     A_APART = PARTNERS < 32 ? 16 : 0,
     B_APART = PARTNERS < 32 ? TILE_N == 8 ? 4 : 16 : 0,
     A_FLOATS_OF_PAIR = TILE_K * TILE_M + A_APART,
@@ -1339,7 +1345,7 @@ __device__ __forceinline__ unsigned team()
     return TEAMS > 1 ? threadIdx.x / COUNT : 0;
 }
 
-__device__ __forceinline__ unsigned rank() // number of the thread in its team
+__device__ __forceinline__ unsigned rank() // the number of this thread in its team
 {
     return TEAMS > 1 ? threadIdx.x % COUNT : threadIdx.x;
 }
@@ -1373,7 +1379,8 @@ struct Patches {
     static constexpr bool WORDS = !NHWC && WIDTH % OUT == 0 && PAD_W + OUT <= ALPHA && CHUNKS <= 1;
     static constexpr unsigned MASK_ROWS = ALPHA == 4 ? 4 : ALPHA / 2;
     bool aligned;
-    const float *at[PLACES]; // the elements that this thread reads for the first chunk; may be before the image
+    // the addresses of the elements that this thread reads for the first chunk, which may lie before the image
+    const float *at[PLACES];
     // Bit i of a word tells whether element i is in the image. A word has MASK_ROWS rows.
     unsigned masks[PLACES][ALPHA / MASK_ROWS];
     unsigned channel;
@@ -1425,7 +1432,7 @@ struct Patches {
     // the image or all outside, and are aligned. 0 means that column s is read together with the columns before it.
     static constexpr __device__ unsigned word_at(unsigned s)
     {
-        const unsigned after = s - PAD_W - OUT; // the next tile's first column, and so on
+        const unsigned after = s - PAD_W - OUT; // the first column of the next tile, and so on
         return s == PAD_W                      ? OUT
                : s < PAD_W                     ? (PAD_W == 2 ? 2 - 2 * s : 1)
                : s < PAD_W + OUT || after % 2  ? 0
@@ -1498,9 +1505,9 @@ __device__ __forceinline__ void copy_filters(const float *from, float *stage)
     }
 }
 
-// Choose the results of the product that a thread has. Bit 0 and the highest bits of its number choose the filters, and
-// the bits between choose the tiles. So lanes that differ in one of the lowest two bits read the same quad, which the
-// hardware then reads once.
+// These functions choose the results of the product that a thread computes. Bit 0 and the highest bits of its number
+// choose the filters, and the bits between choose the tiles. Therefore lanes that differ in one of the lowest two bits
+// read the same quad, which the hardware then reads once.
 __device__ __forceinline__ unsigned first_m()
 {
     const unsigned partner = rank() % PARTNERS;
@@ -1668,8 +1675,9 @@ extern "C" __global__ void __launch_bounds__(fused::THREADS_ALL, RESIDENT)
 #endif
 
 #if defined(CONVNET_DEPTHWISE) || !defined(CONVNET_ONE)
-// For filters that see one channel (GROUPS == CHANNELS). A matrix product would use only one of its rows here. A thread
-// makes PATCH rows of VECTOR neighbours. The neighbours are points of a row, or with NHWC channels of one point.
+// This kernel is for filters that see one channel (GROUPS == CHANNELS). A matrix product would use only one of its rows
+// here. A thread makes PATCH rows of VECTOR neighbours. The neighbours are points of a row, or with NHWC channels of
+// one point.
 //
 // Compared with direct: memory is the bound, because a point of x takes part in only FILTER_H * FILTER_W multiply-adds.
 // A thread reads each row of x that it needs once, in words of VECTOR elements, and applies the row to all rows of y
@@ -1697,7 +1705,8 @@ constexpr unsigned PATCHES = ceil_div(at_least_one(OUT_H), (unsigned)PATCH);
 constexpr unsigned PATCH_ROWS = (PATCH - 1) * STRIDE_H + (FILTER_H - 1) * DILATION_H + 1; // rows of x
 
 #if NHWC
-// Neighbouring threads have neighbouring channels, then points of a row. ALIGNED: the words of all arrays are aligned.
+// Neighbouring threads have neighbouring channels, then points of a row. ALIGNED tells that the words of all arrays are
+// aligned.
 template <bool ALIGNED>
 __device__ __forceinline__ void make_patch(const float *__restrict__ x, const float *__restrict__ w,
                                            float *__restrict__ y, unsigned images)
@@ -1740,7 +1749,7 @@ __device__ __forceinline__ void make_patch(const float *__restrict__ x, const fl
             store_word<WORD>(y + index_y(image, filter, (row0 + o) * OUT_W + column), sums[o], ALIGNED);
 }
 #else
-// Neighbouring threads have neighbouring words of a row. ALIGNED: the words of x are aligned.
+// Neighbouring threads have neighbouring words of a row. ALIGNED tells that the words of x are aligned.
 template <bool ALIGNED>
 __device__ __forceinline__ void make_patch(const float *__restrict__ x, const float *__restrict__ w,
                                            float *__restrict__ y, unsigned images)
@@ -1818,9 +1827,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // multiply the transformed tiles by the conjugates of the transformed filters, add the products over the channels, and
 // transform the sums back. A tile makes the points of y whose filters are completely inside it.
 //
-// Compared with winograd: the method takes any filter that fits into a tile, also a dilated one. It needs SIZE^2
-// complex multiplications for (SIZE - FILTER_H + 1)^2 points (fewer points with a stride), independent of the filter.
-// So it pays for large filters. Because the input is real, only half of a transform is stored: SIZE / 2 + 1 columns.
+// Compared with winograd: the method takes any filter that fits into a tile, also a dilated one. The method needs
+// SIZE^2 complex multiplications for (SIZE - FILTER_H + 1)^2 points (fewer points with a stride), independent of the
+// filter. Therefore it pays for large filters. Because the input is real, only half of a transform is stored: SIZE / 2
+// + 1 columns.
 //
 // An infinity or a NaN in x makes NaN of all points of the tiles that contain it. If the numbers of a tile differ much
 // in size, each of them has the error of the largest. If all numbers have about the same size, the largest error is
@@ -1857,7 +1867,8 @@ __device__ __forceinline__ float cosine(unsigned k)
     return k <= 8 ? value : -value;
 }
 
-// The Fourier transform of SIZE numbers in registers, radix 2, not divided by SIZE. INVERSE: the exponent is positive.
+// Computes the Fourier transform of SIZE numbers in registers (radix 2). The result is not divided by SIZE. INVERSE
+// means that the exponent is positive.
 template <bool INVERSE> __device__ __forceinline__ void transform_line(float2 (&v)[SIZE])
 {
 #pragma unroll
@@ -1920,7 +1931,7 @@ __device__ __forceinline__ void transform_tile(float2 (&v)[SIZE], float2 *to, Sp
         to[((offset)(i * HALF + threadIdx.y) * rows + spot.row) * count + spot.tile] = v[i];
 }
 
-// A row of the result is a channel of a group. A column is a filter of that group.
+// In the result, a row is a channel of a group. A column is a filter of that group.
 extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
     convnet_fft_filters(const float *__restrict__ w, float2 *__restrict__ transformed)
 {
@@ -1936,7 +1947,7 @@ extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
     transform_tile(v, transformed, spot, CHANNELS, GROUP_FILTERS);
 }
 
-// A row is a channel. A column is a tile, counted over all images.
+// In the result, a row is a channel. A column is a tile, counted over all images.
 extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
     convnet_fft_image(const float *__restrict__ x, float2 *__restrict__ transformed, unsigned images)
 {
@@ -1952,8 +1963,8 @@ extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
     transform_tile(v, transformed, spot, CHANNELS, count);
 }
 
-// The sums over the channels, for each bin and group: a row is a filter, a column is a tile. Blocks of 16 x 16 make
-// tiles of 32 x 32, four results per thread.
+// Computes the sums over the channels for each bin and group. A row is a filter, and a column is a tile. Blocks of 16 x
+// 16 threads compute tiles of 32 x 32, four results per thread.
 extern "C" __global__ void __launch_bounds__(256)
     convnet_fft_sums(const float2 *__restrict__ filters, const float2 *__restrict__ tiles, float2 *__restrict__ sums,
                      unsigned count)
@@ -1980,7 +1991,7 @@ extern "C" __global__ void __launch_bounds__(256)
             for (unsigned m = 0; m < 2; ++m)
 #pragma unroll
                 for (unsigned n = 0; n < 2; ++n) {
-                    float2 a = tile_a[c][m * 16 + i], b = tile_b[c][n * 16 + j]; // b times the conjugate of a
+                    float2 a = tile_a[c][m * 16 + i], b = tile_b[c][n * 16 + j]; // multiplies a by the conjugate of b
                     sum[m][n].x = fmaf(a.y, b.y, fmaf(a.x, b.x, sum[m][n].x));
                     sum[m][n].y = fmaf(-a.y, b.x, fmaf(a.x, b.y, sum[m][n].y));
                 }
@@ -1996,7 +2007,8 @@ extern "C" __global__ void __launch_bounds__(256)
         }
 }
 
-// Transforms back, columns first. Then each row is the transform of real numbers, so its other half is the conjugate.
+// Transforms the sums back, columns first. Then each row is the transform of real numbers, so its other half is the
+// conjugate.
 extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
     convnet_fft_points(const float2 *__restrict__ sums, float *__restrict__ y, unsigned images)
 {

@@ -35,7 +35,7 @@ enum : unsigned {
     POINTS = OUT_H * OUT_W,     // points of a channel of y
     GROUP_CHANNELS = CHANNELS / GROUPS,
     GROUP_FILTERS = FILTERS / GROUPS,
-    GROUP_FILTERS_1 = at_least_one(GROUP_FILTERS), // at least 1, because these are divisors
+    GROUP_FILTERS_1 = at_least_one(GROUP_FILTERS), // at least 1, because these numbers are divisors
     FILTERS_1 = at_least_one(FILTERS),
     POINTS_1 = at_least_one(POINTS),
     OUT_W_1 = at_least_one(OUT_W)
@@ -79,7 +79,8 @@ __device__ __forceinline__ float load_if(const float *from, unsigned there)
     return value;
 }
 
-// Like load_if() for `count` neighbours. If they are aligned, one load reads all; then `to` must be 0 before the call.
+// Does the same as load_if() for `count` neighbours. If the neighbours are aligned, one load reads all of them. In this
+// case `to` must be 0 before the call.
 template <unsigned count>
 __device__ __forceinline__ void load_word(float *to, const float *from, unsigned there, bool aligned)
 {

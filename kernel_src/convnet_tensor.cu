@@ -1,10 +1,11 @@
-// convnet_tensor.cu - the layer of convnet.cu in single precision on tensor cores, at least as exact. Extents may be
-// any that the spec's constraints allow, also 0 images and 0 filters. Offsets have 64 bits.
+// convnet_tensor.cu - the layer of convnet.cu in single precision on tensor cores, at least as exact. The extents may
+// have any values that the spec's constraints allow, including 0 images and 0 filters. Offsets have 64 bits.
 //
 // Numbers are split into three bf16 parts as in matmul_tensor.cu, with the same errors and the same treatment of
-// numbers that cannot be split (TENSOR.md). The difference is that one factor of the product, the unrolled image, is
-// never stored. For the taps of one row of a filter, its columns are the same, shifted by one place from tap to tap.
-// This holds if neighbours in a row of y have consecutive numbers, and the zeros at the ends of a row have numbers too:
+// numbers that cannot be split (TENSOR.md). The difference from matmul_tensor.cu is that one factor of the product, the
+// unrolled image, is never stored. For the taps of one row of a filter, the columns of this factor are the same,
+// shifted by one place from tap to tap. This holds if neighbours in a row of y have consecutive numbers, and the zeros
+// at the ends of a row have numbers too:
 //
 //     number = (row of y * images + image) * PITCH + column of y
 //
@@ -30,7 +31,7 @@
 #define CONSUMERS_N 2 // warp groups of a block along the points
 #endif
 #ifndef IN_TURN
-#define IN_TURN 0 // whether two sets of these groups take tiles in turn: one multiplies while the other stores
+#define IN_TURN 0 // 1: two sets of these warp groups take tiles in turn: one set multiplies while the other stores
 #endif
 #ifndef CHUNK
 #define CHUNK 16 // channels of a step
@@ -39,13 +40,13 @@
 #define WHOLE 1 // 1: a step has all taps of the filter; 0: the taps of one row
 #endif
 #ifndef SUM
-#define SUM 64 // rows of the unrolled image after which a sum leaves the tensor cores, at most
+#define SUM 64 // the largest number of rows of the unrolled image after which a sum leaves the tensor cores
 #endif
 #ifndef STAGES
 #define STAGES 2 // steps in shared memory: one is multiplied while the others are copied
 #endif
 #ifndef SPLITTERS
-#define SPLITTERS 7 // warps of a block that split x themselves; 0: a separate kernel splits x before
+#define SPLITTERS 7 // number of warps of a block that split x themselves; 0: a separate kernel splits x before
 #endif
 #ifndef SPLITS
 #define SPLITS 1 // parts of the sum; separate blocks compute each part
@@ -66,7 +67,7 @@ enum : unsigned {
     TAPS_A_STEP = ROWS_A_STEP * FILTER_W,
     STEPS = CHUNKS * (FILTER_H / ROWS_A_STEP),
     DOWN = (GROUP_FILTERS + ROWS - 1) / ROWS, // blocks along a group's filters
-    // The distance from the first tap to the last one, in places, and the number of phases.
+    // The distance from the first tap to the last tap, in places, and the number of phases.
     SHIFT_H = (FILTER_H - 1) * DILATION_H / STRIDE_H,
     SHIFT_W = (FILTER_W - 1) * DILATION_W / STRIDE_W,
     PHASES_H = STRIDE_H <= (FILTER_H - 1) * DILATION_H ? STRIDE_H : (FILTER_H - 1) * DILATION_H + 1,
@@ -93,16 +94,17 @@ enum : unsigned {
     AT_ONCE = EACH < 6 ? EACH : (EACH + (EACH + 5) / 6 - 1) / ((EACH + 5) / 6),
     ROW_PITCH = NHWC ? WIDTH * CHANNELS : WIDTH, // distance of the rows of x
     CHANNEL_PITCH = NHWC ? 1 : HEIGHT * WIDTH,
-    TURNED_PITCH = 40,                           // floats from row to row; 8 rows of 2 floats are in different banks
+    // the distance in floats between two rows; 8 rows of 2 floats are in different banks
+    TURNED_PITCH = 40,
     SETS = IN_TURN ? 2 : 1,
     GROUPS_ALL = CONSUMERS * SETS, // warp groups that multiply
     THREADS = 128 * GROUPS_ALL + 32 * (1 + SPLITTERS),
-    // For convnet_split: the filters of a block. It holds eight channels of each.
+    // For convnet_split: the number of filters of a block. It holds eight channels of each.
     HELD = TAPS <= 16 ? 16 : 8,
     HELD_NUMBERS = 8 * TAPS
 };
 
-// The number of points, and of places in a phase of eight channels of x.
+// Returns the number of points, and the number of places in a phase of eight channels of x.
 __device__ __forceinline__ unsigned points_of(unsigned images)
 {
     return (WHOLE ? PITCH_H : OUT_H) * images * PITCH;
@@ -132,8 +134,8 @@ struct Point {
     }
 };
 
-// Loads eight channels of a place of x. The first is channel `channel` of the group, at `from`. If the place is not
-// `inside` the image, all are zeros.
+// Loads eight channels of a place of x. The first is channel `channel` of the group, at `from`. If `inside` is false,
+// the place is outside the image, and all eight become zeros.
 __device__ __forceinline__ void load_octet(float (&to)[8], const float *from, unsigned channel, bool inside,
                                            bool aligned)
 {
@@ -237,7 +239,7 @@ __device__ __forceinline__ Tile tile_of(unsigned number, unsigned across)
     return tile;
 }
 
-// The position in the ring, which continues from tile to tile.
+// The position of a block in the ring, which continues from tile to tile.
 struct Ring {
     unsigned stage, parity;
 
@@ -286,8 +288,8 @@ __device__ __forceinline__ void copy_tile(const uint4 *parts_x, const uint4 *par
 
 // The places that a thread of the splitting warps brings to each step of a tile.
 struct Runs {
-    const float *from[EACH]; // element of the image's first row
-    // row under the filter's first row; a number after the last row if there is no point
+    const float *from[EACH]; // the element of the image's first row
+    // the row of x under the filter's first row; a number after the last row if there is no point
     unsigned row[EACH];
 
     __device__ __forceinline__ Runs(const float *x, const Tile &tile, unsigned images, unsigned thread)
@@ -333,7 +335,8 @@ struct Runs {
     }
 };
 
-// The warps that split write a tile's runs to the ring. The first loads of a step begin before its stage is free.
+// The warps that split write a tile's runs to the ring. The first loads of a step begin before its stage is free, to
+// hide their latency.
 __device__ __forceinline__ void split_tile(const float *x, char *stages, barrier *full, barrier *empty,
                                            const Tile &tile, Ring &ring, unsigned images, unsigned thread)
 {
@@ -477,16 +480,17 @@ extern "C" __global__ void __launch_bounds__(256)
 #endif
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-// Six products of bf16 parts by wgmma: filters are the rows of the product, points are its columns.
+// The kernel computes six products of bf16 parts by wgmma. Filters are the rows of the product, and points are its
+// columns.
 //
 // Compared with implicit_gemm: a run of x is copied to shared memory once for all taps of a row of the filter, and no
-// thread computes its addresses. One warp copies. Each warp group has the sums of a step in the tensor core, and their
-// total, rounded to nearest. Blocks process tile after tile, so the next tile is copied while the current one is
-// stored.
+// thread computes its addresses. One warp copies. Each warp group keeps the sums of a step in the tensor core, and
+// their total, rounded to nearest, in registers. Blocks process tile after tile, so the next tile is copied while the
+// current one is stored.
 //
 // With SPLITTERS, no parts of x are in global memory. More warps read x itself, neighbouring lanes read neighbours of a
-// row, and the warps write the parts of a run to the stage. They repeat this work for each row of the filter and each
-// tile of filters. If a layer has few filters, that costs less than writing and reading the parts.
+// row, and the warps write the parts of a run to the stage. They repeat this work for each row of the filter and for
+// each tile of filters. If a layer has few filters, that costs less than writing and reading the parts.
 extern "C" __global__ void __launch_bounds__(layer::THREADS, RESIDENT)
     convnet_tensor(const uint4 *__restrict__ parts_x, const uint4 *__restrict__ parts_w, const float *__restrict__ x,
                    const float *__restrict__ w, float *__restrict__ y, float *__restrict__ partial, unsigned images,
@@ -534,13 +538,13 @@ extern "C" __global__ void __launch_bounds__(layer::THREADS, RESIDENT)
             ring.skip(tile.end - tile.begin);
             continue;
         }
-        // All stages of the previous tile are full. So this parity can only mean the next use of the barrier, which is
-        // this tile's.
+        // All stages of the previous tile are full. Therefore this parity can only mean the next use of the barrier, by
+        // this tile.
         if (IN_TURN) {
             barrier_wait(passed + (set ^ 1), turn / 2 + set + 1 & 1);
-            // One thread arrives for the group. In a short tile no product has kept its warps together until then. If a
-            // warp looked at the barrier more than a turn of the other set later, it would wait forever for a phase
-            // that is over.
+            // One thread arrives for the group. In a short tile no product has kept its warps together until then.
+            // Suppose that a warp tested the barrier more than a turn of the other set later. It would wait forever for
+            // a phase that is over.
             if (tile.end - tile.begin < 2)
                 group_sync(1 + group, 128);
         }
@@ -572,7 +576,7 @@ extern "C" __global__ void __launch_bounds__(layer::THREADS, RESIDENT)
 }
 #endif
 
-// y = the sum of SPLITS arrays of `count` elements, added in order.
+// Computes y = the sum of SPLITS arrays of `count` elements, added in order.
 extern "C" __global__ void convnet_add_splits(const float *__restrict__ partial, float *__restrict__ y, offset count)
 {
     add_splits<SPLITS>(partial, y, count);

@@ -2,13 +2,13 @@
  * / 2] * mask[i][j]. Outside the image x is zero. The reference multiplies these zeros too, so that an infinity in the
  * mask gives NaN there.
  *
- * outer_product: an input. It exports a column, a row, and the mask that is their product. */
+ * outer_product: an input. outer_product exports a column, a row, and the mask that is their product. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "catalogue.h"
 
-enum { SEGMENT = 2048 }; /* columns that are summed together: their sums stay in the L1 cache */
+enum { SEGMENT = 2048 }; /* number of columns that are summed together: their sums stay in the L1 cache */
 
 typedef struct convolution {
     const float *x, *mask;
@@ -26,7 +26,7 @@ static void add_shifted(double *sums, int64_t count, const float *row, int64_t s
                         double weight)
 {
     int64_t from = clamp(first - shift, 0, count), to = clamp(end - shift, from, count);
-    double outside = weight * 0.0; /* a zero, or NaN */
+    double outside = weight * 0.0; /* the product is zero, or NaN */
     for (int64_t c = 0; c < from; c++)
         sums[c] += outside;
     for (int64_t c = from; c < to; c++)

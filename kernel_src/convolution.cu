@@ -4,17 +4,17 @@
 //
 // The mask is not reversed: signal processing calls this operation a correlation, and neural networks call it a
 // convolution. For the other operation, pass the mask with its rows and columns in reverse order. Points outside the
-// image are zeros that are multiplied like any other number. So if the mask holds an infinity or a NaN, the edges of
-// the image get NaN.
+// image are zeros, which the kernels multiply like any other number. So if the mask holds an infinity or a NaN, the
+// edges of the image get NaN.
 //
-// Extents of the mask are odd. One dimension is a mask and an image of one row. All extents of the image below 2^31 are
-// legal, also 0; offsets have 64 bits. Blocks are numbered in one dimension, across first, so that blocks that run at
-// the same time are neighbours.
+// Extents of the mask are odd. A signal in one dimension is an image of one row, with a mask of one row. All extents of
+// the image below 2^31 are legal, including 0; offsets have 64 bits. Blocks are numbered in one dimension, across
+// first, so that blocks that run at the same time are neighbours.
 //
-// All kernels except `separable` add in the same order, row by row of the mask, and round once per product. So their
-// results have the same bits. An image of n points needs n multiply-adds for each element of the mask, and at least 8 n
-// bytes. On today's GPUs the bytes take longer up to about 7 x 7. The kernels differ in how they read each point MASK_H
-// * MASK_W times, and in the instructions that this takes.
+// All kernels except `separable` add in the same order, row by row of the mask, and round once per product. Therefore
+// the results of these kernels have the same bits. An image of n points needs n multiply-adds for each element of the
+// mask, and at least 8 n bytes. On today's GPUs the bytes take longer than the multiply-adds for masks up to about 7 x
+// 7. The kernels differ in how they read each point MASK_H * MASK_W times, and in the instructions that this takes.
 //
 // MASK_H and MASK_W are macros, so the compiler unrolls all loops over the mask. The tuning parameters are macros too.
 // A spec sets them. The defaults are for an editor, or for a compiler without definitions. A kernel is compiled if its
@@ -38,13 +38,13 @@
 #define VECTOR 4 // coarsened, separable: neighbouring points of a row per thread: 4 or 8
 #endif
 #ifndef DEPTH
-#define DEPTH 2 // coarsened, separable: rows of the image that a thread holds; as many more are in flight
+#define DEPTH 2 // coarsened, separable: rows of the image that a thread holds; the same number of rows is in flight
 #endif
 #ifndef RESIDENT
 #define RESIDENT 512 // coarsened, separable: minimum number of threads whose registers must fit on an SM
 #endif
 #ifndef PREFETCH
-// coarsened, separable: rows after the one that is being read whose prefetch to the L2 is in flight; 0: none
+// coarsened, separable: number of rows ahead of the current row whose prefetch to the L2 is in flight; 0: no prefetch
 #define PREFETCH 2
 #endif
 
@@ -97,7 +97,8 @@ extern "C" __global__ void convolution_basic(const float *__restrict__ x, const 
 #endif
 
 #if defined(CONVOLUTION_CONSTANT_MASK) || !defined(CONVOLUTION_ONE)
-// The mask is in constant memory. Its elements are operands of the multiply-adds, so half of the loads are gone.
+// The mask is in constant memory. The elements of the mask are operands of the multiply-adds, so half of the loads are
+// gone.
 extern "C" __global__ void convolution_constant_mask(const float *__restrict__ x, float *__restrict__ y,
                                                      unsigned height, unsigned width)
 {
@@ -147,8 +148,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 #if defined(CONVOLUTION_HALO_ALL_THREADS) || !defined(CONVOLUTION_ONE)
 // The block has as many threads as staged points. Each thread loads one point, and the threads of the rim then end.
 //
-// Compared with halo_staged: loading needs no loop and has no divergence, but threads are idle afterwards, many of them
-// with a large mask: a tile of 32 x 32 under 15 x 15 makes 18 x 18 points.
+// Compared with halo_staged: loading needs no loop and has no divergence. But threads are idle afterwards, and many of
+// them if the mask is large: a tile of 32 x 32 under 15 x 15 gives 18 x 18 points.
 extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     convolution_halo_all_threads(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width)
 {
@@ -203,8 +204,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 #endif
 
 #if defined(CONVOLUTION_COARSENED) || defined(CONVOLUTION_SEPARABLE) || !defined(CONVOLUTION_ONE)
-// SIDE: words of 16 bytes on either side of a thread's points that the mask covers. WORDS: all words that a thread
-// reads of a row.
+// SIDE: words of 16 bytes on either side of a thread's points that the mask covers. WORDS: all words of a row that a
+// thread reads.
 #define SIDE ((RIM_W + 3) / 4)
 #define WORDS (VECTOR / 4 + 2 * SIDE)
 
@@ -218,7 +219,7 @@ struct Reader {
     const float *from; // the window in `row`
     unsigned row, column;
     unsigned height, width;
-    unsigned needed; // rows from here on are not needed
+    unsigned needed; // the rows from this one on are not needed
 };
 
 // Reads a row inside the image and advances to the next row. Columns outside the image keep the value of the window,
@@ -268,7 +269,7 @@ template <bool ALIGNED> __device__ __forceinline__ void write_row(float *to, con
     }
 }
 
-// The loop of coarsened and separable. A thread makes VECTOR columns of `chunk` rows. It reads each row of the image
+// The loop of coarsened and separable. A thread computes VECTOR columns of `chunk` rows. It reads each row of the image
 // once, in words of 16 bytes. The words on either side belong to its neighbours, so they come from the L1.
 //
 // A row of the image contributes to MASK_H rows of the result, whose sums are in registers. sums[i] belongs to the row
@@ -341,14 +342,15 @@ __device__ __forceinline__ void walk(const float *__restrict__ x, float *__restr
     if (width % 4 == 0 && is_aligned<16>(x, y))
         walk<Add, true, DEPTH>(x, y, height, width, chunk);
     else
-        walk<Add, false, 1>(x, y, height, width, chunk); // with many small loads per row, one row is enough
+        // in kernels with many small loads per row, one row ahead is enough
+        walk<Add, false, 1>(x, y, height, width, chunk);
 }
 #endif
 
 #if defined(CONVOLUTION_COARSENED) || !defined(CONVOLUTION_ONE)
 // MASK_W multiply-adds for each row of the mask.
 struct AddRow {
-    static constexpr bool SKIPS = true; // skips the rows of the mask that have no row in the tile
+    static constexpr bool SKIPS = true; // true: skips the rows of the mask that have no row in the tile
     const Window &window;
     __device__ __forceinline__ explicit AddRow(const Window &row) : window(row)
     {
@@ -385,7 +387,7 @@ __constant__ float mask_column[MASK_H], mask_row[MASK_W];
 // Computes the sum of a row of the image under the mask's row once. For each row of the mask, it adds this sum times an
 // element of the column.
 struct AddSeparable {
-    static constexpr bool SKIPS = false; // unneeded sums cost less than a test
+    static constexpr bool SKIPS = false; // false, because unneeded sums cost less than a test
     float across[VECTOR];
     __device__ __forceinline__ explicit AddSeparable(const Window &window)
     {
@@ -407,8 +409,8 @@ struct AddSeparable {
 
 // For a mask that is a column times a row, mask[i][j] = column[i] * row[j]: both passes in one kernel.
 //
-// Compared with coarsened: MASK_H + MASK_W multiply-adds per point instead of MASK_H MASK_W. The results of the first
-// pass never leave the registers.
+// Compared with coarsened: The kernel needs MASK_H + MASK_W multiply-adds per point instead of MASK_H MASK_W. The
+// results of the first pass never leave the registers.
 extern "C" __global__ void __launch_bounds__(BLOCK_X, RESIDENT / BLOCK_X)
     convolution_separable(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width,
                           unsigned chunk)

@@ -28,7 +28,7 @@ static void count_pairs(void *user, size_t part, size_t worker)
     p->parts[part] = sum;
 }
 
-/* Returns the largest number of atoms in a cube half the radius wide, which limits the size of sums. */
+/* Returns the largest number of atoms in a cube whose side is half the radius. This number limits the size of sums. */
 static uint64_t most_in_a_cube(kiln_call *call, const kiln__lattice *l, const float *atoms, uint64_t count)
 {
     kiln__lattice cubes = *l;
@@ -95,7 +95,7 @@ static kiln_status cutoff_atoms(void *user, kiln_call *call)
 
 /* ---- the reference: computes a slice of points at a time, from all atoms that reach it ---- */
 
-enum { MOST_PAIRS_LOG = 31 }; /* 2^31 pairs take some seconds of one core */
+enum { MOST_PAIRS_LOG = 31 }; /* 2^31 pairs take one core some seconds */
 
 typedef struct reference reference;
 typedef void atom_fn(const reference *r, const float *atom, int64_t slice, double *sums);
@@ -127,7 +127,7 @@ static inline bool points_near(const kiln__lattice *l, int axis, double at, doub
 }
 
 /* Adds an atom to the points first to last of a row, rounded up to whole vectors. The additional points are too far
- * away, and get 0. */
+ * away, so the atom adds 0 to them. */
 static inline __attribute__((always_inline)) void add_points(const double *x, size_t first, size_t last, double at,
                                                              double across, double charge, double off, double *row)
 {
@@ -214,8 +214,8 @@ static void add_slice(void *user, size_t k, size_t worker)
             to[i] = (float)sums[i];
 }
 
-/* Returns, for each row, the number of the next row that is computed. An atom looks up its first row there and skips
- * the rows that are not computed, which are most of them. */
+/* Returns, for each row, the number of the next row that is computed. An atom looks up its first row there. It skips
+ * the rows that are not computed, and these are most rows. */
 static uint32_t *choose_rows(const kiln_allocator *mem, const kiln__lattice *l, uint64_t every)
 {
     const size_t rows = (size_t)l->n[1], slices = (size_t)l->n[2];

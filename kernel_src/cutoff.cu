@@ -2,16 +2,16 @@
 //
 // The lattice has nx x ny x nz points, x fastest. Point i is at i * spacing (rounded to single precision) in each
 // direction. An atom is a float4: its position and its charge. At a distance r below the radius it adds charge (1 - r^2
-// / radius^2)^2 / r. So a point needs few of the atoms, and the kernels differ in how few others they examine: atoms
-// are sorted into bins, and a region of neighbouring points examines the bins near it.
+// / radius^2)^2 / r. Therefore a point needs few of the atoms, and the kernels differ in how many other atoms they
+// examine. The atoms are sorted into bins, and a region of neighbouring points examines the bins near it.
 //
-// The answer: sums in single precision. If an atom is exactly at a point, the potential at this point is an infinity
-// with the charge's sign. The potential is NaN if the charge is 0, or if two infinities of different sign are added. A
-// distance below about 1e-19 counts as 0. An atom with a charge that is not finite goes to the overflow list instead of
-// a bin, so that it affects only the points within its radius. An atom is left out if its position is not finite, or if
-// no point is within its radius. Atoms outside the lattice go to the nearest bin. If kernels make the bins, the order
-// of atoms in a bin depends on timing, and the last bits of sums differ from run to run. If the host makes the bins,
-// the bits are the same in every run. A radius of 0 gives 0.
+// The answer is a sum in single precision for each point. If an atom is exactly at a point, the potential at this point
+// is an infinity with the charge's sign. The potential is NaN if the charge is 0, or if two infinities of different
+// sign are added. A distance below about 1e-19 counts as 0. An atom with a charge that is not finite goes to the
+// overflow list instead of a bin, so that it affects only the points within its radius. An atom is left out if its
+// position is not finite, or if no point is within its radius. Atoms outside the lattice go to the nearest bin. If
+// kernels make the bins, the order of atoms in a bin depends on timing, and the last bits of sums differ from run to
+// run. If the host makes the bins, the bits are the same in every run. A radius of 0 gives 0.
 //
 // The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
 // definitions. A kernel is compiled if its own macro CUTOFF_<NAME> is set, or if CUTOFF_ONE is not set.
@@ -19,7 +19,7 @@
 #include "common.cuh"
 
 #ifndef BLOCK
-#define BLOCK 256 // threads of a block, in kernels whose layout does not fix them
+#define BLOCK 256 // threads of a block, in kernels whose layout does not determine this number
 #endif
 #ifndef BIN
 #define BIN 8 // lattice points along the side of a bin
@@ -28,19 +28,19 @@
 #define CAPACITY 64 // constant bins: atoms that fit into a bin
 #endif
 #ifndef TEST_FIRST
-#define TEST_FIRST 1 // whether a thread reads a bin's count before its atomic addition
+#define TEST_FIRST 1 // 1: a thread reads a bin's count before its atomic addition
 #endif
 #ifndef DUMMIES
 #define DUMMIES 0 // constant bins: 1: unused places hold atoms that add nothing; 0: the kernels read the counts
 #endif
 #ifndef STAGED
-#define STAGED 1 // constant bins: bins in shared memory at a time
+#define STAGED 1 // constant bins: number of bins that are in shared memory at a time
 #endif
 #ifndef CHUNK
-#define CHUNK 128 // dynamic bins: atoms in shared memory at a time
+#define CHUNK 128 // dynamic bins: number of atoms that are in shared memory at a time
 #endif
 #ifndef POINTS_Y
-#define POINTS_Y 1 // points of a thread along y, along z
+#define POINTS_Y 1 // number of points of a thread along y, and along z
 #endif
 #ifndef POINTS_Z
 #define POINTS_Z 4
@@ -60,7 +60,7 @@
 
 typedef unsigned u32;
 
-enum : u32 { DROPPED = 0xffffffff, LISTED = 0xfffffffe }; // instead of the number of a bin
+enum : u32 { DROPPED = 0xffffffff, LISTED = 0xfffffffe }; // these values take the place of the number of a bin
 
 // ---- atoms and points ----
 
@@ -78,7 +78,7 @@ __device__ __forceinline__ float inverse_root(float x)
 }
 
 // Beyond the radius the smoothing factor becomes 0. This costs nothing, because the instruction that computes the
-// factor clamps it to [0, 1]. So no branch is needed. `per_square` is 1 / radius^2.
+// factor clamps it to [0, 1]. Therefore no branch is needed. `per_square` is 1 / radius^2.
 __device__ __forceinline__ float potential(float charge, float r2, float per_square)
 {
     float s;
@@ -175,7 +175,8 @@ __device__ __forceinline__ void list_atom(float4 atom, float4 *overflow, u32 *ta
 }
 
 // Returns a place in a bin. If the bin is full, the place is CAPACITY or more. The atomics for all atoms of a crowded
-// bin use one address, one after the other. Reading the count first saves this for the atoms that do not fit.
+// bin use one address, one after the other. Reading the count first saves the atomic addition for the atoms that do not
+// fit.
 __device__ __forceinline__ u32 place_in_bin(u32 *counts, u32 bin)
 {
     if (TEST_FIRST && *(volatile u32 *)(counts + bin) >= CAPACITY)
@@ -235,7 +236,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined CUTOFF_DUMMIES || !defined CUTOFF_ONE
-// Fills the unused places of bins with dummies. Then no kernel has to read counts, and all loops have the same length.
+// Fills the unused places of bins with dummies. With dummies, no kernel has to read counts, and all loops have the same
+// length.
 extern "C" __global__ void __launch_bounds__(BLOCK) cutoff_dummies(float4 *bins, const u32 *counts, offset slots)
 {
     offset i = grid_thread<BLOCK>();
@@ -291,8 +293,9 @@ __device__ __forceinline__ u32 thread_of_block()
     return (threadIdx.z * THREADS_Y + threadIdx.y) * BIN + threadIdx.x;
 }
 
-// The bins near a region, as distances in bins, which are the same for all regions: one byte per axis, plus 128. For
-// dynamic bins an entry is a row of bins along x, and the fourth byte has the last bin of the row.
+// The bins near a region, as distances in bins, which are the same for all regions. An entry has one byte per axis,
+// which is the distance plus 128. For dynamic bins an entry is a row of bins along x, and the fourth byte has the last
+// bin of the row.
 __constant__ u32 cutoff_near[16000];
 
 __device__ __forceinline__ int unpack(u32 packed, u32 axis)
@@ -346,7 +349,7 @@ __device__ __forceinline__ void sum_region(int3 region, const float4 *bins, cons
 #endif
 
 #if defined CUTOFF_CONSTANT || !defined CUTOFF_ONE
-// One block per region.
+// One block computes one region.
 extern "C" __global__ void __launch_bounds__(THREADS)
     cutoff_constant(const float4 *bins, const u32 *counts, u32 offset_count, float *energy, int nx, int ny, int nz,
                     float spacing, float radius)
@@ -375,7 +378,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #if defined CUTOFF_SORT || !defined CUTOFF_ONE
 enum : u32 { ITEMS = 8 }; // bins per thread
 
-// Adds up the counts of a block's bins.
+// Computes the sum of the counts of a block's bins.
 extern "C" __global__ void __launch_bounds__(BLOCK) cutoff_sums(const u32 *counts, u32 *sums, u32 bins)
 {
     __shared__ u32 warps[BLOCK / WARP];
@@ -393,8 +396,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) cutoff_sums(const u32 *count
     sums[blockIdx.x] = sum;
 }
 
-// starts[b] becomes the number of atoms in the bins before b. There are few blocks, so each adds up the sums of the
-// blocks before it.
+// starts[b] becomes the number of atoms in the bins before b. There are few blocks, so each block adds up the sums of
+// all blocks before it.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     cutoff_starts(const u32 *counts, const u32 *sums, u32 *starts, u32 bins)
 {
@@ -419,7 +422,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         start += before_warps[w] + (w < warp_id() ? warps[w] : 0);
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) {
-        if (first + i <= bins) // one more than the number of bins: the end of the last bin
+        if (first + i <= bins) // the last entry, after the number of bins, is the end of the last bin
             starts[first + i] = start;
         start += own[i];
     }
@@ -481,14 +484,14 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 // ---- lists: each group of lanes examines the atoms within the radius of its own points' box ----
 
 #if defined CUTOFF_LISTS || !defined CUTOFF_ONE
-// In the kernels above, a region of the size of a bin examines all atoms of the bins near it, and most of these are too
-// far away. Smaller regions would examine fewer atoms in vain. But they would need small bins and blocks of few
-// threads, and each atom would be read more often. Here the points of a group of lanes are a small box, and bins may be
-// larger than the box. A warp reads the atoms of the bins near it, 32 at a time, one per lane. A lane puts its atom on
-// the list of each of the warp's groups whose box is within the radius of the atom, which takes few operations. Then
-// each group processes its own list, a ring in shared memory. All groups run in step.
+// In the kernels above, a region of the size of a bin examines all atoms of the bins near it, and most of these atoms
+// are too far away. Smaller regions would examine fewer atoms in vain. But smaller regions would need small bins and
+// blocks of few threads, and each atom would be read more often. Here the points of a group of lanes are a small box,
+// and bins may be larger than the box. A warp reads the atoms of the bins near it, 32 at a time, one per lane. A lane
+// puts its atom on the list of each of the warp's groups whose box is within the radius of the atom, which takes few
+// operations. Then each group processes its own list, a ring in shared memory. All groups of a warp advance together.
 enum : int {
-    GROUP_X = GROUP == 32 ? 8 : 4, // lanes along x, along y
+    GROUP_X = GROUP == 32 ? 8 : 4, // number of lanes along x, and along y
     GROUP_Y = GROUP / GROUP_X,
     BOX_X = GROUP_X, // points of a box along x
     BOX_Y = GROUP_Y * POINTS_Y,
@@ -523,7 +526,7 @@ __device__ __forceinline__ int2 bins_near(int first, int last, float reach, int 
 }
 
 // Returns the distance of a bin from the points `first` to `last` of an axis. A bin at the end of the lattice may also
-// hold atoms from outside the lattice; they are not nearer than the bin.
+// hold atoms from outside the lattice, but these atoms are not nearer than the bin.
 __device__ __forceinline__ float bin_distance(int bin, int first, int last, float spacing)
 {
     return fmaxf(fmaxf(coordinate(first, spacing) - (bin + 1) * (BIN * spacing),
@@ -536,7 +539,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
                  int nz, float spacing, float radius)
 {
     enum : int { WARP_X = BOX_X * ALONG_X, WARP_Y = BOX_Y * ALONG_Y };
-    __shared__ float4 lists[BLOCK / WARP][GROUPS][RING + 1]; // one more place, so that groups begin in different banks
+    // one more place, so that the lists of two groups begin in different banks
+    __shared__ float4 lists[BLOCK / WARP][GROUPS][RING + 1];
     float square = radius * radius, per_square = 1 / square;
     int boxes_x = ceil_div(nx, WARP_X), boxes_y = ceil_div(ny, WARP_Y), boxes_z = ceil_div(nz, BOX_Z);
     u32 box = blockIdx.x * (BLOCK / WARP) + warp_id(), lane = lane_id(), group = lane / GROUP;

@@ -1,8 +1,8 @@
 /* dcs_f64: the reference of direct Coulomb summation, in double and by all cores. dcs_scatter_c, dcs_gather_c and
  * dcs_blocked_c: three variants of the spec that run on one core of the host, in single precision.
  *
- * A squared distance below the normal numbers of single precision counts as 0. A squared distance above them counts as
- * infinite. The kernels do the same. */
+ * In both, a squared distance below the normal numbers of single precision counts as 0. A squared distance above them
+ * counts as infinite. The kernels treat such distances in the same way. */
 #include <math.h>
 #include <string.h>
 

@@ -3,14 +3,14 @@
 // The lattice has nx x ny x nz points, x fastest. Point i is at i * spacing (rounded to single precision) in each
 // direction. An atom is a float4: its position and its charge. The potential at a point is the sum of charge / distance
 // over all atoms, without a cutoff. A pair of an atom and a point needs a reciprocal square root and few other
-// operations. So the special-function units are the bound: from sm_70 on they do 16 operations per clock and
+// operations. Therefore the special-function units are the bound: from sm_70 on they do 16 operations per clock and
 // multiprocessor. dcs_newton and dcs_shared_root exceed this bound.
 //
-// The answer: sums in single precision, with the atoms in their order. All kernels except dcs_scatter_atomic give the
-// same bits in every run. If an atom is exactly at a point, the potential there is an infinity with the charge's sign.
-// It is NaN if the charge is 0, or if two infinities of different sign are added. A distance below about 1e-19 counts
-// as 0, because its square is not a normal number. From about 1e19 on the square is infinite, so the distance counts as
-// infinite. A coordinate that is NaN makes all points NaN.
+// The answer is a sum in single precision for each point, with the atoms in their order. All kernels except
+// dcs_scatter_atomic give the same bits in every run. If an atom is exactly at a point, the potential there is an
+// infinity with the charge's sign. The potential is NaN if the charge is 0, or if two infinities of different sign are
+// added. A distance below about 1e-19 counts as 0, because its square is not a normal number. From about 1e19 on the
+// square is infinite, so the distance counts as infinite. A coordinate that is NaN makes all points NaN.
 //
 // The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
 // definitions. A kernel is compiled if its own macro DCS_<NAME> is set, or if DCS_ONE is not set.
@@ -21,7 +21,7 @@
 #define BLOCK 128 // threads of a block: dcs_scatter_atomic, dcs_newton
 #endif
 #ifndef BLOCK_X
-#define BLOCK_X 32 // threads of a block along x, along y
+#define BLOCK_X 32 // threads of a block along x, and along y
 #endif
 #ifndef BLOCK_Y
 #define BLOCK_Y 4
@@ -103,7 +103,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined DCS_GATHER || !defined DCS_ONE
-// One thread per point. It reads all atoms and writes once. Threads share no results, so the kernel needs no atomics.
+// One thread per point. The thread reads all atoms and writes its point once. Threads share no results, so the kernel
+// needs no atomics.
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
     dcs_gather(const float4 *atoms, unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -188,8 +189,8 @@ __device__ __forceinline__ void coarsened(unsigned count, float *energy, int nx,
 }
 
 #if defined DCS_COARSENED || !defined DCS_ONE
-// POINTS neighbouring points per thread: each atom is read once for all of them, and they share half of the arithmetic.
-// But the lanes of a warp access the lattice POINTS elements apart.
+// Each thread has POINTS neighbouring points. It reads each atom once for all of them, and they share half of the
+// arithmetic. But the lanes of a warp access the lattice POINTS elements apart.
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
     dcs_coarsened(unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -238,8 +239,8 @@ __device__ __forceinline__ void read_first(unsigned count, float *energy, int nx
 }
 
 #if defined DCS_PREFETCH || !defined DCS_ONE
-// Reads the results of the previous launch before the atoms, not after them. They arrive while the atoms are added, and
-// take POINTS registers meanwhile.
+// Reads the results of the previous launch before the atoms, not after them. The results arrive while the atoms are
+// added, and take POINTS registers meanwhile.
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
     dcs_prefetch(unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -273,16 +274,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 
 enum : unsigned { TILE_POINTS = POINTS * POINTS_Y };
 
-// Added to every square of a distance, so that no square is 0, for which Newton's iteration would give NaN. It matters
-// only within 1e-15 of an atom, and dcs_on_point corrects it.
+// This constant is added to every square of a distance, so that no square is 0, for which Newton's iteration would give
+// NaN. The constant matters only within 1e-15 of an atom, and dcs_on_point corrects it.
 #define TINY 0x1p-126f
 
 // The reciprocal square root without the special-function unit: a shift of the number's bits halves the exponent, then
 // two steps of Newton's iteration follow. A step in the form y (3 - x y^2) scales the result by a factor. The factors
-// are applied once at the end (NEWTON_FACTOR). So the root needs only 6 instructions of the fp32 pipes and 2 of the
-// integer pipe. The first two constants are from L. Moroz and others, "Fast calculation of inverse square root with the
-// use of magic constant", 2018. The third was found by search. Over all normal numbers the relative error is below
-// 4.3e-7; the special-function unit's is below 1.3e-7.
+// are applied once at the end (NEWTON_FACTOR). Therefore the root needs only 6 instructions of the fp32 pipes and 2 of
+// the integer pipe. The first two constants are from L. Moroz and others, "Fast calculation of inverse square root with
+// the use of magic constant", 2018. The third was found by search. Over all normal numbers the relative error is below
+// 4.3e-7. The relative error of the special-function unit is below 1.3e-7.
 #define NEWTON_FACTOR 0.174416467f
 
 __device__ __forceinline__ float newton_root(float x)
@@ -308,9 +309,9 @@ __device__ __forceinline__ float4 usable(float4 atom)
 
 // Each thread has a tile of POINTS x POINTS_Y points, a warp apart along x and neighbours along y. The squares along x
 // and along y are computed once per tile, so a pair takes an addition, the root, and a multiply-add. The
-// special-function unit accepts a warp's root every 8 clocks. In that time 8 instructions can be issued, and 4 are
-// needed. A pair with Newton's root takes 10 instructions. So about a quarter of a tile's points can use Newton's
-// iteration while the unit works for the others.
+// special-function unit accepts a warp's root every 8 clocks. In 8 clocks, 8 instructions can be issued, and 4 of them
+// are needed for a pair with the unit's root. A pair with Newton's root takes 10 instructions. So about a quarter of a
+// tile's points can use Newton's iteration while the unit works for the others.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     dcs_newton(const float4 *atoms, unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -361,8 +362,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         }
 }
 
-// One thread per atom. If an atom is at a point or very near, dcs_newton's square was too large by TINY. Here the point
-// gets the difference: an infinity if the distance is 0.
+// One thread per atom. If an atom is at a point or very near to it, the square that dcs_newton used was too large by
+// TINY. Here the point gets the difference: an infinity if the distance is 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     dcs_on_point(const float4 *atoms, unsigned count, float *energy, int nx, int ny, int nz, float spacing)
 {
@@ -391,9 +392,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 //     1 / sqrt(D - h^2)        = y (1 - h^2 y^2)^(-1/2),
 //     1 / sqrt(D +- 2 h d)     = y (1 +- e)^(-1/2),  e = 2 h d y^2,
 // by short series, as long as |e| and (h y)^2 are small, that is, for distant atoms. The even and the odd part of the
-// second series are summed separately, so the two outer points cost little more than one. So 14 instructions make three
-// pairs, and only one of them uses the special-function unit. The coefficients are minimax for |e| <= FAR and h y <=
-// FAR / 2. Errors are below 2e-7, about as large as the error of the root itself.
+// second series are summed separately, so the two outer points cost little more than one. Therefore 14 instructions
+// compute three pairs, and only one of them uses the special-function unit. The coefficients are minimax for |e| <= FAR
+// and h y <= FAR / 2. Errors are below 2e-7, about as large as the error of the root itself.
 #define FAR (1.0f / 12)
 #define EVEN_2 0.374994881f
 #define EVEN_4 0.275697539f
@@ -525,7 +526,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
                 stage[a] = atoms[begin + first + a];
                 finite = finite && fabsf(stage[a].w) < 1e30f;
             }
-            finite = __syncthreads_and(finite); // a charge that is not finite has no series
+            finite = __syncthreads_and(finite); // a charge that is not finite cannot be added by the series
 #pragma unroll 1
             for (unsigned group = 0; group < here; group += WARP) {
                 unsigned a = group + lane_id();

@@ -13,8 +13,8 @@ enum { MOST_PRODUCTS_LOG = 31, DEPTH_MOST = 256 };
 
 enum { FULL, RAGGED, HALF, LENGTHS };
 
-/* Returns the number of keys of a sequence. The first three ragged sequences have all keys, no key and one key. The
- * other sequences have any number of keys. */
+/* Returns the number of keys of a sequence. The first three ragged sequences have all keys, no key and one key. Each of
+ * the other sequences has a random number of keys. */
 static uint64_t length_of(int64_t kind, uint64_t sequence, uint64_t keys, kiln__random *random)
 {
     const uint64_t first[] = {keys, 0, keys > 0};
@@ -75,7 +75,7 @@ static kiln_status decode_cache(void *user, kiln_call *call)
 typedef struct problem {
     const kiln_array *q, *k, *v, *lengths, *table;
     kiln_array *o;
-    uint64_t every; /* one query in `every` is computed */
+    uint64_t every; /* the reference computes one query in `every` */
     double *room;   /* for each worker: the scores of a query */
     size_t room_each;
 } problem;
@@ -91,7 +91,8 @@ static void read_row(const problem *p, const kiln_array *from, uint64_t sequence
 }
 
 /* Computes the query of one head of one sequence: first all scores, then their maximum and sum, then the mean of the
- * values. The reference has a loop for each of these steps, and the kernels have one loop for all. */
+ * values. The reference has a separate loop for each of these steps, while the kernels have one loop for all of
+ * them. */
 static void one_query(void *user, size_t index, size_t worker)
 {
     const problem *p = user;
@@ -123,8 +124,8 @@ static void one_query(void *user, size_t index, size_t worker)
 }
 
 /* Reads the arguments. Returns false if the call has failed: a shape does not fit, a length exceeds the room of its
- * pages, or an entry of the table is no page. The table may hold anything, and the reference must not read outside of
- * k and v. */
+ * pages, or an entry of the table is no page. The table may hold any numbers, and the reference must not read outside
+ * of k and v. */
 static bool take(kiln_call *call, problem *p)
 {
     if (kiln_call_array(call, "q", &p->q) != KILN_OK || kiln_call_array(call, "k", &p->k) != KILN_OK ||
@@ -163,8 +164,8 @@ static bool take(kiln_call *call, problem *p)
     return true;
 }
 
-/* decode_f64: softmax(Q K^T / sqrt D) V of one query for each head and sequence, in double. A sequence without keys
- * gets zeros. */
+/* decode_f64: softmax(Q K^T / sqrt D) V of one query for each head and sequence, in double. A query of a sequence
+ * without keys gets zeros. */
 static kiln_status decode_f64(void *user, kiln_call *call)
 {
     (void)user;

@@ -5,20 +5,21 @@
 // Q and O are [BATCH, HEADS, HEAD_DIM]. The keys and values of earlier words are kept in a cache of pages: K and V are
 // [BATCH x pages, KV_HEADS, page, HEAD_DIM], where `page` is the number of keys of a page and `pages` the number of
 // pages of a sequence. Page i of sequence s is number table[s][i] of the cache (PAGED 1). A dense cache has one page
-// for each sequence, and no table (PAGED 0). Sequence s has lengths[s] keys. The rows after its keys may hold any bits,
-// also NaN. A sequence without keys gets zeros. If there are fewer heads of keys than of queries (grouped queries),
-// HEADS / KV_HEADS neighbouring heads of queries share a head of keys. HEAD_DIM is 64 or 128. Inputs are finite.
+// for each sequence, and no table (PAGED 0). Sequence s has lengths[s] keys. The rows after the keys of a sequence may
+// hold any bits, including NaN. A sequence without keys gets zeros. If there are fewer heads of keys than of queries
+// (grouped queries), HEADS / KV_HEADS neighbouring heads of queries share a head of keys. HEAD_DIM is 64 or 128. Inputs
+// are finite.
 //
 // The bound is memory. Each key and value is needed once for each head of queries: 4 operations for 4 bytes and head,
-// where an H200 has 200 operations of the tensor cores for each byte. So the fastest kernel is the one that reads K and
-// V once, and always has enough bytes in flight. By Little's law 4.8 TB/s at 800 ns need 3.8 MB in flight, which is 29
-// KB for each of 132 multiprocessors. At full load the latency is a multiple of 800 ns.
+// where an H200 has 200 operations of the tensor cores for each byte. Therefore the fastest kernel is a kernel that
+// reads K and V once, and always has enough bytes in flight. By Little's law 4.8 TB/s at 800 ns need 3.8 MB in flight,
+// which is 29 KB for each of 132 multiprocessors. At full load the latency is a multiple of 800 ns.
 //
 // The file attention.cu explains the online softmax and its precision. The variants one_head, grouped and split_direct
 // round only the result. Every variant gives the same bits in every run.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor. A kernel is compiled if its own
-// macro DECODE_<NAME> is set, or if DECODE_ONE is not set.
+// The tuning parameters are macros. A spec sets these macros. Their defaults serve an editor that shows this file. A
+// kernel is compiled if its own macro DECODE_<NAME> is set, or if DECODE_ONE is not set.
 
 #ifndef HEAD_DIM
 #define HEAD_DIM 128 // 64 or 128
@@ -27,7 +28,7 @@
 #define GROUP 4 // decode_direct: HEADS / KV_HEADS
 #endif
 #ifndef TOGETHER
-#define TOGETHER 4 // decode_direct: heads of queries that a block takes: 1 or GROUP
+#define TOGETHER 4 // decode_direct: number of heads of queries that a block processes: 1 or GROUP
 #endif
 #ifndef PAGED
 #define PAGED 0 // 1: pages are looked up in a table
@@ -36,7 +37,7 @@
 #define WARPS 8 // warps of a block
 #endif
 #ifndef UNROLL
-#define UNROLL 4 // decode_direct: keys that a lane has in flight
+#define UNROLL 4 // decode_direct: number of keys that a lane has in flight
 #endif
 #ifndef TILE
 #define TILE 16 // decode_async, decode_bulk: keys of a tile of a warp, a multiple of 16
@@ -50,8 +51,8 @@
 
 enum : unsigned {
     BLOCK = WARP * WARPS,
-    ROWS_MOST = 16,           // heads of queries that a block takes at most
-    ROW_STRIDE = HEAD_DIM + 8 // of sums in shared memory; rows of this stride are in different banks
+    ROWS_MOST = 16,           // largest number of heads of queries that a block processes
+    ROW_STRIDE = HEAD_DIM + 8 // length of a row of sums in shared memory; rows of this length begin in different banks
 };
 
 struct Cache {
@@ -66,7 +67,7 @@ struct State {
 };
 
 // Memory where blocks leave their sums for the block that finishes last. `arrived` counts the blocks that have
-// finished. It is 0 between launches.
+// finished. The counter is 0 between launches.
 struct Meeting {
     float *sums;
     State *states;
@@ -103,7 +104,8 @@ struct Work {
     {
         return split >= splits;
     }
-    // The row of K and V that holds a key. The following keys lie in the following rows up to the end of the page.
+    // Returns the row of K and V that holds a key. The following keys lie in the following rows up to the end of the
+    // page.
     __device__ __forceinline__ offset row(const Cache &cache, unsigned key) const
     {
         const unsigned page = PAGED ? (unsigned)__ldg(cache.table + (offset)sequence * cache.pages + key / cache.page)
@@ -112,7 +114,7 @@ struct Work {
     }
 };
 
-__device__ __forceinline__ float as_float(unsigned bits) // the float whose bits are the upper half
+__device__ __forceinline__ float as_float(unsigned bits) // returns the float whose upper half has these bits
 {
     return __uint_as_float(bits & 0xffff0000u);
 }
@@ -127,7 +129,8 @@ __device__ __forceinline__ void to_floats(float (&to)[8], uint4 from)
 
 // ---- the sums of several parts become one ----
 
-// Returns the factor that converts sums with exponentials above `base` to sums above `top`. Without a key it is 0.
+// Returns the factor that converts sums with exponentials above `base` to sums above `top`. For a part without keys,
+// the factor is 0.
 __device__ __forceinline__ float factor_of(float base, float top)
 {
     return base == least() ? 0 : exp2_fast(base - top);
@@ -216,13 +219,13 @@ __device__ __forceinline__ void finish(const char *room, unsigned apart, const W
 
 #if defined(DECODE_DIRECT) || !defined(DECODE_ONE)
 // one_head, grouped, split_direct: keys and values go from memory to registers. A lane reads 16 bytes of a row, so that
-// a warp reads 256 / HEAD_DIM keys at once. It does so UNROLL times before the first use. Products are in single
-// precision, and shuffles add up the products of a row.
+// a warp reads 256 / HEAD_DIM keys at once. The lane makes UNROLL such reads before the first use. Products are in
+// single precision, and shuffles add up the products of a row.
 //
-// The variant one_head gives a block to each head of queries. Every head of a group reads K and V again, from the L2 if
-// the blocks of the group run at the same time. The variant grouped gives a block to all heads of a group, and
-// multiplies each row GROUP times. A small BATCH then has too few blocks to fill the device. The variant split_direct
-// divides the keys among `parts` blocks, and the last block joins the sums.
+// The variant one_head gives a block to each head of queries. Every head of a group reads K and V again. The reads come
+// from the L2 if the blocks of the group run at the same time. The variant grouped gives a block to all heads of a
+// group, and multiplies each row GROUP times. If BATCH is small, there are then too few blocks to fill the device. The
+// variant split_direct divides the keys among `parts` blocks, and the last block joins the sums.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     decode_direct(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
                   const int *__restrict__ lengths, const int *__restrict__ table, bf16 *__restrict__ o, unsigned heads,
@@ -297,7 +300,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                     sum[h][i] += score[u][h] * value[i];
         }
     }
-    // Adds the sums of the lanes that read other rows.
+    // Adds the sums of the lanes that have read other rows.
 #pragma unroll
     for (unsigned h = 0; h < TOGETHER; ++h) {
 #pragma unroll
@@ -387,7 +390,7 @@ struct Heads {
 
 static_assert(sizeof(Part<ROWS_MOST>) <= RING_BYTES, "a warp's sums take the place of its tiles");
 
-// The tiles of the block's keys that a warp reads: every WARPS-th tile, from the warp's number on.
+// The tiles of the block's keys that a warp reads: every WARPS-th tile, beginning with the warp's number.
 struct Turns {
     unsigned first, count;
 
@@ -407,11 +410,11 @@ struct Turns {
 #if defined(DECODE_ASYNC) || !defined(DECODE_ONE)
 // Each warp fills a private ring of STAGES tiles by cp.async.
 //
-// Compared with split_direct: bytes in flight take no registers, so that more of them can be in flight. Tensor cores
+// Compared with split_direct: bytes in flight need no registers, so that more bytes can be in flight. Tensor cores
 // multiply, and the heads of a group are the rows of one operand. A product has at least 16 rows, so that up to 15 of
-// 16 multiplications are wasted. They still cost less than the shuffles and multiply-adds that they replace, and memory
-// is the bound. On an H200 2 or 3 stages are enough. No warp waits for another one before the end: a warp waits for its
-// own copies.
+// 16 multiplications are wasted. The wasted multiplications still cost less than the shuffles and multiply-adds that
+// they replace, and memory is the bound. On an H200 2 or 3 stages are enough. No warp waits for another one before the
+// end: a warp waits for its own copies.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     decode_async(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
                  const int *__restrict__ lengths, const int *__restrict__ table, bf16 *__restrict__ o, unsigned heads,
@@ -446,7 +449,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         load(ring + t * STAGE_BYTES, t);
     Heads mine;
     mine.begin(q + ((offset)work.sequence * heads + work.first) * HEAD_DIM, work.rows);
-    unsigned stage = 0, behind = STAGES - 1; // the stage of the next tile; the one that was read last
+    unsigned stage = 0, behind = STAGES - 1; // the stage of the next tile, and the stage that was read last
     for (unsigned t = 0; t < turns.count; ++t) {
         __syncwarp(); // all lanes have read the stage that is filled next
         load(ring + behind * STAGE_BYTES, t + STAGES - 1);
@@ -464,13 +467,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined(DECODE_BULK) || (!defined(DECODE_ONE) && __CUDA_ARCH__ >= 900)
-// Has the same rings as decode_async, but tensor maps fill them. One lane begins the two or four copies of a tile, and
-// a barrier of the stage counts the bytes of the tile.
+// The kernel has the same rings as decode_async, but tensor maps fill them. One lane begins the two or four copies of a
+// tile, and a barrier of the stage counts the bytes of the tile.
 //
-// Compared with decode_async: the warp computes no addresses and needs no instruction for each 16 bytes. It is slower
-// nevertheless: on an H200 copies of boxes reach 4.2 TB/s, and cp.async reaches 4.6. The last tile may contain rows
-// after the sequence's last key, which may hold any bits. Their scores are masked. Their values are overwritten with
-// zeros, because 0 times NaN is NaN.
+// Compared with decode_async: the warp computes no addresses and needs no instruction for each 16 bytes. The kernel is
+// slower nevertheless: on an H200 copies of boxes reach 4.2 TB/s, and cp.async reaches 4.6 TB/s. The last tile may
+// contain rows after the sequence's last key, which may hold any bits. The scores of these rows are masked. The values
+// of these rows are overwritten with zeros, because 0 times NaN is NaN.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     decode_bulk(const bf16 *__restrict__ q, const __grid_constant__ tensor_map k, const __grid_constant__ tensor_map v,
                 const int *__restrict__ lengths, const int *__restrict__ table, bf16 *__restrict__ o, unsigned heads,
@@ -526,7 +529,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             __syncwarp();
         }
         mine.take(tile, key, work.end);
-        fence_async(); // between these reads and the copy that overwrites them
+        fence_async(); // orders these reads before the copy that overwrites them
         __syncwarp(); // all lanes have read the stage
         if (lane_id() == 0)
             load(stage, t + STAGES);

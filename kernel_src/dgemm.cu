@@ -1,9 +1,9 @@
 // dgemm.cu - C = A B in double precision. A is M x K, B is K x N, C is M x N, all by rows. M, N and K may be any
-// numbers, also 0.
+// numbers, including 0.
 //
 // A device has units for doubles. From sm_80 on, its tensor cores multiply doubles at twice the rate of these units: 67
-// against 34 TFLOP/s on an H200. The tensor core rounds each product and addition like a fused multiply-add. So its
-// results are as exact as the results of the units; they differ only in the order of additions.
+// against 34 TFLOP/s on an H200. The tensor core rounds each product and addition like a fused multiply-add. Therefore
+// its results are as exact as the results of the units; only the order of additions differs.
 //
 // Each kernel adds in the order of k, so the bits are the same in every run.
 //
@@ -35,7 +35,7 @@
 #define WARPS_N 4 // tensor: warps of a block across the tile
 #endif
 #ifndef STAGES
-#define STAGES 3 // tensor: tiles of the ring
+#define STAGES 3 // tensor: number of tiles in the ring
 #endif
 #ifndef DEEP
 #define DEEP 4 // tensor: elements along K of an instruction of 16 x 8: 4, 8 or 16; 0: the instruction of 8 x 8 x 4
@@ -47,7 +47,7 @@
 #define RESIDENT 1 // tensor: blocks that must fit on an SM
 #endif
 
-// The place of tile `index`. The order goes down `walk` rows of tiles before the next column, as in gemm.cu.
+// The place of tile `index` in C. The order goes down `walk` rows of tiles before the next column, as in gemm.cu.
 struct tile_place {
     unsigned row, column;
 };
@@ -172,7 +172,7 @@ typedef tile<TILE_M, TILE_K> tile_a;
 typedef tile<TILE_K, TILE_N> tile_b;
 enum : unsigned { STAGE = tile_a::size + tile_b::size, TENSOR_THREADS = WARP * WARPS_M * WARPS_N };
 
-// Begins to copy 8 or 16 bytes to shared memory. Writes zeros if not `inside`.
+// Begins to copy 8 or 16 bytes to shared memory. Writes zeros if `inside` is false.
 template <unsigned bytes> __device__ __forceinline__ void begin_copy(double *to, const double *from, bool inside)
 {
 #if __CUDA_ARCH__ >= 800
@@ -237,7 +237,9 @@ extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, RESIDENT)
         begin(step);
     for (unsigned step = 0; step < steps; ++step) {
         copy_async_wait<STAGES - 2>();
-        __syncthreads(); // the tiles of this step have arrived, and all threads have read the tiles of the step before
+        // all threads have passed here: the tiles of this step have arrived, and the tiles of the previous step have
+        // been read
+        __syncthreads();
         begin(step + STAGES - 1);
         const double *a = room + step % STAGES * STAGE + (row + g) * tile_a::pitch + t;
         const double *b = room + step % STAGES * STAGE + tile_a::size + t * tile_b::pitch + column + g;
@@ -362,8 +364,9 @@ struct warp_part {
 enum : unsigned {
     CONSUMER_WARPS = WARPS_M * WARPS_N, // a multiple of 4
     BOXES_THREADS = WARP * (CONSUMER_WARPS + 4),
-    OF_PRODUCER = 24, // registers of a thread
-    // Registers that a thread has at the launch. The block's warps share them anew, in each of an SM's four parts.
+    OF_PRODUCER = 24, // number of registers of a thread of the producer
+    // Registers that a thread has at the launch. The warps of the block divide these registers anew, in each of an SM's
+    // four parts.
     AT_LAUNCH = 65536 / BOXES_THREADS / 8 * 8,
     SHARE = (AT_LAUNCH * (CONSUMER_WARPS / 4 + 1) - OF_PRODUCER) / (CONSUMER_WARPS / 4) / 8 * 8,
     OF_CONSUMER = SHARE < 240 ? SHARE : 240
@@ -394,7 +397,7 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, 1)
         barriers_made();
     }
     __syncthreads();
-    unsigned at = 0, phase = 0; // stage, and the parity of its use
+    unsigned at = 0, phase = 0; // the stage, and the parity of its use
     auto advance = [&] {
         at = at + 1 == STAGES ? 0 : at + 1;
         phase ^= at == 0;
@@ -428,7 +431,7 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, 1)
     enum : unsigned { in_stage = TILE_K / 4 / warp_part::together };
     const unsigned rows = warp_part::place_in_a(row), columns = warp_part::place_in_b(column);
     const unsigned own = blockIdx.x < tiles_m * tiles_n ? ceil_div(tiles_m * tiles_n - blockIdx.x, gridDim.x) * steps : 0;
-    unsigned left = own; // steps of all tiles of this block that are not loaded
+    unsigned left = own; // number of steps, over all tiles of this block, that are not loaded yet
     unsigned base = shared_address(stages);
     asm volatile("" : "+r"(base)); // otherwise the compiler computes the address anew in each step
     typename warp_part::operands of[2];

@@ -2,10 +2,10 @@
 //
 // The method is Ozaki, Uchino and Imamura's second scheme (arXiv:2504.08009). Rows of A and columns of B are scaled by
 // powers of two and rounded to integers. The exact sums of products of these integers are below P / 2 in magnitude,
-// where P is the product of 14 pairwise coprime moduli of 8 bits. So the remainders of an element of the integer
-// product determine it (the Chinese remainder theorem). A product of remainders is a product of 8-bit integers with
-// 32-bit sums. Fourteen such products take less time than one product of doubles, because the integer units are thirty
-// times as fast.
+// where P is the product of 14 pairwise coprime moduli of 8 bits. Therefore the remainders of an element of the integer
+// product determine this element (Chinese remainder theorem). A product of remainders is a product of 8-bit integers
+// with 32-bit sums. Fourteen such products take less time than one product of doubles, because the integer units are
+// thirty times as fast.
 //
 // The error: a row is scaled so that its length (the root of its sum of squares) is 2^53.5 to 2^54.5, and each number
 // of it has an error of at most a half. So an element of C has an error of about 2^-55 times the length of its row of A
@@ -21,16 +21,16 @@
 #include "tensor.cuh"
 
 #ifndef TILE_M
-#define TILE_M 128 // rows of C that a block makes
+#define TILE_M 128 // number of rows of C that a block computes
 #endif
 #ifndef TILE_N
-#define TILE_N 256 // columns of C that a block makes
+#define TILE_N 256 // number of columns of C that a block computes
 #endif
 #ifndef TILE_K
 #define TILE_K 128 // bytes along K in one step, a multiple of 128
 #endif
 #ifndef STAGES
-#define STAGES 4 // tiles of the ring
+#define STAGES 4 // number of tiles in the ring
 #endif
 #ifndef CONSUMERS
 #define CONSUMERS 2 // warp groups that multiply
@@ -124,7 +124,7 @@ __device__ __forceinline__ int exponent_of(unsigned scale)
     return (int)(scale << 1) >> 1;
 }
 
-// Each warp processes one row of A.
+// Computes the scales of A. Each warp processes one row of A.
 extern "C" __global__ void __launch_bounds__(256)
     residues_scale_rows(const double *__restrict__ A, unsigned *scales, unsigned rows, unsigned columns)
 {
@@ -154,7 +154,7 @@ extern "C" __global__ void __launch_bounds__(256)
         scales[row] = length.scale();
 }
 
-// A block has 32 columns of B, and each of its 32 warps every 32nd row.
+// Computes the scales of B. A block has 32 columns of B, and each of its 32 warps processes every 32nd row.
 extern "C" __global__ void __launch_bounds__(1024)
     residues_scale_columns(const double *__restrict__ B, unsigned *scales, unsigned rows, unsigned columns)
 {
@@ -208,7 +208,7 @@ __device__ __forceinline__ void write_remainders(const double (&x)[4], unsigned 
 #pragma unroll
         for (unsigned l = 0; l < 4; ++l) {
             r[l] = low[l] - __double2loint(fma(x[l], 1.0 / p, 0x1.8p52)) * p;
-            if (p > 247) // the other moduli stay in range
+            if (p > 247) // for smaller moduli, the remainder stays in range
                 r[l] = r[l] > 127 ? r[l] - p : r[l] < -128 ? r[l] + p : r[l];
         }
         const unsigned first = __byte_perm(r[0], r[1], 0x0040), second = __byte_perm(r[2], r[3], 0x0040);
@@ -246,7 +246,7 @@ extern "C" __global__ void __launch_bounds__(256)
     write_remainders(x, to + ((offset)row * pitch + k) / 4, (offset)rows * pitch / 4);
 }
 
-// Remainders of B, transposed: 32 columns and 128 rows per block.
+// Computes the remainders of B, transposed: 32 columns and 128 rows per block.
 extern "C" __global__ void __launch_bounds__(256)
     residues_of_columns(const double *__restrict__ B, const unsigned *scales, unsigned *to, unsigned rows,
                         unsigned columns, unsigned pitch)
@@ -403,7 +403,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
                         descriptor_after(b, k / 4 * OF_B + k % 4 * 32), k > 0 || step > 0);
             wgmma_commit();
             keep();
-            wgmma_wait<1>(); // the previous step has been read
+            wgmma_wait<1>(); // the products have read the previous step
             if (step > 0 && threadIdx.x % 128 == 0)
                 barrier_arrive(empty + (count - 1) % STAGES);
         }
@@ -417,7 +417,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         unsigned char *to = C + (offset)number * M * pitch;
         const unsigned row = row_of(tile % tiles) + group * DOWN * 64 + warp_id() % 4 * 16 + lane_id() / 4;
         const unsigned column = column_of(tile % tiles) + lane_id() % 4 * 8;
-        auto remainder = [&](int sum) { // the quotient may be wrong by one
+        auto remainder = [&](int sum) { // corrects a quotient that is wrong by one
             int r = sum - __mulhi(sum, inverse) * p;
             r = r < 0 ? r + p : r;
             return (unsigned)(r >= p ? r - p : r);

@@ -1,7 +1,7 @@
 // gemm.cu - C = A B on tensor cores. A is M x K by rows, and C is M x N by rows. B is K x N by rows or, with COLUMNS,
-// by columns (N x K by rows). Elements are f16 or bf16. If B lies by columns, they may also be f8e4m3, or f32 that the
-// tensor core cuts to tf32. Sums are in single precision. C is f32, f16 or bf16. In a batch, all products have the same
-// shape, and their matrices follow each other in memory.
+// by columns (N x K by rows). Elements are f16 or bf16. If B lies by columns, elements may also be f8e4m3, or f32 that
+// the tensor core cuts to tf32. Sums are in single precision. C is f32, f16 or bf16. In a batch, all products have the
+// same shape, and their matrices follow each other in memory.
 //
 // Each kernel improves the kernel before it: in how the tiles are copied, in who waits for whom, or in where the sums
 // are. The first three kernels and the kernel direct take any M, N and K, also 0. Elements outside a matrix count as
@@ -63,7 +63,7 @@
 #define SPLIT 2 // blocks of a cluster that share the steps of a tile: 1 or 2 for split_k, up to 16 for direct
 #endif
 #ifndef PARTS
-#define PARTS 1 // split_k: clusters that share the steps of a tile
+#define PARTS 1 // split_k: number of clusters that share the steps of a tile
 #endif
 #ifndef INTERLEAVE
 // split_k: 1: the blocks of a tile take its steps in turn. 0: each block takes consecutive steps
@@ -133,8 +133,9 @@ template <unsigned bytes> __device__ __forceinline__ piece<bytes> load_piece(con
 }
 
 // Reads the piece that begins at element `at`, which may have any alignment. If the piece spans two aligned pieces,
-// both are read completely. So the second one must be inside the matrix, and the matrix must begin at a whole piece.
-// `whole`: all pieces are aligned. The function has no branch, so several loads can be in flight together.
+// both are read completely. Therefore the second piece must be inside the matrix, and the matrix must begin at a whole
+// piece. `whole` tells that all pieces are aligned. The function has no branch, so several loads can be in flight
+// together.
 template <unsigned bytes, bool whole> __device__ __forceinline__ piece<bytes> read_anywhere(const element *at)
 {
     if (whole)
@@ -260,7 +261,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     gemm_wmma(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
               unsigned N, unsigned K, unsigned walk)
 {
-    // the matrices of this block's product in the batch
+    // selects the matrices of this block's product in the batch
     A += (offset)blockIdx.y * M * K, B += (offset)blockIdx.y * N * K, C += (offset)blockIdx.y * M * N;
     using namespace nvcuda;
     constexpr unsigned threads = WARP * WARPS_M * WARPS_N, down = TILE_M / WARPS_M / 16, across = TILE_N / WARPS_N / 16;
@@ -396,12 +397,12 @@ struct warp_product {
 
     enum : unsigned {
         line = 16 / sizeof(result), // elements in 16 bytes of C
-        pitch = TILE_N + line       // of a row in the room
+        pitch = TILE_N + line       // length in elements of a row in the room
     };
     // Writes the sums to C through shared memory: 16 WARPS_M rows at a time, in aligned pieces of 16 bytes. Rows of C
     // may begin at any address. A row lies in the room as many elements after a multiple of 16 bytes as it does in C.
-    // So a piece that is aligned in C is aligned in the room too. At most 16 bytes at each end of a row are written by
-    // elements. `room` has 16 WARPS_M rows of `pitch` elements, and may be the memory of the tiles.
+    // Therefore a piece that is aligned in C is aligned in the room too. At most 16 bytes at each end of a row are
+    // written by elements. `room` has 16 WARPS_M rows of `pitch` elements, and may be the memory of the tiles.
     __device__ __forceinline__ void store_staged(unsigned char *room, result *C, unsigned first_row,
                                                  unsigned first_column, unsigned M, unsigned N) const
     {
@@ -417,7 +418,7 @@ struct warp_product {
         };
 #pragma unroll
         for (unsigned i = 0; i < down; ++i) {
-            __syncthreads(); // all threads have read the tiles, or the rows before
+            __syncthreads(); // all threads have read the tiles, or the previous rows
 #pragma unroll
             for (unsigned half = 0; half < 2; ++half) {
                 const unsigned r = row / (TILE_M / WARPS_M) * 16 + 8 * half + lane_id() / 4;
@@ -490,7 +491,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     gemm_mma_ldmatrix(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
                       unsigned N, unsigned K, unsigned walk)
 {
-    // the matrices of this block's product in the batch
+    // selects the matrices of this block's product in the batch
     A += (offset)blockIdx.y * M * K, B += (offset)blockIdx.y * N * K, C += (offset)blockIdx.y * M * N;
     typedef warp_product product;
     extern __shared__ __align__(128) unsigned char room[];
@@ -552,7 +553,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     gemm_mma_async(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
                    unsigned N, unsigned K, unsigned walk EPILOGUE_PARAMS)
 {
-    // the matrices of this block's product in the batch
+    // selects the matrices of this block's product in the batch
     A += (offset)blockIdx.y * M * K, B += (offset)blockIdx.y * N * K, C += (offset)blockIdx.y * M * N;
     typedef warp_product product;
     extern __shared__ __align__(128) unsigned char room[];
@@ -660,10 +661,10 @@ struct raw_ring {
 // then has every ACROSS-th column.
 //
 // With RAW, a lane does not read into registers. Each warp has a ring of STAGES steps of 32 k in shared memory, which
-// cp.async fills: the aligned pieces of 16 bytes that contain a part of a row. So a row that begins anywhere is read
-// once, and many bytes are in flight without registers. A row lies in the ring as many bytes after a multiple of 16 as
-// it does in memory. Lanes read the ring by elements. Elements have 16 bits, and A and B begin at multiples of 16
-// bytes.
+// cp.async fills: the aligned pieces of 16 bytes that contain a part of a row. Therefore a row that begins at any
+// address is read once, and many bytes are in flight without registers. A row lies in the ring as many bytes after a
+// multiple of 16 as it does in memory. Lanes read the ring by elements. Elements have 16 bits, and A and B begin at
+// multiples of 16 bytes.
 //
 // No warp waits for another warp, so small products end soon. But every warp reads its tiles from the caches itself,
 // which slows down large products. SPLIT blocks of a cluster, with WARPS_K warps each, share the steps of a tile. Their
@@ -672,7 +673,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
     gemm_direct(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
                 unsigned N, unsigned K)
 {
-    // the matrices of this block's product in the batch
+    // selects the matrices of this block's product in the batch
     A += (offset)blockIdx.y * M * K, B += (offset)blockIdx.y * N * K, C += (offset)blockIdx.y * M * N;
     constexpr unsigned tile_warps = WARPS_M * WARPS_N, threads = WARP * tile_warps * WARPS_K;
     constexpr unsigned rows = WARPS_M * DOWN * 16, columns = WARPS_N * ACROSS * 8, pitch = columns + 8; // of a tile
@@ -703,8 +704,8 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
         }
         copy_async_commit();
     };
-    // How many bytes after a whole piece the rows of this lane begin. 8 rows further on it is the same. If B lies by
-    // rows, the lane reads its rows 2 t and 2 t + 1, which begin differently.
+    // The number of bytes between a whole piece and the beginning of this lane's rows. It is the same for a row 8 rows
+    // further on. If B lies by rows, the lane reads its rows 2 t and 2 t + 1, which begin differently.
     const unsigned behind_a = (unsigned)((offset)(A + (offset)(row + group) * K) % 16);
     const unsigned behind_b = (unsigned)((offset)(B + (COLUMNS ? (offset)(column + group) * K
                                                                : (offset)(2 * lane_piece) * N + column)) % 16);
@@ -715,7 +716,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
 #pragma unroll 1
     for (unsigned i = 0; (offset)(share + i * parts) * raw::depth < K; ++i) {
         copy_async_wait<STAGES - 2>();
-        __syncwarp(); // the step has arrived, and all lanes have read the step before
+        __syncwarp(); // the step has arrived, and all lanes have read the previous step
         begin(i + STAGES - 1);
         const unsigned k0 = (share + i * parts) * raw::depth;
         const unsigned char *const ring_a = rings + i % STAGES * raw::bytes + group * raw::pitch_a + behind_a;
@@ -875,7 +876,8 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
                 own[(part * rows + r) * pitch + warp_column + (COLUMNS || RAW ? 8 * j + of_lane : ACROSS * of_lane + j)] =
                     sums[i][j][l];
             }
-    if (SPLIT > 1 && WARPS_K > 1) { // so that the other blocks read one sum from this block, not WARPS_K
+    // adds the sums of this block's warps, so that the other blocks read one sum from this block instead of WARPS_K
+    if (SPLIT > 1 && WARPS_K > 1) {
         __syncthreads();
         for (unsigned item = threadIdx.x; item < rows * columns / 4; item += threads) {
             const unsigned r = 4 * item / columns, c = 4 * item % columns;
@@ -974,10 +976,11 @@ __device__ __forceinline__ void store_lines(result *to, const result *from, unsi
 }
 
 #if defined(GEMM_THIN) || !defined(GEMM_ONE)
-// For products with a small K, whose time is the time to write C. All k of a tile are in shared memory at once: STEPS
-// times 32 bytes of a row hold them. Rows of A follow each other in memory without a gap, so the rows of a tile are one
-// stretch of bytes. cp.async copies the aligned pieces of 16 bytes that contain it, wherever it begins. The same holds
-// for B by columns. If B lies by rows, each row is a stretch of its own. Lanes read the stretches by elements.
+// The kernel is for products with a small K, whose time is the time to write C. All k of a tile are in shared memory at
+// once: STEPS times 32 bytes of a row hold them. Rows of A follow each other in memory without a gap, so the rows of a
+// tile are one stretch of bytes. cp.async copies the aligned pieces of 16 bytes that contain it, wherever it begins.
+// The same holds for B by columns. If B lies by rows, each row is a stretch of its own. Lanes read the stretches by
+// elements.
 //
 // A warp keeps the fragments of B for all columns of the tile. The warp makes DOWN times 16 rows. It puts 16 rows of
 // results into shared memory, and writes them by complete lines. A warp waits for no other warp. A and B begin at
@@ -1083,7 +1086,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M)
                 of_a[s][w] = thin::read(raw_a + begin_of(from_a) + r * line, in_row, line);
             }
         result *to = C + (offset)(row + first) * N + column;
-        __syncwarp(); // all lanes have read the rows before
+        __syncwarp(); // all lanes have read the previous rows
 #pragma unroll
         for (unsigned j = 0; j < thin::across; ++j) {
             float sums[4] = {};
@@ -1193,7 +1196,7 @@ struct group_product {
         for (unsigned step = 0; step < steps; ++step, ++count) {
             barrier_wait(ring.full(count), ring.parity(count));
             add(shared_address(ring.at(count)), group, step > 0);
-            wgmma_wait<1>(); // the previous step has been read
+            wgmma_wait<1>(); // the products have read the previous step
             if (step > 0)
                 release(ring.empty(count - 1));
         }
@@ -1286,7 +1289,7 @@ struct group_product {
                 const unsigned row = first_row + 64 * i + warp_id() % 4 * 16 + 8 * half;
                 result *to = C + (offset)row * N + first_column;
                 result *part = mine + lane / 4 * pitch + lane % 4 * 2;
-                __syncwarp(); // all lanes have read the rows before
+                __syncwarp(); // all lanes have read the previous rows
 #pragma unroll
                 for (unsigned j = 0; j < TILE_N / 8; ++j) {
                     const float *d = sums[i] + 4 * j + 2 * half;
@@ -1467,9 +1470,9 @@ extern "C" __global__ void __launch_bounds__(256)
 
 #if defined(GEMM_WGMMA_TMA) || !defined(GEMM_ONE)
 // Tensor maps fill the ring, and warp groups multiply directly from shared memory. Compared with mma_async: one thread
-// begins the copy of a whole box, only the sums are in registers, and no lane computes addresses. There is no barrier
-// of the block: a thread that waits, waits until the bytes of a stage have arrived. The thread that fills the ring also
-// multiplies. So its warp group is idle while it waits until the other groups have read a stage.
+// begins the copy of a whole box, only the sums are in registers, and no lane computes addresses. The block has no
+// common barrier: a thread waits only until the bytes of a stage have arrived. The thread that fills the ring also
+// multiplies. Therefore its warp group is idle while it waits until the other groups have read a stage.
 extern "C" __global__ void __launch_bounds__(128 * CONSUMERS)
     gemm_wgmma_tma(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                    const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K, unsigned walk)
@@ -1589,7 +1592,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 struct group_walk {
     const int *offsets; // the first row of each group, and the number of all rows
     unsigned groups, tiles_n;
-    unsigned group = 0, before = 0; // this group, and the number of tiles of earlier groups
+    unsigned group = 0, before = 0; // the current group, and the number of tiles of all earlier groups
 
     __device__ __forceinline__ group_walk(const int *offsets_, unsigned groups_, unsigned N)
         : offsets(offsets_), groups(groups_), tiles_n(ceil_div(N, (unsigned)TILE_N))
@@ -1893,8 +1896,8 @@ __device__ __forceinline__ void wait_for_all(unsigned *counter, unsigned all)
 // For few tiles and a long K: the steps of one tile are shared equally by SPLIT blocks of a cluster in each of PARTS
 // clusters. In stream_k one block adds all parts of a tile; here each of the tile's blocks adds a share of it. The two
 // blocks of a cluster read the sums from each other's shared memory. Clusters exchange sums through global memory and
-// wait for each other. So all blocks must be resident together, which a cooperative launch guarantees. The sums are
-// added in order of blocks within a cluster, then in order of clusters, so the answer is the same in every run.
+// wait for each other. Therefore all blocks must be resident together, which a cooperative launch guarantees. The sums
+// are added in order of blocks within a cluster, then in order of clusters, so the answer is the same in every run.
 //
 // A cluster may have CLUSTER_M x CLUSTER_N tiles. Their blocks share the elements that they read, as in wgmma_cluster,
 // so one read from the L2 serves several multiprocessors.
@@ -1937,7 +1940,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
                                    rank * beside);
             }
         __syncwarp();
-        cluster_sync(); // wait until the other blocks have written theirs
+        cluster_sync(); // waits until the other blocks have written their sums
         cluster_sync();
         return;
     }
@@ -2000,7 +2003,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         }
     }
     __syncwarp();
-    cluster_wait(); // wait until the other blocks have read this block's sums
+    cluster_wait(); // waits until the other blocks have read this block's sums
 #endif
 }
 #endif

@@ -15,7 +15,7 @@
 #define RESULT 2 // type of C: 0 f32, 1 f16, 2 bf16
 #endif
 #ifndef COLUMNS
-#define COLUMNS 0 // 1: B lies by columns
+#define COLUMNS 0 // 1: 1: B lies by columns
 #endif
 #ifndef TILE_M
 #define TILE_M 128 // rows of C that a block makes

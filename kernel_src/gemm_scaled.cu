@@ -64,7 +64,7 @@ __device__ __forceinline__ float of_e4m3(unsigned code)
     return __uint_as_float((code & 0x80) << 24 | (code & 0x7f) << 20) * 0x1p120f;
 }
 
-// Does the same for a float of 4 bits.
+// Returns the value of a float of 4 bits in the same way.
 __device__ __forceinline__ float of_e2m1(unsigned code)
 {
     return __uint_as_float((code & 8) << 28 | (code & 7) << 22) * 0x1p126f;
@@ -223,7 +223,7 @@ __device__ __forceinline__ void copy_scales(byte *to, const byte *from, unsigned
 
 // Warps multiply by mma.sync with scales, on devices of compute capability 12.x, which have no tensor memory. As in
 // gemm_mma_async, cp.async fills a ring of STAGES steps. Elements of 4 bits need no other code than elements of 8 bits,
-// because a product always reads 32 bytes along K of each row. Only the number of scales differs.
+// because a product always reads 32 bytes along K of each row. Only the number of scales differs between the formats.
 extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     scaled_mma(const byte *__restrict__ A, const byte *__restrict__ A_scales, const byte *__restrict__ B,
                const byte *__restrict__ B_scales, result *__restrict__ C, unsigned M, unsigned N, unsigned K)
@@ -257,7 +257,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
         begin(step);
     for (unsigned step = 0; step < steps; ++step) {
         copy_async_wait<STAGES - 2>();
-        __syncthreads(); // this step has arrived, and all threads have read the step before
+        __syncthreads(); // all threads have passed here: this step has arrived, and the previous step has been read
         begin(step + STAGES - 1);
         const byte *at = room + step % STAGES * stage::bytes;
         const unsigned a = shared_address(at), b = a + stage::a_bytes;
@@ -361,7 +361,7 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
     __syncthreads();
     tcgen05_fence_after();
     const unsigned tensor = *room.tensor_address();
-    unsigned count = 0, made = 0; // steps and tiles of this block so far
+    unsigned count = 0, made = 0; // number of steps, and of tiles, of this block so far
     if (warp == role::producer) {
         if (is_elected()) {
             tensor_prefetch(map_a);

@@ -4,8 +4,8 @@
 // on the simulated device. Their params were never measured.
 //
 // Read gemm_wgmma_specialised in gemm.cu first. These kernels have the same ring of tiles and the same order of tiles.
-// But they have other roles: the sums are not in registers, so one thread can issue all products, and no warp group is
-// needed for them. A block has six warps with three roles:
+// But the roles of their warps differ: the sums are not in registers, so one thread can issue all products, and no warp
+// group is needed for them. A block has six warps with three roles:
 //     warp 0         producer: one thread begins the copies of tiles to the ring
 //     warp 1         issuer: one thread issues all products of the block; the warp also allocates tensor memory
 //     warps 2 to 5   writers: they read the sums from tensor memory, apply the epilogue, and write C
@@ -104,7 +104,7 @@ __device__ __forceinline__ void multiply_tiles(const room &room, const tensor_ma
     __syncthreads();
     tcgen05_fence_after();
     const unsigned tensor = *room.tensor_address();
-    unsigned count = 0, made = 0; // steps and tiles of this block so far
+    unsigned count = 0, made = 0; // number of steps, and of tiles, of this block so far
     if (warp == role::producer) {
         if (is_elected()) {
             tensor_prefetch(map_a);
@@ -201,8 +201,8 @@ struct answers {
 };
 
 // The launch has a block for each tile, but a block takes over tiles of blocks that have not started: it cancels such a
-// block, and makes its tile. The producer asks for the next tile when it begins a tile. So the answer comes during a
-// tile.
+// block, and makes its tile. The producer asks for the next tile when it begins a tile. Therefore the answer arrives
+// while the tile is computed.
 struct dynamic_order {
     answers &all;
     unsigned tile;
@@ -249,7 +249,7 @@ struct dynamic_order {
 // Does the same as gemm_tcgen05, but a block takes its next tile when it becomes free (clusterlaunchcontrol). The
 // blocks of gemm_tcgen05 take equal numbers of tiles. Here a multiprocessor that other work slows down takes fewer
 // tiles. The number of blocks does not depend on the device, and a kernel of higher priority can start between two
-// tiles. A tile costs a request.
+// tiles. Each tile costs one request.
 extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
     gemm_tcgen05_dynamic(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                          const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
@@ -272,7 +272,7 @@ struct half_stage {
     enum : unsigned {
         box = 128 / SIZE, // elements
         columns = TILE_N / 2,
-        a_rows = sums_place::rows / PAIRS, // that a block loads for all pairs of the cluster
+        a_rows = sums_place::rows / PAIRS, // number of rows of A that a block loads for all pairs of the cluster
         a_bytes = sums_place::rows * TILE_K * SIZE,
         b_bytes = columns * TILE_K * SIZE,
         bytes = a_bytes + b_bytes,
@@ -306,8 +306,8 @@ struct half_stage {
 
 // Two blocks of a cluster make a tile of 256 rows. Compared with gemm_tcgen05: one product has 256 rows and TILE_N
 // columns, but each block loads only 128 rows of A and half of the columns of B, because the product reads the shared
-// memory of both blocks. So at TILE_N = 256 a stage is smaller by a third: the ring has more stages, and L2 is read
-// less.
+// memory of both blocks. Therefore a stage is smaller by a third at TILE_N = 256: the ring has more stages, and the
+// kernel reads less from the L2.
 //
 // The block of even rank leads the pair. Only its issuer works, and only its barriers `full` and `taken` are used:
 //     full     counts the bytes of both blocks; the leader's producer expects all of them
@@ -336,7 +336,7 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
     cluster_sync(); // the barriers of all blocks exist
     tcgen05_fence_after();
     const unsigned tensor = *room.tensor_address();
-    unsigned count = 0, made = 0; // steps and tiles of this cluster so far
+    unsigned count = 0, made = 0; // number of steps, and of tiles, of this cluster so far
     if (warp == role::producer) {
         if (is_elected()) {
             tensor_prefetch(map_a);

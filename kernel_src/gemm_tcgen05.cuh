@@ -60,7 +60,7 @@ template <class Stage> struct room_of {
     {
         return (unsigned *)(full(0) + 2 * STAGES + 2 * SETS);
     }
-    // Return the parity of the phase in which a step uses its stage, and a tile its set of sums.
+    // These functions return the parity of the phase in which a step uses its stage, or a tile its set of sums.
     static __device__ __forceinline__ unsigned parity(unsigned step)
     {
         return step / STAGES & 1;
@@ -104,16 +104,17 @@ __device__ __forceinline__ uint4 pack_line(const float *sums)
 struct tile_writer {
     enum : unsigned {
         line = 16 / sizeof(result),                             // elements in 16 bytes
-        columns = STAGED ? 128 / (unsigned)sizeof(result) : 32, // that go through shared memory together
+        // number of columns that go through shared memory together
+        columns = STAGED ? 128 / (unsigned)sizeof(result) : 32,
         parts = TILE_N / columns,
         part = 32 * 128 // bytes
     };
-    unsigned char *buffers; // two, which take turns
+    unsigned char *buffers; // two buffers, which take turns
     const tensor_map &map_c;
     result *C;
     unsigned M, N;
-    unsigned quarter;  // of the lanes of tensor memory
-    unsigned turn = 0; // parts that went through shared memory
+    unsigned quarter;  // the quarter of the lanes of tensor memory that this warp reaches
+    unsigned turn = 0; // number of parts that went through shared memory
 
     __device__ __forceinline__ tile_writer(unsigned char *buffers_, const tensor_map &map_c_, result *C_,
                                            unsigned M_, unsigned N_)
@@ -163,7 +164,7 @@ struct tile_writer {
         }
     }
 
-    // Before the block ends, its copies must have read shared memory.
+    // Waits until the copies have read shared memory, which must happen before the block ends.
     __device__ __forceinline__ void end() const
     {
         if (STAGED && lane_id() == 0)

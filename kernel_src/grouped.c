@@ -47,13 +47,14 @@ static kiln_status grouped_offsets(void *user, kiln_call *call)
 typedef struct problem {
     const kiln_array *a, *w, *offsets;
     kiln_array *c;
-    uint64_t rows, columns, depth, groups, every; /* one row in `every` is computed */
-    uint64_t ranges;                              /* tasks of a group */
+    uint64_t rows, columns, depth, groups, every; /* the reference computes one row in `every` */
+    uint64_t ranges;                              /* number of tasks of a group */
     double *chosen;                               /* the rows that are computed, one after the other */
     uint64_t *numbers;                            /* the numbers of these rows in A */
-    uint64_t *first;                              /* for each group, its first place in `numbers`; and the end */
-    double *room;                                 /* for each worker: a row of W, padded */
-    size_t padded;                                /* `depth`, as a multiple of a vector */
+    /* for each group, its first place in `numbers`; the last entry is the end */
+    uint64_t *first;
+    double *room;  /* for each worker: a row of W, padded */
+    size_t padded; /* `depth`, as a multiple of a vector */
 } problem;
 
 static double dot(const double *a, const double *b, size_t count)

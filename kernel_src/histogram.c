@@ -5,7 +5,7 @@
 
 #include "catalogue.h"
 
-enum { PARTS = 64, LEAST = 1 << 20 }; /* most parts; fewest keys in a part */
+enum { PARTS = 64, LEAST = 1 << 20 }; /* the largest number of parts, and the smallest number of keys in a part */
 
 typedef struct histogram {
     const kiln_array *keys;

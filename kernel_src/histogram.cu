@@ -1,15 +1,15 @@
 // histogram.cu - how often each key occurs among N keys of 8 or 32 bits, five ways.
 //
 // counts[b] is the number of keys that are equal to b, for b below BINS, modulo 2^32. Keys from BINS on are not
-// counted. N may be any number of keys, also 0 or more than 2^32; indexes over all keys have 64 bits. The address of
-// the keys needs only the alignment of one key. counts must be 0 before the launch (a step of the spec does this, and
-// is timed with the rest). Integer additions give the same counts in any order, so every variant is deterministic.
+// counted. N may be any number of keys, including 0 and more than 2^32; indexes over all keys have 64 bits. The address
+// of the keys needs only the alignment of one key. counts must be 0 before the launch (a step of the spec does this,
+// and is timed with the rest). Integer additions give the same counts in any order, so every variant is deterministic.
 //
 // All kernels load in the same way: vectors of 16 bytes, IN_FLIGHT of them in flight per thread, in a grid-stride loop
 // of as many blocks as the device holds. The kernels differ in how they count a key: each_key takes a policy `Count`.
 // Each kernel improves the kernel before it. Its comment names the change and the counters that should show it.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
+// The tuning parameters are macros. A spec sets these macros. The defaults are for an editor, or for a compiler without
 // definitions. A kernel is compiled if its own macro HISTOGRAM_<NAME> is set, or if HISTOGRAM_ONE is not set.
 
 #include "common.cuh"
@@ -24,7 +24,7 @@
 #define BLOCK 512 // threads of a block, whole warps
 #endif
 #ifndef PER_SM
-#define PER_SM 2 // blocks that must fit on an SM
+#define PER_SM 2 // number of blocks that must fit on an SM
 #endif
 #ifndef IN_FLIGHT
 #define IN_FLIGHT 4 // words in flight per thread
@@ -43,7 +43,7 @@
 #error "BINS is at least 1"
 #endif
 
-#define NO_KEY 0xffffffffu // is never counted, because there are fewer bins than this number
+#define NO_KEY 0xffffffffu // no kernel counts this key, because there are fewer bins than this number
 #define KEYS_A_WORD (16u / sizeof(key))
 
 typedef choose<KEY_BITS == 8, unsigned, unsigned char> key;
@@ -111,7 +111,7 @@ struct GlobalCount {
     __device__ __forceinline__ void part(unsigned part, bool there) { each_of_part(part, there, *this); }
 };
 
-// Does one atomic addition in global memory per key.
+// The kernel does one atomic addition in global memory per key.
 //
 // The L2 serialises additions to the same word. With few bins, or many equal keys, the whole device waits for a few
 // words.
@@ -218,13 +218,13 @@ struct CopyCount {
     __device__ __forceinline__ void part(unsigned part, bool there) { each_of_part(part, there, *this); }
 };
 
-// COPIES private histograms per block.
+// Each block has COPIES private histograms.
 //
 // Compared with privatised: threads that count the same bin at the same time conflict only if they share a copy. The
 // rest depends on the layout. LAYOUT 0, a copy per warp: the lanes of a warp still conflict. LAYOUT 1, a copy for every
 // COPIES-th lane: lanes with the same bin do not conflict, but different bins still share banks. LAYOUT 2, the copies
-// of a bin are neighbours: with 32 copies each lane has its own bank. So no warp ever waits for its own lanes, whatever
-// the keys are, and memory is the bound for all keys.
+// of a bin are neighbours: with 32 copies each lane has its own bank. Therefore no warp ever waits for its own lanes,
+// whatever the keys are, and memory is the bound for all keys.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     histogram_replicated(const key *__restrict__ keys, unsigned *__restrict__ counts, offset N)
 {
@@ -268,7 +268,7 @@ struct RunCount {
 //
 // Compared with replicated: one addition per run. If all keys are equal, hardly any additions are left. Runs are built
 // of groups of equal keys: four keys of 8 bits, or a whole word of 32-bit keys. A group with different keys is counted
-// as before. So without runs, the extra cost is one comparison for four keys.
+// as before. Therefore, without runs, the extra cost is one comparison for four keys.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     histogram_aggregated(const key *__restrict__ keys, unsigned *__restrict__ counts, offset N)
 {
@@ -293,9 +293,9 @@ struct WarpCount {
 
 // Lanes with the same key find each other, and the first of them adds their number.
 //
-// Compared with privatised: no two lanes of a warp add to the same word. So equal keys take one cycle per warp instead
-// of 32, but different bins in a bank still wait for each other. Finding the lanes costs more than it saves: an SM of
-// an H200 needs 7 cycles if all lanes are equal, and about 60 if lanes differ.
+// Compared with privatised: no two lanes of a warp add to the same word. Therefore equal keys take one cycle per warp
+// instead of 32, but different bins in a bank still wait for each other. Finding the lanes costs more than it saves: an
+// SM of an H200 needs 7 cycles if all lanes are equal, and about 60 if lanes differ.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     histogram_warp_aggregated(const key *__restrict__ keys, unsigned *__restrict__ counts, offset N)
 {

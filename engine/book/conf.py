@@ -56,8 +56,8 @@ def fill_in(_app, _name, source):
 
 
 def add_navigation(app, page, _template, context, _tree):
-    """Gives a page the tables of the first page as its navigation. Sphinx's own function copies the sections of all pages for
-    each page, and took two fifths of the time."""
+    """Gives a page the tables of the first page as its navigation. Sphinx's own function copies the sections of all
+    pages for each page. These copies took two fifths of the time."""
     def navigation(**_options):
         lines = []
         for table in app.env.tocs[root_doc].findall(addnodes.toctree):

@@ -11,11 +11,12 @@
 
 cmake_policy(VERSION 3.25)
 
-# Sets `result` to the place of the source file or folder `own` below the prefix, or to "" if it is not installed.
+# Sets `result` to the installed place of the source file or folder `own`, relative to the prefix. Sets it to "" if
+# `own` is not installed.
 function(kiln_installed result own)
   set(${result} "" PARENT_SCOPE)
-  if(own MATCHES "^(specs|kernel_src)(/|$)") # of kernel_src/ only the code of kernels and the figures of pages are
-                                             # installed
+  if(own MATCHES "^(specs|kernel_src)(/|$)") # kernel_src/ is installed only in part: the code
+                                             # of kernels and the figures of pages
     if(own MATCHES "^specs" OR own MATCHES "\\.(cu|cuh|svg|tsv)$" OR own IN_LIST KILN_PAGES)
       set(${result} ${KILN_DATA}/kiln/${own} PARENT_SCOPE)
     endif()

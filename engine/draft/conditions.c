@@ -1,11 +1,9 @@
 /* conditions.c - evaluates the conditions of #if around host code. Params decide some of them: `#if BM == 64`. */
 #include "host_internal.h"
 
-enum {
-    MOST_CONDITIONS = 4,
-    MOST_BRANCHES = 64
-}; /* limits, because the source is untrusted text: how deep conditions are read inside each other, and how many
-    * branches are followed */
+/* Limits, because the source is untrusted text: how deep conditions are read inside each other, and how many branches
+ * the reader follows. */
+enum { MOST_CONDITIONS = 4, MOST_BRANCHES = 64 };
 
 static bool has_part(const char *name, const char *part) { return strstr(name, part) != NULL; }
 
@@ -23,8 +21,8 @@ static kiln__tree *number(kiln__draft *draft, bool value)
     return tree;
 }
 
-/* Returns true if macro number i is defined before the word `at`. The words of the headers follow the words of the
- * source, which begins with their #includes. */
+/* Returns true if macro number i is defined before the word `at`. The words of the headers come after the words of the
+ * source, because the source begins with its #includes. */
 static bool is_before(const kiln__scan *scan, size_t i, size_t at)
 {
     const size_t from = scan->macros[i].from, headers_end = scan->launch ? scan->launch : scan->count;
@@ -143,7 +141,7 @@ kiln__when kiln__condition(kiln__draft *draft, size_t word, size_t seen, kiln__t
         return KILN__ALWAYS;
     draft->conditions++;
     for (size_t up = scan->inside[word]; up && possible && followed < MOST_BRANCHES; up = scan->branches[up].up) {
-        if (is_around(draft, up, seen)) /* and so are the branches around it */
+        if (is_around(draft, up, seen)) /* the branches around it have conditions too */
             break;
         possible = !is_beside(scan, up, seen) && add_condition(draft, read_own(draft, &scan->branches[up]), tree);
         for (size_t k = scan->branches[up].before; k && possible && followed++ < MOST_BRANCHES;

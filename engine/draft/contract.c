@@ -1,9 +1,9 @@
 /* contract.c - the key `judge` of the draft: the sizes that a kernel for this spec must handle
  *(engine/judge/README.md).
  *
- * A trial run with one more than the tiny size decides whether the kernel needs whole tiles. If the run fails, or
+ * A trial run with one more than the tiny size decides whether the kernel needs whole tiles. If this run fails, or
  * leaves a part of an output unwritten, the size must be a multiple of a power of two. Without a trial run every size
- * counts as such a multiple, because the narrower contract blames no right kernel. */
+ * counts as such a multiple, because then the contract blames no right kernel. */
 #include <string.h>
 
 #include "draft.h"

@@ -12,20 +12,21 @@ enum { MOST_SOURCE = 16 << 20 };
 /* The trials have limits in steps of the simulated device, so that a source gives the same draft at any load of the
  * machine. A step is an instruction of a warp. The wall time of a trial is limited too, as a last resort. */
 #define TRIAL_STEPS (UINT64_C(1) << 28)
-#define VALUES_STEPS (UINT64_C(1) << 30) /* steps for the trials of all values together */
+#define VALUES_STEPS (UINT64_C(1) << 30) /* steps for the trials of all values of params together */
 #define TRIAL_SECONDS 1800.0
-#define MOST_ROUNDS 12       /* runs of a trial */
-#define MOST_VALUES 24       /* trials of other values of params; each needs a compile */
-#define MOST_WIDENED 2       /* times that the arrays of the first run become larger */
+#define MOST_ROUNDS 12       /* most runs in the trial of the defaults */
+#define MOST_VALUES 24       /* most trials of other values of params; each trial needs a compile */
+#define MOST_WIDENED 2       /* how often the arrays of the first run may become larger */
 #define MOST_SHARED_EACH 512 /* bytes of an extern __shared__ array for each thread */
 
 static const char unwritten_part[] = "a part of an output is not written";
-static const char too_many_steps[] = "the trial takes too many steps"; /* this proves nothing about the kernel */
+/* a trial that ends by this limit proves nothing about the kernel */
+static const char too_many_steps[] = "the trial takes too many steps";
 
 /* ---- the kernel ---- */
 
-/* Chooses the kernel of this name, or without a name the first kernel. Kernels of headers of the project count if the
- * source has no such kernel, because a source may be a list of #includes. */
+/* Chooses the kernel of this name, or without a name the first kernel. If the source has no such kernel, chooses a
+ * kernel of a header of the project, because a source may be a list of #includes. */
 static kiln_status choose(kiln__draft *draft, const char *kernel, kiln_error **error)
 {
     const kiln__scan *scan = draft->scan;
@@ -114,7 +115,7 @@ static kiln_status trace(kiln_engine *engine, kiln__draft *draft, const kiln_spe
         blocks *= draft->axes[axis].used ? (uint64_t)draft->axes[axis].blocks : 1;
     const uint64_t first = *left;
     KILN__TRY(kiln_trace(engine, spec, &choice, &options, 0, note_access, draft, error));
-    const uint64_t cost = first - *left; /* each trace runs the whole grid */
+    const uint64_t cost = first - *left; /* each trace costs these steps, because it runs the whole grid */
     for (size_t i = 0; i < draft->argument_count; i++)
         draft->arguments[i].begin = draft->arguments[i].extent;
     if (blocks > 1)
@@ -168,8 +169,8 @@ static bool look_at_outputs(kiln_plan *plan, kiln__draft *draft)
         const bool begins_empty = !argument->read && !argument->atomic && !argument->unwritten && !argument->partly;
         char *data = kiln__alloc(draft->mem, (size_t)bytes);
         if (data && kiln_plan_read(plan, argument->name, data, (size_t)bytes, NULL) == KILN_OK) {
-            /* all elements are the same: the data equals itself moved by eight bytes, and repeats within the first
-             * eight */
+            /* All elements are equal: the data equals itself moved by eight bytes, and repeats within the first eight
+             * bytes. */
             argument->same = memcmp(data, data + 8, (size_t)bytes - 8) == 0 && memcmp(data, data + 4, 4) == 0 &&
                              (memcmp(data, data + 2, 2) == 0 || !argument->type || !strstr(argument->type, "16"));
             argument->partly |= begins_empty && find_type(draft, argument->type, &type) &&
@@ -208,9 +209,9 @@ static kiln__draft_argument *find_named_argument(kiln__draft *draft, const char 
 }
 
 /* Corrects the guess that the message of a failed run disproves. The guess is one of four: the size of the shared
- * memory, the number of elements of all arguments or of one, or that the kernel writes an argument. Returns true if a guess was
- * corrected, so that another run is useful. Returns false if the message shows no such guess, or the guess cannot be
- * corrected any further. */
+ * memory, the number of elements of all arguments or of one, or that the kernel writes an argument. Returns true if a
+ * guess was corrected, so that another run is useful. Returns false if the message shows no such guess, or the guess
+ * cannot be corrected any further. */
 static bool repair(kiln__draft *draft, const char *message)
 {
     kiln__draft_argument *argument = find_named_argument(draft, message, " past the end of '", "'");
@@ -218,7 +219,7 @@ static bool repair(kiln__draft *draft, const char *message)
         draft->shared_each = 2 * (draft->shared_each ? draft->shared_each : KILN__SHARED_EACH);
         return true;
     }
-    if (argument && !draft->tried && draft->widened < MOST_WIDENED) { /* no run has shown an extent yet */
+    if (argument && !draft->tried && draft->widened < MOST_WIDENED) { /* no run has shown the extent of an array yet */
         draft->widened++;
         return true;
     }
@@ -230,9 +231,9 @@ static bool repair(kiln__draft *draft, const char *message)
     return false;
 }
 
-/* Runs the draft, takes the shapes from its accesses, and runs the new draft again. If a guess was too small, it is
- * made larger for the next run. A failure becomes a comment in the spec, because the author of the spec knows more
- * than this program. */
+/* Runs the draft, takes the shapes from its accesses, and runs the new draft again. If a run shows that a guess was too
+ * small, the function makes the guess larger for the next run. A failure becomes a comment in the spec, because the
+ * author of the spec knows more than this program. */
 static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **error)
 {
     bool traced = false;
@@ -252,7 +253,7 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
         bool over = status != KILN_OK && !kiln__can_go_on(engine, why);
         if (status != KILN_OK && (!repaired || over))
             draft->trouble = kiln__first_line(draft, kiln_error_message(why));
-        last = over ? round : last + repaired; /* after the context is lost, nothing more can run */
+        last = over ? round : last + repaired; /* the context is lost, so no further run is possible */
         draft->tried = draft->tried || (!traced && status == KILN_OK);
         if (!written) /* the written text is always a valid spec, except for a name that nobody predicted */
             kiln__fail(engine->mem, error, status, "kiln init cannot write a spec for kernel %s of %s:\n%s",
@@ -283,7 +284,7 @@ static kiln_status try_value(kiln_engine *engine, kiln__draft *draft, const char
         status = kiln__run_value(engine, spec, name, value, proves, TRIAL_SECONDS, finding, error);
     engine->driver.simulator->steps(NULL);
     draft->steps -= most - left;
-    /* the limit of the trial says nothing about the value */
+    /* a trial that ends by the limit of steps says nothing about the value */
     if (status != KILN_OK && left == 0)
         status = KILN_ERROR_TIMEOUT;
     kiln_spec_free(spec);
@@ -319,7 +320,7 @@ static kiln_status repair_or_leave_out(kiln_engine *engine, kiln__draft *draft, 
     return status;
 }
 
-/* Returns false if an output is the same everywhere: a comparison of such outputs proves nothing. */
+/* Returns false if all elements of an output are equal, because a comparison of such outputs proves nothing. */
 static bool gives_evidence(const kiln__draft *draft)
 {
     bool proves = true;
@@ -378,7 +379,7 @@ static kiln_status try_sizes(kiln_engine *engine, kiln__draft *draft, kiln_error
         engine->driver.simulator->steps(&left);
         status = kiln__run_size(engine, spec, size, TRIAL_SECONDS, &plan, &size->why, &why);
         engine->driver.simulator->steps(NULL);
-        *copy = *draft; /* look_at_outputs() marks the copy, because this size is not a size of the draft */
+        *copy = *draft; /* look_at_outputs() marks the copy, because the draft itself does not have this size */
         if (status == KILN_OK && !size->why && look_at_outputs(plan, copy))
             size->why = unwritten_part;
         if (status != KILN_OK && !size->why)
@@ -394,7 +395,7 @@ static kiln_status try_sizes(kiln_engine *engine, kiln__draft *draft, kiln_error
         else if (status == KILN_ERROR_MEMORY)
             status = kiln__fail_memory(error);
         else
-            status = KILN_OK; /* a failure is an answer */
+            status = KILN_OK; /* a failed run is an answer too */
     }
     kiln_spec_free(spec);
     return status;
@@ -449,7 +450,7 @@ static kiln_status take_odd_sizes(kiln_engine *engine, kiln__draft *draft, kiln_
     draft->even = why;
     return status == KILN_ERROR_INTERRUPTED ? kiln__fail(engine->mem, error, status, "kiln init was interrupted")
            : status == KILN_ERROR_MEMORY    ? kiln__fail_memory(error)
-                                            : KILN_OK; /* a failure is an answer */
+                                            : KILN_OK; /* a failed run is an answer too */
 }
 
 /* Warns of a size with which a trial run failed, because this may be an error of the kernel. */
@@ -472,7 +473,7 @@ static void warn_of_tiles(const kiln_engine *engine, const kiln__draft *draft)
 }
 
 /* Warns once of the values that try_values() left out. try_values() takes the answer of the default as right, also if
- * the kernel is faulty. So the reason may be a fault of the kernel, and not the value. */
+ * the kernel is faulty. Therefore the reason may be a fault of the kernel, and not the value. */
 static void warn_of_left_out(const kiln_engine *engine, const kiln__draft *draft)
 {
     const kiln__tunable *first = NULL;
@@ -512,8 +513,8 @@ static void warn_of_bytes(const kiln_engine *engine, const kiln__draft *draft)
 /* ---- the public function ---- */
 
 /* Sets the folder of the spec, and the path of the source in the spec. If only `source` is given, `source` is a path
- * relative to the spec's folder, so the function finds this folder from the path. So the draft may read the same files
- * as the spec. Without `source`, the spec's folder is the folder of the source. */
+ * relative to the spec's folder, so the function finds this folder from the path. Therefore the draft may read the same
+ * files as the spec. If `source` is NULL, the spec's folder is the folder of the source. */
 static bool set_places(kiln__draft *draft, const char *folder, const char *source)
 {
     size_t length = strlen(draft->path), behind = source ? strlen(source) : 0;
@@ -561,7 +562,7 @@ static bool is_larger_group(const char *text, const char *name, size_t length)
 }
 
 /* Writes blockIdx for block.group_index(), and so on, in the text that is read as words, because the guesses know
- * CUDA's names only. The length of the text stays the same. */
+ * CUDA's names only. The replaced text has the same length. */
 static void replace_groups(char *text)
 {
     static const char *const names[][2] = {{".group_index()", "blockIdx"},
@@ -580,8 +581,8 @@ static void replace_groups(char *text)
         }
 }
 
-/* Gives the kernels of headers the names of their headers, and lines in them. Header number i of the list begins at
- * byte begins[i] of the text. */
+/* Gives each kernel of a header the name of this header and its line in it. Header number i of the list begins at byte
+ * begins[i] of the text. */
 static void place_kernels(kiln__scan *scan, const char *text, const kiln__includes *includes, const size_t *begins,
                           size_t count)
 {
@@ -615,7 +616,7 @@ static kiln_status scan(kiln_engine *engine, kiln__draft *draft, const char *tex
     if (launch)
         KILN__TRY(kiln__file_read(engine->mem, launch, MOST_SOURCE, &other, &other_length, error));
     kiln_status status = kiln__draft_include_paths(engine, draft, &where, error);
-    if (status == KILN_OK) /* if a header may not be read, the compile fails later */
+    if (status == KILN_OK) /* ignore an error here: if a header may not be read, the compile fails later */
         kiln__includes_collect(engine->mem, draft->arena, draft->path, text, &where, &includes, NULL);
     kiln__text_add(&whole, text, length);
     size_t *begins = kiln__arena_alloc(draft->arena, (includes.count + 1) * sizeof *begins), begun = 0;

@@ -17,22 +17,22 @@ typedef struct kiln__range { /* a range of words; if `from` is 0, there is no ra
 typedef struct kiln__macro { /* defined in the source */
     const char *name;
     size_t from, to; /* the words of its value */
-    bool guarded;    /* #ifndef NAME precedes it, so a definition from outside has priority */
+    bool guarded;    /* true if #ifndef NAME precedes the macro, so that a definition from outside has priority */
     bool function;
 } kiln__macro;
 
 typedef struct kiln__template_param {
     const char *name;
-    bool type;      /* typename T */
-    bool flag;      /* bool F */
+    bool type;      /* true if the parameter is a type: typename T */
+    bool flag;      /* true if the parameter is a boolean: bool F */
     size_t initial; /* the word of its default; 0 means no default */
 } kiln__template_param;
 
 typedef struct kiln__kernel {
     const char *name, *plain;      /* name with namespaces; name without namespaces */
     size_t params_from, params_to; /* words between the parentheses */
-    size_t body_from, body_to;     /* words between the braces */
-    size_t bounds;                 /* the word in its __launch_bounds__; 0 means no word, or more than one */
+    size_t body_from, body_to;     /* the words between the braces of the kernel */
+    size_t bounds;                 /* the word in the kernel's __launch_bounds__; 0 means no word, or more than one */
     const char *header;            /* the header that has the kernel; NULL means that the source has it */
     unsigned line;                 /* the line of the kernel in its own file */
     kiln__template_param *templates;
@@ -50,8 +50,8 @@ typedef enum kiln__branch_kind {
 typedef struct kiln__branch {
     kiln__branch_kind kind;
     size_t from, to; /* the words of the condition */
-    size_t up;       /* the branch around this #if; 0 means no branch */
-    size_t before;   /* the branch before this one of the same #if; 0 means that this is the first */
+    size_t up;       /* the branch that contains this #if; 0 means no branch */
+    size_t before;   /* the previous branch of the same #if; 0 means that this branch is the first */
     size_t first;    /* the first branch of the same #if */
 } kiln__branch;
 
@@ -60,7 +60,7 @@ enum { KILN__MOST_COMPARED = 1 << 27 };
 
 typedef struct kiln__scan {
     kiln__arena *arena;
-    kiln__word *words; /* word number 0 is empty */
+    kiln__word *words; /* the words of the text; word number 0 is empty */
     size_t *closes;    /* for each opening bracket the word that closes it; the word count if no word closes it */
     size_t count;
     /* Number of words of the source itself. The words of its headers and of the file with the launch follow. */
@@ -68,7 +68,7 @@ typedef struct kiln__scan {
     size_t launch;          /* the first word of the file with the launch; 0 means that the source has the launch */
     unsigned launch_lines;  /* the number of lines before that file */
     uint16_t *inside;       /* for each word: the branch of #if in which the word stands; 0 means no branch */
-    kiln__branch *branches; /* from 1 */
+    kiln__branch *branches; /* branches of #if, numbered from 1 */
     size_t branch_count;
     kiln__macro *macros;
     size_t macro_count;
@@ -86,7 +86,7 @@ bool kiln__word_has(const kiln__scan *scan, size_t word, const char *text);
 char *kiln__word_copy(const kiln__scan *scan, size_t word);
 /* Returns the bracket that closes the bracket `open`, or the word count if no bracket closes it. */
 size_t kiln__word_close(const kiln__scan *scan, size_t open);
-/* Returns true if the words from..to contain that word outside of directives. */
+/* Returns true if the words from..to contain the word `text` outside of directives. */
 bool kiln__words_have(const kiln__scan *scan, size_t from, size_t to, const char *text);
 const kiln__macro *kiln__macro_find(const kiln__scan *scan, const char *name); /* NULL means not found */
 /* Reads a decimal whole number, perhaps with a suffix such as `u`. Returns false if the word is something else. */
@@ -105,13 +105,13 @@ typedef struct kiln__tunable {
     const char *name;            /* name in the spec */
     const char *source;          /* name in the source; NULL means not in the source */
     const char *values, *chosen; /* texts for the spec: a list such as "64, 128, 256", and the default, such as "128" */
-    int64_t number;              /* the default as a number; 0 means a type, or a switch that is off */
+    int64_t number;              /* the default value as a number; 0 means a type, or a switch that is off */
     const char *why;             /* a comment for the spec */
     const char *left_out;        /* values with which a trial failed, one per line: "2: misaligned"; NULL means that no
                                   * value failed */
     bool launched;               /* the source launches the kernel with each of the values */
     bool unknown;                /* the source does not show a value, so the user must give one */
-    bool any_type;               /* the param is a type, and the source does not show which */
+    bool any_type;               /* the param is a type, and the source does not show which type */
     bool defined;                /* the param is a size, and the source has a value for it */
     bool size;                   /* the param is a size that becomes a macro (`bake`) */
 } kiln__tunable;
@@ -129,7 +129,7 @@ typedef struct kiln__draft_argument { /* a parameter of the kernel */
     const char *name;
     const char *declared; /* the declaration in the source, for comments */
     kiln__role role;
-    const char *type; /* type of a buffer's elements: "f32", or the name of a tunable that is a type */
+    const char *type; /* the type of a buffer's elements, such as "f32", or the name of a tunable that is a type */
     int lanes;        /* 4 for a float4 */
     bool constant, floating;
     bool odd;         /* the type has no name in a spec, so the buffer holds its bytes */
@@ -140,14 +140,14 @@ typedef struct kiln__draft_argument { /* a parameter of the kernel */
     size_t parent;    /* for a field: the number of its structure, from 1 */
     uint64_t count;   /* for a field: the number of its elements; an array has more than one */
     uint64_t bytes;   /* size of a structure */
-    /* Results of a run. */
+    /* The accesses that a trial run made. */
     bool seen, read, written, atomic;
     uint64_t extent; /* number of elements up to the last accessed one */
     uint64_t begin;  /* the extent that the first block accessed */
-    bool beyond;     /* the whole grid accesses elements that the first and the last block do not */
+    bool beyond;     /* the whole grid accesses elements beyond those that the first and the last block access */
     bool unwritten;  /* the run did not write the array */
-    bool partly;     /* the run wrote only some of its elements */
-    bool same;       /* the run wrote one value everywhere */
+    bool partly;     /* the run wrote only some elements of the array */
+    bool same;       /* the run wrote the same value into all elements of the array */
     const char *shape;
     const char *symbol; /* the variable of the source to which the buffer is copied; NULL means that it is an
                          * argument */
@@ -166,8 +166,8 @@ typedef struct kiln__size {
     int64_t given; /* the value of a constant in the host code, which becomes `whole`; 0 if it is not known */
     int64_t fixed; /* the literal number of the launch, for both sets; 0 if it is not known */
     bool bake;
-    bool any;        /* a trial run has shown that the size need not be a multiple of a tile */
-    bool odd;        /* `tiny` is one more than such a multiple */
+    bool any;        /* a trial run has shown that the size may have any value */
+    bool odd;        /* `tiny` is one more than a multiple of a tile */
     const char *why; /* the reason why the size must be a multiple; NULL means that no trial has shown a reason */
 } kiln__size;
 
@@ -198,15 +198,15 @@ typedef struct kiln__host_launch {
     bool in_case;      /* the launch is in a case of a switch */
     bool otherwise;    /* the launch is under the `default:` of a switch */
     bool in_kernel;    /* the scope is the kernel itself */
-    size_t at;         /* the word of the launch */
+    size_t at;         /* the word of the source at which the launch begins */
     unsigned line;     /* line of the launch */
     kiln__range scope; /* the function or the macro around it */
     kiln__range grid, block, shared;
     kiln__range templates[KILN__MOST_LIST], arguments[KILN__MOST_LIST];
     kiln__tree *trees[KILN__MOST_LIST]; /* the template's arguments that are numbers; NULL means not read */
     size_t template_count, argument_count;
-    /* the use of the macro, the call of the template or the case of the switch in which this launch stands; NULL means
-     that the launch stands in none of these
+    /* the macro use, the template call or the switch case that contains this launch; NULL means that no such thing
+     * contains it
      */
     const kiln__frame *frame;
     /* All values that launches give to a parameter of the template; NULL means that the launches give only one
@@ -218,7 +218,7 @@ typedef struct kiln__axis { /* one axis of the launch */
     bool used;
     const char *grid, *block; /* expressions */
     int64_t blocks, threads;  /* the values of both expressions at the tiny sizes and the chosen values of params */
-    const char *doubt;        /* the reason why the grid is not certain; NULL means that the source shows it */
+    const char *doubt;        /* the reason why the grid is not certain; NULL means that the source shows the grid */
     /* the size over which the grid runs, if a block is a row of another size; NULL if it is not known */
     const char *rows;
 } kiln__axis;
@@ -239,7 +239,8 @@ typedef struct kiln__draft {
     size_t size_count;
     kiln__axis axes[3];
     const char *trouble; /* the error of the trial, or NULL */
-    /* the reason why the sizes of `tiny` are multiples although `any` allows others; NULL if there is no reason */
+    /* the reason why the sizes of `tiny` are multiples although `any` allows other sizes; NULL means that there is no
+     * reason */
     const char *even;
     bool tried;
     bool untried;   /* a limit ended the trial of some values of params */
@@ -248,19 +249,20 @@ typedef struct kiln__draft {
     /* All launches of the kernel. kiln__host_choose() keeps only the launches in different branches of one #if. */
     kiln__host_launch *launches;
     size_t launch_count;
-    /* A file near the source that has the launch; NULL means that the source has it, or the user named a file. */
+    /* A file near the source that has the launch; NULL means that the source has the launch, or that the user named a
+     * file. */
     const char *nearby;
     bool one_place;    /* all launches that count stand at the same place, so the tests around it hold */
-    size_t conditions; /* how deep conditions are being read inside each other; there is a limit */
-    /* counters with limits: names that were looked up, dim3 inside dim3, nodes of trees that were made, words that were
-     * compared */
+    size_t conditions; /* how many conditions are being read inside each other; this number is limited */
+    /* counters that are limited: names that were looked up, dim3 inside dim3, nodes of trees that were made, words that
+     * were compared */
     size_t looked, nested, nodes, compared;
     /* the reason why the launch in the source could not be used; NULL means that it was used, or the source has no
      * launch */
     const char *unread;
     const char *shared;         /* the launch's bytes of shared memory; NULL if it is not known */
     const char *wheres[16];     /* constraints of static_assert, and of the launches */
-    const char *where_from[16]; /* their reasons */
+    const char *where_from[16]; /* the reasons of these constraints */
     size_t where_count;
     unsigned widened;     /* number of times that all arrays became larger, because the first run went past an end */
     unsigned shared_each; /* bytes of the extern __shared__ array for each thread; 0 means the first guess */
@@ -278,8 +280,8 @@ void kiln__guess_templates(kiln__draft *draft); /* the parameters of the kernel'
 /* Makes params of the values of kiln_draft_options. A name may occur with several values; the middle value is the
  * default. */
 void kiln__take_values(kiln__draft *draft, const kiln_setting *values, size_t count);
-/* Adds a param for a name that the compiler does not know. Ignores names that the source itself declares, because the
- * compiler does not know them only because of another error. */
+/* Adds a param for a name that the compiler does not know. Ignores a name that the source itself declares, because the
+ * compiler misses such a name only after another error. */
 void kiln__guess_tunable(kiln__draft *draft, const char *name);
 /* Guesses the names and the roles of the arguments from their words. probe.c corrects the types. */
 kiln_status kiln__guess_arguments(kiln__draft *draft, kiln_error **error);
@@ -297,8 +299,8 @@ void kiln__guess_launch(kiln__draft *draft);
 void kiln__guess_shapes(kiln__draft *draft);
 /* Finds a param by its name in the source. Returns NULL if no param has the name. */
 const kiln__tunable *kiln__tunable_find(const kiln__draft *draft, const char *source);
-/* Returns a name for the param of a template's parameter. It differs from the parameter's name, because the param
- * becomes a macro, which would replace the parameter in the source. */
+/* Returns a name for the param of a template's parameter. This name differs from the parameter's name, because the
+ * param becomes a macro, which would replace the parameter in the source. */
 const char *kiln__template_name(const kiln__draft *draft, const char *name);
 bool kiln__name_is_block(const char *name); /* the name looks like a number of threads of a block, or a tile */
 
@@ -320,7 +322,7 @@ const char *kiln__guess_size_of(kiln__draft *draft, size_t argument);
 bool kiln__is_used_by_device(const kiln__draft *draft, const char *name);
 /* Lowers the default numbers of threads until the block fits __launch_bounds__ and the device. */
 void kiln__fit_block(kiln__draft *draft);
-/* Sets the values of the sizes. They differ, so that a run can distinguish the sizes. */
+/* Sets the values of the sizes. All values differ, so that a run can distinguish the sizes. */
 void kiln__set_sizes(kiln__draft *draft);
 /* Adds a param for the number of threads of an axis. Its default is `chosen`, or the usual number if `chosen` is 0.
  * Returns its name, or NULL if there is no room. */
@@ -337,8 +339,8 @@ const char *kiln__type_of_range(kiln__draft *draft, kiln__range range);
 
 /* ---- the launch by host code ---- */
 
-/* Searches the folder of the source and the two folders above it for a file that launches the kernel. Returns its path,
- * as the user sees it, or NULL (nearby.c). */
+/* Searches the folder of the source and the two folders above it for a file that launches the kernel. Returns the path
+ * of this file as the user sees it, or NULL (nearby.c). */
 const char *kiln__nearby_launch(const kiln__draft *draft);
 void kiln__host_find(kiln__draft *draft); /* finds the launches of the kernel in the source */
 /* Chooses the launch at `line`. If `line` is 0, chooses the only launch. Launches that differ only in arguments of the
@@ -381,7 +383,8 @@ bool kiln__probe_type(const char *mangled, size_t length, kiln__draft_argument *
 /* Returns the part of a message that fits into a comment: its first line, or the second line if the first line only
  * announces the second. */
 const char *kiln__first_line(const kiln__draft *draft, const char *message);
-/* Returns true if the engine can run kernels after a failure. If the failure destroyed the context, makes a new one. */
+/* Returns true if the engine can still run kernels after a failure. If the failure destroyed the context, the function
+ * makes a new context. */
 bool kiln__can_go_on(kiln_engine *engine, const kiln_error *why);
 /* Returns the next value of a list such as "64, 128", or NULL at its end. Moves *at behind the value. */
 const char *kiln__next_value(const kiln__draft *draft, const char **at);
@@ -390,8 +393,8 @@ const char *kiln__next_value(const kiln__draft *draft, const char **at);
  * runs under all checks, and *finding gets the kind of the first finding, or NULL. */
 kiln_status kiln__run_value(kiln_engine *engine, const kiln_spec *spec, const char *name, const char *value,
                             bool verify, double seconds, const char **finding, kiln_error **error);
-/* Returns true if the failure is due to the value. A constraint that excludes the value together with the defaults of
- * the other params, a time limit and a lack of memory say nothing about the value. */
+/* Returns true if the failure is due to the value. Three failures say nothing about the value: a constraint that
+ * excludes it together with the other defaults, a time limit, and a lack of memory. */
 bool kiln__is_due_to_value(kiln_status status);
 /* Removes a value from the list of its param, and keeps the reason for a comment. */
 void kiln__leave_out(kiln__draft *draft, kiln__tunable *tunable, const char *value, const char *message);

@@ -12,15 +12,15 @@ enum { MOST_TRIED = 200, MOST_LEVELS = 3, MOST_LAUNCHES = 32 };
 /* ---- finding the launch ---- */
 
 /* Returns true if the name of a launched function is the kernel, or a variable that is set to it. The name may be
- * pasted in a macro: reduce_##type##_kernel. `from` and `to` are the words of the name. If the variable is set to
- * kernel<...>, *templates gets the arguments of the template. */
+ * pasted from parts in a macro: reduce_##type##_kernel. `from` and `to` are the words of the name. If the variable is
+ * set to kernel<...>, *templates gets the arguments of the template. */
 static bool names_kernel(kiln__draft *draft, size_t from, size_t to, kiln__range *templates)
 {
     const char *plain = draft->kernel->plain;
     if (to == from + 1 && is_text(draft, from, plain))
         return true;
     size_t first = draft->scan->words[from].length, last = draft->scan->words[to - 1].length, whole = strlen(plain);
-    if (to > from + 1) /* the token is pasted (##) */
+    if (to > from + 1) /* a macro pastes the token (##) */
         return whole > first + last && memcmp(plain, draft->scan->words[from].text, first) == 0 &&
                memcmp(plain + whole - last, draft->scan->words[to - 1].text, last) == 0;
     for (size_t i = draft->host.scope.from; i + 2 < draft->host.at; i++) { /* auto kernel = name<...>; */
@@ -147,7 +147,7 @@ static kiln__range initial_list(const kiln__draft *draft, size_t object)
             at++;
             while (kind_of_word(draft, at) == 'w') /* params = launch_params(grid, block) */
                 at++;
-        } else if (kind_of_word(draft, i - 1) != 'w') /* no declaration */
+        } else if (kind_of_word(draft, i - 1) != 'w') /* the word is not a declaration */
             continue;
         const size_t close = kiln__word_close(draft->scan, at);
         if ((kind_of_word(draft, at) == '{' || kind_of_word(draft, at) == '(') && close < draft->host.at)
@@ -280,7 +280,7 @@ static bool read_launch_call(kiln__draft *draft, size_t at, launch_form form)
 static size_t find_template_head(const kiln__draft *draft, size_t scope, kiln__range *params)
 {
     enum { MOST_HEAD = 200 };
-    size_t name = 0, depth = 0, at = scope - 1; /* the brace */
+    size_t name = 0, depth = 0, at = scope - 1; /* the word before the brace */
     for (size_t i = at; i-- > 2 && at - i < MOST_HEAD;) {
         const char c = kind_of_word(draft, i);
         depth += c == ')';
@@ -490,7 +490,7 @@ static void add_key(kiln__draft *draft, kiln__range range, bool axes, kiln__text
 {
     kiln__tree *trees[3] = {NULL};
     const kiln__host_launch *host = &draft->host;
-    /* a block of one thread may be the case 1 of a switch over the threads */
+    /* a block of one thread may be the case 1 of a switch over the number of threads */
     const int64_t least = host->in_case && range.from == host->block.from ? 0 : 1;
     bool read = axes && kiln__host_axes(draft, range, trees);
     if (!axes && range.from)
@@ -581,7 +581,7 @@ static void merge_templates(kiln__draft *draft)
             if (!first->values[p] || !values[i][p])
                 continue;
             const bool word = !kiln__is_digit(values[i][p][0]) && !draft->kernel->templates[p].flag;
-            const char *quote = word ? "'" : ""; /* a type, or a value of an enum */
+            const char *quote = word ? "'" : ""; /* a type, or an enumerator, needs quotes */
             one = kiln__arena_printf(draft->arena, "%s%s%s == %s%s%s", one ? one : "", one ? " and " : "",
                                      kiln__template_name(draft, draft->kernel->templates[p].name), quote, values[i][p],
                                      quote);
@@ -620,7 +620,7 @@ static kiln_status ask_launch(kiln__draft *draft, unsigned line, kiln_error **er
     const char *file = draft->options && draft->options->launch ? draft->options->launch : NULL;
     size_t last = 0, last_call = 0, shown = 0;
     unsigned example = 0;
-    bool places = false; /* the launches stand in several places, and a call may reach all of them */
+    bool places = false; /* the launches stand in several places of the source, and a call may reach all of them */
     for (size_t i = 1; i < draft->launch_count; i++)
         places |= draft->launches[i].at != draft->launches[0].at;
     for (size_t i = 0; i < draft->launch_count; i++) {

@@ -5,7 +5,7 @@
 #include "expr.h"
 #include "host_internal.h"
 
-enum { MOST_LOOKED = 2000 }; /* names that are looked up in the whole text; the source is untrusted */
+enum { MOST_LOOKED = 2000 }; /* most names that are looked up in the whole text, because the source is untrusted */
 
 /* ---- names ---- */
 
@@ -228,7 +228,8 @@ static void set_values(const kiln__draft *draft, kiln__tunable *tunable)
 
 static kiln__tunable *add_tunable(kiln__draft *draft, kiln__tunable_kind kind, const char *source)
 {
-    for (size_t i = 0; draft->options && i < draft->options->define_count; i++) /* a macro with a fixed value */
+    /* the options define this macro with a fixed value */
+    for (size_t i = 0; draft->options && i < draft->options->define_count; i++)
         if (strcmp(draft->options->defines[i].name, source) == 0)
             return NULL;
     if (draft->tunable_count == KILN__MOST_TUNABLES)
@@ -255,7 +256,7 @@ static bool ends_type(const kiln__scan *scan, size_t at)
 static bool is_declared(const kiln__scan *scan, const char *name)
 {
     static const char *const no_types[] = {"return", "else", "case", "goto", "new", "delete", "unroll", "operator"};
-    for (size_t k = 0; k < scan->kernel_count; k++) /* parameters of kernels, whatever their type */
+    for (size_t k = 0; k < scan->kernel_count; k++) /* parameters of kernels count, whatever their type */
         for (size_t i = scan->kernels[k].params_from; i < scan->kernels[k].params_to; i++)
             if (kiln__word_is(scan, i, name) && strchr(",)=", scan->words[i + 1].kind))
                 return true;
@@ -304,7 +305,7 @@ static void set_around(const kiln__draft *draft, kiln__tunable *tunable, int64_t
     tunable->chosen = kiln__arena_printf(draft->arena, "%lld", (long long)value);
     const char *compared = compared_with(draft, tunable->source);
     if (compared && strchr(compared, ',') &&
-        in_list(compared, value)) { /* one number alone: #else has code for others */
+        in_list(compared, value)) { /* #if compares the name with one number alone, so #else has code for the others */
         tunable->values = compared;
     } else if (value <= 1 && is_tested(draft->scan, tunable->source) && !is_number(draft->scan, tunable->source)) {
         tunable->values = "0, 1";
@@ -366,7 +367,7 @@ static const char *value_text(const kiln__draft *draft, kiln_value value)
 void kiln__take_values(kiln__draft *draft, const kiln_setting *values, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        size_t same = 0, number = 0; /* number of values with this name; the middle value is the default */
+        size_t same = 0, number = 0; /* number of values for this name; the middle value is the default */
         if (kiln__tunable_find(draft, values[i].name))
             continue;
         kiln__tunable *tunable = add_tunable(draft, KILN__TUNABLE_MACRO,
@@ -465,7 +466,7 @@ static void add_template(kiln__draft *draft, const kiln__template_param *param)
         tunable->values = "false, true";
         tunable->chosen = tree->text;
         tunable->number = strcmp(tree->text, "true") == 0;
-    } else if (param->flag) { /* the value is not a number, because that would be a narrowing conversion */
+    } else if (param->flag) { /* the value is true or false, because a number would be a narrowing conversion */
         tunable->values = "false, true";
         tunable->chosen = "true";
         tunable->number = 1;
@@ -473,7 +474,8 @@ static void add_template(kiln__draft *draft, const kiln__template_param *param)
         set_around(draft, tunable, value);
     } else {
         set_values(draft, tunable);
-        if (tunable->number == 0 && strcmp(tunable->chosen, "float") == 0) { /* `int X` looks like the use of a type */
+        /* The words `int X` look like a use of X as a type. */
+        if (tunable->number == 0 && strcmp(tunable->chosen, "float") == 0) {
             tunable->values = tunable->chosen = "2";
             tunable->number = 2;
             tunable->unknown = true;
@@ -565,7 +567,7 @@ static const struct {
     {"__nv_fp8x4_e4m3", "f8e4m3", 4},
     {"__nv_fp8x2_e5m2", "f8e5m2", 2},
     {"__nv_fp8x4_e5m2", "f8e5m2", 4},
-    {"__nv_fp4x2_e2m1", "u8", 1}, /* two numbers in a byte */
+    {"__nv_fp4x2_e2m1", "u8", 1}, /* a byte that packs two numbers */
     {"__nv_fp4x4_e2m1", "u8", 2},
     {"cuComplex", "f32", 2},
     {"cuFloatComplex", "f32", 2},
@@ -690,7 +692,7 @@ static void read_type(kiln__draft *draft, size_t from, size_t to, kiln__draft_ar
  * `reinterpret_cast<float4 *>(name`. The range ends before the '*'. Returns {0, 0} if there is no such cast. */
 static kiln__range find_cast(const kiln__scan *scan, size_t name)
 {
-    enum { MOST_CAST = 12 }; /* words of a cast */
+    enum { MOST_CAST = 12 }; /* most words in the type of a cast */
     const kiln__word *words = scan->words;
     size_t end = name - 1;
     while (end > 1 && words[end].kind == '(')
@@ -763,8 +765,8 @@ const char *kiln__type_of_range(kiln__draft *draft, kiln__range range)
     return made.odd || made.lanes != 1 || made.role == KILN__ROLE_BUFFER ? NULL : source_name(made.type);
 }
 
-/* Returns true if the kernel compares something with a name, as loops and guards do with extents. `p.name` counts
- * too. */
+/* Returns true if the kernel compares something with a name, as loops and guards do with extents. A member such as
+ * `p.name` counts too. */
 static bool is_limit(const kiln__draft *draft, const char *name)
 {
     const kiln__scan *scan = draft->scan;
@@ -873,10 +875,10 @@ static bool is_small_number(const char *name)
     return HAS(name, "iteration", "border", "halo", "radius", "padding", "margin");
 }
 
-/* Sets sizes that are multiples of usual blocks and tiles. They all differ, so that a run can distinguish them. */
+/* Sets sizes that are multiples of usual blocks and tiles. All sizes differ, so that a run can distinguish them. */
 void kiln__set_sizes(kiln__draft *draft)
 {
-    int64_t next = 1; /* strides get the largest numbers, so that rows do not overlap */
+    int64_t next = 1; /* give strides the largest numbers, so that rows do not overlap */
     for (int far = 0; far < 2; far++)
         for (size_t i = 0; i < draft->size_count; i++)
             if (HAS(draft->sizes[i].name, "stride", "step", "pitch") == far)
@@ -907,7 +909,7 @@ void kiln__guess_sizes(kiln__draft *draft)
         if (!draft->tunables[i].size || draft->size_count == KILN__MOST_SIZES)
             continue;
         add_size(draft, draft->tunables[i].name, true);
-        if (draft->tunables[i].defined) /* the source has a value for it, and may need exactly this value */
+        if (draft->tunables[i].defined) /* the source has a value for this size, and may need exactly this value */
             draft->sizes[draft->size_count - 1].given = draft->sizes[draft->size_count - 1].fixed =
                 draft->tunables[i].number;
     }
@@ -946,7 +948,7 @@ typedef struct candidate {
     const char *text;
     uint64_t value;
     size_t tunable; /* the number, from 1, of the param that is a factor; 0 means that no param is a factor */
-    bool square;    /* the extent is a size times itself */
+    bool square;    /* true if the extent is the square of a size */
 } candidate;
 
 /* Multiplies two extents. Returns the largest number if the product does not fit 64 bits, because the source may define
@@ -959,7 +961,7 @@ static uint64_t multiply(uint64_t a, uint64_t b)
 
 static candidate make_extent(const char *text, uint64_t value) { return (candidate){.text = text, .value = value}; }
 
-/* Lists usual extents, the simple ones first. */
+/* Lists usual extents; simple extents come first. */
 static size_t list_extents(const kiln__draft *draft, candidate *list, size_t room)
 {
     const kiln__size *s = draft->sizes;
@@ -980,7 +982,8 @@ static size_t list_extents(const kiln__draft *draft, candidate *list, size_t roo
                                         multiply((uint64_t)s[i].tiny, (uint64_t)s[k].tiny));
     if (count < room && grid)
         list[count++] = make_extent(grid, blocks);
-    static const uint64_t parts[] = {2, 3, 4, 8, 16}; /* several numbers for each element: a box, a complex number */
+    /* several numbers belong to each element, as in a box or a complex number */
+    static const uint64_t parts[] = {2, 3, 4, 8, 16};
     for (size_t k = 0; k < KILN__COUNT(parts); k++)
         for (size_t i = 0; i < sizes && count < room; i++)
             list[count++] =
@@ -1036,7 +1039,7 @@ static const char *wide_shape(const kiln__draft *draft, size_t most, uint64_t be
     for (size_t i = 0; i < draft->size_count; i++)
         large |= draft->sizes[i].tiny >= SMALL;
     for (size_t i = 0; i < draft->size_count && taken < most; i++) {
-        if (large && draft->tried && draft->sizes[i].tiny < SMALL) /* the width of a border, for example */
+        if (large && draft->tried && draft->sizes[i].tiny < SMALL) /* a small size, such as the width of a border */
             continue;
         taken++;
         shape = shape ? kiln__arena_printf(draft->arena, "%s * %s", shape, draft->sizes[i].name) : draft->sizes[i].name;
@@ -1125,7 +1128,8 @@ static void set_shape(kiln__draft *draft, kiln__draft_argument *argument)
             (!best || list[i].value < best->value || list[i].value == extent))
             best = &list[i];
     }
-    if (best && best->tunable) { /* other values of the param need other arrays, so they solve another problem */
+    /* another value of the param would need another array, so it would be another problem */
+    if (best && best->tunable) {
         kiln__tunable *tunable = &draft->tunables[best->tunable - 1];
         tunable->values = tunable->chosen;
         tunable->why = "fixed, because the extents of arrays depend on it";

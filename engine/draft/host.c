@@ -2,8 +2,9 @@
  * or cudaLaunchKernelEx(). The launch gives the grid, the block, the shared memory, the arguments of the template and
  * the numbers among the arguments of the kernel.
  *
- * The host code is not run. Its expressions are parsed to trees, and names are replaced by their definitions: local
- * variables, constants and macros. A name without a definition that can be read becomes a size of the spec. */
+ * The reader does not run the host code. It parses the expressions of the host code to trees, and replaces names by
+ * their definitions: local variables, constants and macros. A name without a definition that can be read becomes a size
+ * of the spec. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@ typedef kiln__frame frame;
 typedef struct reader {
     kiln__draft *draft;
     size_t at, to, depth; /* depth: the number of definitions that were followed */
-    size_t before;        /* definitions count up to this word; 0 means the word of the launch */
+    size_t before;        /* only definitions before this word count; 0 means the word of the launch */
     const frame *macro;
     bool failed;
 } reader;
@@ -248,7 +249,8 @@ static kiln__tree *read_macro(const reader *r, const char *name, size_t above)
     return both ? make_tree(r, '?', condition, both) : tree;
 }
 
-/* Returns true if the launch is the statement of `if (NAME == NUMBER)` for this name. Then the name has this value. */
+/* Returns true if the launch is the statement of `if (NAME == NUMBER)` for this name. In this case the name has the
+ * value NUMBER. */
 static bool find_tested_value(const kiln__draft *draft, size_t name, int64_t *value)
 {
     size_t close = draft->host.at - 1;
@@ -261,9 +263,9 @@ static bool find_tested_value(const kiln__draft *draft, size_t name, int64_t *va
     return false;
 }
 
-/* Replaces a name by its meaning. The arguments of the macro that is read come first. Then come an argument of the
- * kernel, a param, and an argument of the kernel's template. Then come a parameter of the template around the launch, a
- * local variable, a constant, and a macro. Otherwise the name is free. */
+/* Replaces a name by its meaning. The arguments of the macro that is being read have the highest priority. Next are an
+ * argument of the kernel, a param, and an argument of the kernel's template. Next are a parameter of the template
+ * around the launch, a local variable, a constant, and a macro. If the name is none of these, it is free. */
 static kiln__tree *resolve_name(reader *r, size_t name)
 {
     kiln__draft *draft = r->draft;
@@ -314,7 +316,7 @@ static kiln__tree *resolve_name(reader *r, size_t name)
     if (!tree && value.from == 0 && draft->one_place && find_tested_value(draft, name, &tested))
         tree = make_number(r, tested);
     if (tree && tree->op == '0' && !tree->text)
-        tree->text = text; /* the number's name */
+        tree->text = text; /* the name of the constant that the number came from */
     return tree ? tree : make_name(r, text, false);
 }
 
@@ -406,7 +408,7 @@ static kiln__tree *read_call(reader *r, size_t name)
         const uint64_t bytes = count_bytes(draft, list[0]);
         kiln__tree *number = bytes ? make_number(r, (int64_t)bytes) : NULL;
         if (number)
-            number->text = "sizeof"; /* so it is not the same as a number of the launch */
+            number->text = "sizeof"; /* the name keeps this number different from an equal number of the launch */
         return number;
     }
     kiln__tree *a = count == 2 ? read_range(r, list[0], r->macro) : NULL;
@@ -587,8 +589,7 @@ static kiln__tree *read_expression(reader *r, int least)
     size_t words = 0;
     enum {
         MOST_OPERATORS = 64
-    }; /* most operators in a row, because the tree becomes as deep, and recursion walks the
-                                   * tree */
+    }; /* The most operators in a row: the tree becomes as deep as their number, and recursion walks the tree. */
     kiln__tree *left = read_primary(r);
     size_t count = 0;
     for (int level; left && (level = operator_at(r, &op, &words)) > least;) {
@@ -714,7 +715,7 @@ static bool read_axes(kiln__draft *draft, kiln__range range, size_t end_at, kiln
         if (when == KILN__SOMETIMES && read_conditional_axes(draft, range, value, condition, axes))
             return true;
         if (value.from == 0 && host->scope.from > 2 && is_dim3_parameter(draft, range.from))
-            return false; /* the caller's value is not known, and it is not a number */
+            return false; /* the variable belongs to the caller, so its value is not known, and it is not a number */
         if (dim3 && value.from)
             count = kiln__words_split(draft, value.from, value.to, false, list);
         for (size_t i = before.from; dim3 && i + 3 < before.to; i++) /* grid.x = n; */

@@ -47,10 +47,12 @@ struct kiln__frame {
     size_t at;
 };
 
-kiln__tree *kiln__tree_make(kiln__draft *draft, char op, kiln__tree *a, kiln__tree *b); /* NULL means no room */
+/* returns NULL if there is no room */
+kiln__tree *kiln__tree_make(kiln__draft *draft, char op, kiln__tree *a, kiln__tree *b);
 kiln__tree *kiln__tree_not(kiln__draft *draft, kiln__tree *tree);
 
-kiln__tree *kiln__tree_copy(kiln__draft *draft, const kiln__tree *tree); /* NULL means no room, or no tree */
+/* returns NULL if there is no room, or if `tree` is NULL */
+kiln__tree *kiln__tree_copy(kiln__draft *draft, const kiln__tree *tree);
 /* Replaces each axes[i] by `axes[i] if CONDITION else otherwise[i]`, where NULL counts as 1. Returns false if there is
  * no room. */
 bool kiln__axes_choose(kiln__draft *draft, const kiln__tree *condition, kiln__tree *const *otherwise,

@@ -3,7 +3,7 @@
 
 #include "host_internal.h"
 
-enum { MOST_SPACES = 256 }; /* namespaces around a place: the source is untrusted text */
+enum { MOST_SPACES = 256 }; /* most namespaces around a place, because the source is untrusted */
 
 bool kiln__words_are_three(const kiln__draft *draft, size_t at, char c)
 {

@@ -4,18 +4,18 @@
 
 #include "draft.h"
 
-/* Limits, because the source is untrusted text. MOST_STEPS: words that are read for one product, with the definitions
- * that are followed. MOST_BACK: words before a comparison in which the compared variable is searched. MOST_SUMS: sums
- * that are followed for one axis. */
+/* Limits, because the source is untrusted text. MOST_STEPS limits the words that are read for one product, with the
+ * definitions that are followed. MOST_BACK limits the words before a comparison in which the compared variable is
+ * searched. MOST_SUMS limits the sums that are followed for one axis. */
 enum { MOST_FACTORS = 8, MOST_PLACES = 16, MOST_STEPS = 200, MOST_BACK = 256, MOST_SUMS = 32 };
 static const char *const axis_names[] = {"x", "y", "z"};
 
 typedef struct factors { /* factors of a block's share of an axis: blockDim.x * ITEMS */
     size_t count, steps;
-    const char *texts[MOST_FACTORS]; /* NULL means blockDim */
+    const char *texts[MOST_FACTORS]; /* the factors as texts; NULL means blockDim */
     int64_t values[MOST_FACTORS];
-    bool blocky[MOST_FACTORS]; /* a param whose name means a number of threads */
-    bool lost;                 /* a factor of the product is not known */
+    bool blocky[MOST_FACTORS]; /* true if the factor is a param whose name means a number of threads */
+    bool lost;                 /* true if a factor of the product is not known */
 } factors;
 
 typedef struct limit { /* the limit with which an index is compared */
@@ -351,7 +351,7 @@ const char *kiln__add_threads(kiln__draft *draft, int axis, bool flat, int64_t c
         return NULL;
     while (name && kiln__words_have(draft->scan, 1, draft->scan->count, name))
         name = kiln__arena_printf(draft->arena, "%s_", name);
-    if (chosen && chosen % 2) /* half of an odd number of threads is not whole */
+    if (chosen && chosen % 2) /* half of an odd number of threads would not be whole */
         list = kiln__arena_printf(draft->arena, "%lld", (long long)chosen);
     else if (chosen)
         list = kiln__arena_printf(draft->arena, 2 * chosen <= 1024 ? "%lld, %lld, %lld" : "%lld, %lld",
@@ -489,7 +489,8 @@ static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
     to->block = "1";
     to->threads = 1;
     if (!uses(draft, "threadIdx", axis) && !uses(draft, "blockDim", axis)) {
-        if (!flat && find_bound(draft, &bound)) /* functions of a header may use threadIdx */
+        /* functions of a header may use threadIdx, so the extent is not certain */
+        if (!flat && find_bound(draft, &bound))
             to->block = kiln__arena_printf(draft->arena, "%lld", (long long)bound);
         to->threads = bound > 0 ? bound : 1;
         if (!flat && (tunable = tunable_at(draft, draft->kernel->bounds)) != NULL) {
@@ -536,7 +537,7 @@ static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
         to->block = kiln__arena_printf(draft->arena, "%lld", (long long)bound);
         to->threads = bound;
     }
-    if (!to->block) { /* there is no room for another param */
+    if (!to->block) { /* no room for another param is left */
         to->block = flat ? "16" : "256";
         to->threads = flat ? 16 : 256;
     }
@@ -556,7 +557,7 @@ static bool is_divided(const kiln__draft *draft, const place *places, size_t cou
     return false;
 }
 
-/* Returns true if a file of the project is included, because its functions are not read here. */
+/* Returns true if the source includes a file of the project, because the functions of such a file are not read here. */
 static bool has_headers(const kiln__draft *draft)
 {
     const kiln__scan *scan = draft->scan;
@@ -584,8 +585,8 @@ static const char *row_length(const kiln__draft *draft, const place *places, siz
     return NULL;
 }
 
-/* If a block is a row, the grid does not run over the length of a row. It runs over the other size, or over a size
- * that the kernel does not need to know. */
+/* If a block is a row, the grid does not run over the length of a row. The grid then runs over the other size, or over
+ * a size that the kernel does not need to know. */
 static void find_rows(kiln__draft *draft)
 {
     place places[MOST_PLACES];
@@ -656,7 +657,7 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
         to->doubt = "the kernel's own lines do not use blockIdx, but the functions that they call may use it";
     if (count == 0 && !uses(draft, "blockIdx", axis))
         return;
-    if (count == 0) { /* other functions than the kernel use the name */
+    if (count == 0) { /* functions other than the kernel use the name */
         add_factor(&f, to->block, to->threads, true);
     }
     if (count && is_divided(draft, places, count))
@@ -678,7 +679,7 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
         if (!f.texts[i])
             continue;
         share = share ? kiln__arena_printf(draft->arena, "%s * %s", share, f.texts[i]) : f.texts[i];
-        if (f.values[i] > 0 && f.values[i] < INT32_MAX && product < INT32_MAX) /* no overflow */
+        if (f.values[i] > 0 && f.values[i] < INT32_MAX && product < INT32_MAX) /* the product does not overflow */
             product *= f.values[i];
     }
     if (divisor.count && size.tiny < INT32_MAX && divisor.values[0] < INT32_MAX) {

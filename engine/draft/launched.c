@@ -245,8 +245,8 @@ static void set_threads(kiln__draft *draft, kiln__tree **block, kiln__tree **gri
     }
 }
 
-/* Makes a param of a number of threads that is a name without a definition in the host code. That is possible if the
- * kernel reads the number from the launch. */
+/* Makes a param of a number of threads that is a name without a definition in the host code. This is possible only if
+ * the kernel reads its number of threads from the launch. */
 static void add_host_threads(kiln__draft *draft, int axis, kiln__tree **block, kiln__tree **grid)
 {
     const char *host = block[axis]->text;
@@ -296,7 +296,7 @@ static int64_t largest_value(const kiln__tunable *tunable)
 }
 
 /* Makes the tiny sizes multiples of the largest share that a block has of an axis. A kernel may rely on whole tiles.
- * The sizes stay different, so that a run can distinguish them. */
+ * All sizes stay different, so that a run can distinguish them. */
 static void round_sizes(kiln__draft *draft, kiln__tree *const *grid)
 {
     enum { MOST_SHARE = 512 };
@@ -355,8 +355,8 @@ static int64_t count_blocks(const kiln__draft *draft, kiln__tree *const *grid, i
     return blocks;
 }
 
-/* If the grid is too large for the simulated device, makes sizes small that are factors of the grid. It begins with the
- * sizes that only the grid uses. The sizes stay different. */
+/* If the grid is too large for the simulated device, makes sizes small that are factors of the grid. The function
+ * begins with the sizes that only the grid uses. All sizes stay different. */
 static void fit_grid(kiln__draft *draft, kiln__tree *const *grid)
 {
     enum { MOST_BLOCKS = 4096 };
@@ -482,7 +482,7 @@ static bool join_launches(kiln__draft *draft, kiln__tree **grid, kiln__tree **bl
             continue;
         read = read_launch(draft, grids, blocks, bytes) && add_free(draft, condition) &&
                kiln__axes_choose(draft, condition, grid, grids) && kiln__axes_choose(draft, condition, block, blocks);
-        if (read && (bytes[0] || *shared)) { /* no shared memory: 0 */
+        if (read && (bytes[0] || *shared)) { /* the other launch uses no shared memory, which is 0 bytes */
             if (!bytes[0] && (bytes[0] = kiln__tree_make(draft, '0', NULL, NULL)) == NULL)
                 return false;
             kiln__tree *none = kiln__tree_make(draft, '0', NULL, NULL), *const others[3] = {all[0] ? all[0] : none};
@@ -507,7 +507,8 @@ bool kiln__host_apply(kiln__draft *draft)
         take_arguments(draft);
         kiln__set_sizes(draft);
         for (size_t i = 0; i < host->template_count; i++)
-            if (host->trees[i] && host->trees[i]->op != '0') /* the names of sizes are known now */
+            /* resolve the names again, because the names of the sizes are known now */
+            if (host->trees[i] && host->trees[i]->op != '0')
                 host->trees[i] = kiln__host_read(draft, host->templates[i]);
         for (size_t i = 0; i < host->template_count; i++)
             if (host->trees[i] && !add_free(draft, host->trees[i]))

@@ -36,7 +36,8 @@ static bool begins_launch(const kiln__scan *scan, size_t word, const char *name)
     return false;
 }
 
-/* Returns true if the text launches the kernel. A text that defines a kernel of this name launches its own kernel. */
+/* Returns true if the text launches the kernel. If the text defines a kernel of this name, its launches belong to that
+ * kernel. */
 static bool has_launch(const kiln__draft *draft, const char *text, size_t length)
 {
     const char *name = draft->kernel->plain;
@@ -84,7 +85,7 @@ const char *kiln__nearby_launch(const kiln__draft *draft)
     const char *shown = kiln__arena_folder(draft->arena, draft->shown);
     for (int up = 0; up <= MOST_UP && folder && shown && strchr(folder + 1, '/'); up++) {
         const char *found = find_in(draft, folder);
-        if (found) /* named from the user's folder, as the source is */
+        if (found) /* give the path as the user's folder sees it, like the path of the source */
             return strcmp(shown, ".") == 0 ? kiln__arena_strdup(draft->arena, strrchr(found, '/') + 1)
                                            : kiln__arena_printf(draft->arena, "%s%s", shown, strrchr(found, '/'));
         folder = kiln__arena_folder(draft->arena, folder);

@@ -9,9 +9,10 @@
 
 enum { MOST_ROUNDS = 24, MOST_STRUCT = 1024 };
 
-/* Text that is put before the source: a template whose mangled name contains the type of one parameter. Each declaration
- * contains __device__, because declarations without such a word may be removed as code of the host. The text stands
- * before the #line of the source, so that a worker remembers the removed code of the host from compile to compile. */
+/* Text that is put before the source: a template whose mangled name contains the type of one parameter. Each
+ * declaration contains __device__, because declarations without such a word may be removed as code of the host. The
+ * text stands before the #line of the source, so that a worker remembers the removed code of the host from compile to
+ * compile. */
 static const char probe_text[] =
     "template <int kiln_n, class kiln_f> struct kiln_nth { __device__ void kiln_d(); };\n"
     "template <class kiln_a, class... kiln_b> struct kiln_nth<0, void (*)(kiln_a, kiln_b...)> "
@@ -45,8 +46,8 @@ static kiln__prelude_macro *list_macros(const kiln__draft *draft, size_t *count)
 }
 
 /* Writes the text for the compiler as a sweep does: the CUDA headers at the beginning of the source come before the
- * macros. So the macros cannot disturb the headers, and the headers are precompiled for the draft, its trial run and
- * the first sweep. */
+ * macros. Therefore the macros cannot disturb the headers, and the headers are precompiled once for the draft, its
+ * trial run and the first sweep. */
 static kiln_status fill(kiln_engine *engine, const kiln__draft *draft, const kiln__includes *includes,
                         const char *headers, const char *before, kiln__text *out, kiln__compile_request *request,
                         kiln_error **error)
@@ -97,7 +98,7 @@ kiln_status kiln__draft_include_paths(kiln_engine *engine, const kiln__draft *dr
 }
 
 /* Compiles the text `before` and the source, for these names. NVRTC uses precompiled headers only with the options with
- * which they were made. So the options are the same as in the trial run. */
+ * which they were made. Therefore the function uses the same options as the trial run. */
 static kiln_status compile(kiln_engine *engine, const kiln__draft *draft, const char *text, const char *before,
                            const char *const *names, size_t count, kiln__unit *unit, kiln_error **error)
 {
@@ -171,8 +172,8 @@ static bool add_missing(kiln__draft *draft, const char *log)
             continue;
         char *name = kiln__arena_strndup(draft->arena, at, length);
         const kiln__macro *macro = name ? kiln__macro_find(draft->scan, name) : NULL;
-        bool own = macro && macro->from < draft->scan->own; /* the file of --launch may define a macro that the source
-                                                             * leaves open */
+        /* the file of --launch may also define a macro that the source leaves open */
+        bool own = macro && macro->from < draft->scan->own;
         if (name && !own && is_in_source(draft, name) && !is_function_or_type(draft, name))
             kiln__guess_tunable(draft, name);
     }
@@ -218,7 +219,7 @@ bool kiln__probe_type(const char *mangled, size_t length, kiln__draft_argument *
     if (find_element(at, (size_t)(end - at), &argument->type, &argument->lanes)) {
         argument->odd = false;
         argument->floating = kiln__is_floating(argument->type);
-        bool number = argument->lanes == 1 && (*at < '0' || *at > '9'); /* a half is a structure */
+        bool number = argument->lanes == 1 && (*at < '0' || *at > '9'); /* a half is a structure, not a number */
         return pointer || number;
     }
     argument->type = "u8";
@@ -292,8 +293,8 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
 
 /* ---- compiling and reading types ---- */
 
-/* Returns true if a name without a definition stands for a type: `using T = NAME;`, `typedef NAME T;`, or a name such as
- * INPUT_TYPE. */
+/* Returns true if a name without a definition stands for a type: `using T = NAME;`, `typedef NAME T;`, or a name such
+ * as INPUT_TYPE. */
 static bool names_type(const kiln__draft *draft, const char *name)
 {
     const size_t length = strlen(name);
@@ -381,7 +382,7 @@ static bool change_types(kiln__draft *draft, const char *log, size_t *tried)
 static kiln_status complete(kiln_engine *engine, kiln__draft *draft, const char *text, kiln_error **error)
 {
     KILN__TRY(ask(draft, KILN__TUNABLE_TEMPLATE, error));
-    kiln_error *first = NULL; /* the error with the first type, if other types were tried */
+    kiln_error *first = NULL; /* the error with the first type; reported if all other types fail too */
     size_t types = 0;
     for (int round = 0;; round++) {
         kiln__unit unit = {0};
@@ -428,7 +429,7 @@ kiln_status kiln__probe(kiln_engine *engine, kiln__draft *draft, const char *tex
                                               name);
     }
     kiln_status status = draft->arena->failed ? kiln__fail_memory(error) : KILN_OK;
-    if (status == KILN_OK && count > 0) /* if this fails, the types come from the words of the source */
+    if (status == KILN_OK && count > 0) /* if this compile fails, the types come from the words of the source */
         if (compile(engine, draft, text, probe_text, names, 2 * count, &unit, &why) == KILN_OK)
             status = set_types(draft, &unit, names, error);
     kiln__guess_structs(draft);

@@ -4,8 +4,8 @@
 #include "chars.h"
 #include "draft.h"
 
-/* Limits, because the source is untrusted text. MOST_HEAD: words between `__global__` and the parenthesis after a name.
- * WORDS_BEHIND is no limit: see read_words(). */
+/* Limits, because the source is untrusted text. MOST_HEAD limits the words between `__global__` and the parenthesis
+ * after a name. WORDS_BEHIND is not a limit: see read_words(). */
 enum { MOST_FOUND = 4096, MOST_DEPTH = 64, MOST_ANGLES = 4096, MOST_HEAD = 1024, WORDS_BEHIND = 4 };
 
 /* ---- words ---- */
@@ -23,7 +23,7 @@ static bool is_word(const kiln__word *word, const char *text)
 }
 
 /* Removes the words between `#if 0` and its #else, #elif or #endif, because no compiler sees them. Returns the number
- * of the words that are left. Other conditions are not evaluated. */
+ * of the words that are left. The function does not evaluate other conditions. */
 static size_t drop_disabled(kiln__word *words, size_t count)
 {
     size_t kept = 1, until = 1, depth = 0; /* depth: the number of open conditions inside `#if 0` */
@@ -240,7 +240,7 @@ static bool find_branches(kiln__scan *scan)
 
 /* ---- kernels ---- */
 
-typedef struct names { /* the namespaces around a place */
+typedef struct names { /* the namespaces that contain a place */
     size_t words[MOST_DEPTH], depths[MOST_DEPTH], count, depth;
 } names;
 
@@ -296,8 +296,8 @@ static bool read_templates(kiln__scan *scan, size_t from, size_t to, kiln__kerne
     return !scan->arena->failed;
 }
 
-/* Reads the kernel whose __global__ is word `at`. `angles` is the '<' of its template, or 0. Returns false if the
- * kernel has no body or is not a function. */
+/* Reads the kernel whose __global__ is word `at`. `angles` is the '<' that opens the parameters of its template, or 0.
+ * Returns false if the kernel has no body or is not a function. */
 static bool read_kernel(kiln__scan *scan, size_t at, const names *around, size_t angles, kiln__kernel *kernel)
 {
     size_t open = at + 1;
@@ -333,7 +333,7 @@ static bool read_kernel(kiln__scan *scan, size_t at, const names *around, size_t
 static bool find_kernels(kiln__scan *scan)
 {
     names around = {0};
-    size_t angles = 0; /* the words of the template to which the next declaration belongs */
+    size_t angles = 0; /* the '<' of the template to which the next declaration belongs */
     scan->kernels = kiln__arena_alloc(scan->arena, MOST_FOUND * sizeof *scan->kernels);
     for (size_t i = 1; scan->kernels && i < scan->count && scan->kernel_count < MOST_FOUND; i++) {
         if (i == scan->own) { /* the next file begins outside of all namespaces */

@@ -58,7 +58,7 @@ static uint64_t read_extents(const kiln__draft *draft, size_t at)
         const kiln__tunable *tunable = name ? kiln__tunable_find(draft, name) : NULL;
         bool known = kiln__word_whole(draft->scan, macro && !tunable ? macro->from : at + 1, &value);
         if (tunable || !known || value < 1 || value > 64 || count > 64 || kind_of_word(draft, at + 2) != ']')
-            return 0; /* not a fixed length from 1 to 64: a param may change it, or it cannot be read */
+            return 0; /* The length is not fixed from 1 to 64: a param may change it, or it cannot be read. */
         count *= (uint64_t)value;
     }
     return count;
@@ -72,7 +72,8 @@ static bool read_declaration(kiln__draft *draft, size_t from, size_t to, size_t 
         size_t name = 0, stars = 0, end = at;
         for (; end < to && kind_of_word(draft, end) != ','; end++) {
             if (kind_of_word(draft, end) == ':' || kind_of_word(draft, end) == '<')
-                return false;                      /* a bit field, or a type of a namespace or a template */
+                /* the field is a bit field, or has a type of a namespace or a template */
+                return false;
             if (kind_of_word(draft, end) == '=') { /* a default */
                 while (end < to && kind_of_word(draft, end) != ',')
                     end++;

@@ -44,12 +44,12 @@ static const char *read_extents(kiln__draft *draft, size_t at)
 static void add_symbol(kiln__draft *draft, kiln__range type, size_t name, size_t stop, bool constant)
 {
     const kiln__word *words = draft->scan->words;
-    draft->compared += 2 * draft->scan->count; /* the two searches below compare this many words */
+    draft->compared += 2 * draft->scan->count; /* the two searches below compare so many words */
     char *text = draft->compared <= KILN__MOST_COMPARED ? kiln__word_copy(draft->scan, name) : NULL;
     if (!text || draft->argument_count == KILN__MOST_ARGUMENTS || !(constant || is_filled_by_host(draft, text)) ||
         !kiln__is_used_by_device(draft, text))
         return;
-    for (size_t i = 0; i < draft->argument_count; i++) /* declared before */
+    for (size_t i = 0; i < draft->argument_count; i++) /* skip a variable that was declared before */
         if (draft->arguments[i].symbol && strcmp(draft->arguments[i].symbol, text) == 0)
             return;
     const char *extents = read_extents(draft, name + 1);
@@ -66,7 +66,8 @@ static void add_symbol(kiln__draft *draft, kiln__range type, size_t name, size_t
                                           : extents;
 }
 
-/* Reads a declaration behind __constant__ or __device__: `float mask[9], scale;`. Variables with a value are left out.
+/* Reads a declaration behind __constant__ or __device__: `float mask[9], scale;`. The function leaves out variables
+ * with a value.
  */
 static void read_declaration(kiln__draft *draft, size_t at, bool constant)
 {

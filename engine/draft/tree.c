@@ -42,7 +42,7 @@ kiln__tree *kiln__tree_copy(kiln__draft *draft, const kiln__tree *tree)
     return (made->a || !tree->a) && (made->b || !tree->b) ? made : NULL;
 }
 
-#define MOST_VALUE (INT64_C(1) << 40) /* larger numbers are not computed */
+#define MOST_VALUE (INT64_C(1) << 40) /* the reader does not compute with larger numbers */
 
 /* Computes an operator of two numbers. Returns false if an operand is too large or not allowed. A product above
  * MOST_VALUE counts as MOST_VALUE. */

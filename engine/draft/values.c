@@ -82,7 +82,7 @@ static const char *shorten(const kiln__draft *draft, const char *message)
 {
     static const char *const begins[] = {"CUDA_ERROR_", "gives a wrong answer"};
     const char *line = kiln__first_line(draft, message), *place = strstr(line, ".yaml:");
-    if (place) { /* the place in the draft that was tried is not a place in a file */
+    if (place) { /* the place in the tried draft is not a place in a file of the user */
         place += strlen(".yaml:");
         place += strspn(place, "0123456789:");
         line = *place == ' ' ? place + 1 : line;

@@ -2,8 +2,9 @@
  *
  * Usage: allocator specs/examples/first.yaml
  *
- * Two functions of a program plug into an engine. The allocator gets all of the engine's host memory, but not the
- * memory of NVRTC, SQLite or the driver. The log gets what a command would print: the library prints nothing. */
+ * Two functions of a program plug into an engine. The engine takes all of its host memory from the allocator, but
+ * NVRTC, SQLite and the driver do not. The log callback gets the messages that a command would print, because the
+ * library itself prints nothing. */
 #include <kiln.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -13,7 +14,8 @@ typedef struct counter {
     atomic_long live, calls;
 } counter;
 
-/* Works as realloc() does: pointer NULL allocates, size 0 frees. Kiln may call it from any thread. */
+/* Works like realloc(): if `pointer` is NULL it allocates, and if `size` is 0 it frees. Kiln may call this function
+ * from any thread. */
 static void *resize(void *user, void *pointer, size_t size)
 {
     counter *counts = user;
@@ -26,7 +28,7 @@ static void *resize(void *user, void *pointer, size_t size)
     void *made = realloc(pointer, size);
     if (made && !pointer)
         atomic_fetch_add(&counts->live, 1);
-    return made; /* NULL means that the function that was called returns KILN_ERROR_MEMORY */
+    return made; /* If this function returns NULL, the function of Kiln that called it returns KILN_ERROR_MEMORY */
 }
 
 static void write_log(void *user, kiln_log_level level, const char *message)

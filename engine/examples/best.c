@@ -3,9 +3,9 @@
  * Usage: best specs/examples/first.yaml engine/examples/known.yaml
  *
  * `kiln tune first.yaml` finds configurations, and `kiln best --export known.yaml first.yaml` writes the best
- * configuration for each device and each set of sizes to a text file. A program ships this file. At run time Kiln takes
- * the first of these that exists: a configuration for the same sizes on this kind of device, for the nearest sizes, for
- * another device, the defaults. The answer tells which of them was taken. */
+ * configuration for each device and each set of sizes to a text file. A program can be shipped with this file. At run
+ * time Kiln takes the first of these configurations that exists: one for the same sizes on this kind of device, one for
+ * the nearest sizes, one for another device, the defaults. The struct kiln_best tells which of them Kiln took. */
 #include <kiln_tune.h>
 #include <stdio.h>
 
@@ -30,13 +30,14 @@ int main(int count, char **arguments)
         kiln_knowledge_load(engine, arguments[2], &known, &error))
         return fail(error);
 
-    /* `store` adds the samples that the user has tuned. If `tune_seconds` is above 0, Kiln first tunes sizes that are
-     * not known, for at most this time. */
+    /* The member `store` would add the samples that the user has tuned. If the member `tune_seconds` is above 0, Kiln
+     * first tunes sizes that are not known, for at most this time. */
     kiln_best_options options = {.size = sizeof options, .knowledge = known};
     kiln_setting sizes[] = {{"N", {KILN_INT, {5000}}}};
     kiln_choice choice = {.sizes = sizes, .size_count = 1};
     if (kiln_plan_open_best(engine, spec, &choice, &options, &plan, &best, &error) ||
-        kiln_plan_launch(plan, NULL, &error)) /* a buffer that the program has not written has the fill of the spec */
+        /* a buffer that the program has not written has the content that the spec describes */
+        kiln_plan_launch(plan, NULL, &error))
         return fail(error);
 
     printf("%s", best->variant);

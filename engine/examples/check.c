@@ -7,7 +7,7 @@
 #include <kiln_sim.h>
 #include <stdio.h>
 
-/* Kiln calls this function when the run is over, once for each finding. */
+/* Kiln calls this function once for each finding, when the run is over. */
 static int show_finding(void *user, const kiln_check_finding *finding)
 {
     unsigned *findings = user;
@@ -22,7 +22,7 @@ static int show_finding(void *user, const kiln_check_finding *finding)
 int main(int count, char **arguments)
 {
     unsigned findings = 0;
-    kiln_options options = {.size = sizeof options, .device = "sim"}; /* a GPU cannot check */
+    kiln_options options = {.size = sizeof options, .device = "sim"}; /* only the simulated device has these checks */
     kiln_run_options run = {.size = sizeof run,
                             .flags = KILN_RUN_CHECK | KILN_RUN_NO_MEASURE,
                             .check = show_finding,

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Prints the status, how the command would exit, and the message. It frees the error. */
+/* Prints the mistake, the status, the exit code of the command for this status, and the message. Frees the error. */
 static void show(const char *mistake, kiln_error *error)
 {
     static const int codes[] = {
@@ -16,7 +16,7 @@ static void show(const char *mistake, kiln_error *error)
         KILN_STATUS_MAP(KILN_X)
 #undef KILN_X
     };
-    kiln_status status = kiln_error_status(error); /* KILN_OK for NULL */
+    kiln_status status = kiln_error_status(error); /* returns KILN_OK if `error` is NULL */
     printf("%s: %s, exit code %d\n%s\n\n", mistake, kiln_status_name(status), codes[status],
            error ? kiln_error_message(error) : "");
     kiln_error_free(error);
@@ -55,5 +55,5 @@ int main(int count, char **arguments)
 
     kiln_spec_free(spec);
     kiln_engine_close(engine);
-    return plan || none ? 1 : 0; /* after a failure, an output parameter has its former value */
+    return plan || none ? 1 : 0; /* the failed functions have left their output parameters unchanged */
 }

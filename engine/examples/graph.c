@@ -23,7 +23,7 @@ int main(int count, char **arguments)
     static float x[N], y[N];
     for (int i = 0; i < N; i++)
         x[i] = 1;
-    kiln_choice choice = {.size_set = "tiny"}; /* sets N */
+    kiln_choice choice = {.size_set = "tiny"}; /* the size set `tiny` sets N */
     kiln_options options = {.size = sizeof options, .device = "cuda:0"};
     kiln_engine *engine = NULL;
     kiln_spec *spec = NULL;
@@ -42,7 +42,7 @@ int main(int count, char **arguments)
 
     CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
     for (int i = 0; i < LAUNCHES; i++)
-        CHECK(kiln_plan_launch(plan, stream, &error)); /* nothing runs yet */
+        CHECK(kiln_plan_launch(plan, stream, &error)); /* the capture records the launch, and nothing runs yet */
     CHECK(cuStreamEndCapture(stream, &graph));
     CHECK(cuGraphInstantiate(&executable, graph, 0));
     for (int i = 0; i < REPLAYS; i++)
@@ -51,7 +51,7 @@ int main(int count, char **arguments)
     CHECK(kiln_plan_read(plan, "y", y, sizeof y, &error)); /* each launch has added 2 * x to y */
     printf("y[0] is %d after %d launches\n", (int)y[0], LAUNCHES * REPLAYS);
     CHECK(cuGraphExecDestroy(executable) || cuGraphDestroy(graph) || cuStreamDestroy(stream));
-    kiln_plan_close(plan); /* closed after the graph, which has pointers to the plan's memory and code */
+    kiln_plan_close(plan); /* close the plan after the graph, which has pointers to the plan's memory and code */
     kiln_spec_free(spec);
     kiln_engine_close(engine);
     CHECK(cuDevicePrimaryCtxRelease(0));

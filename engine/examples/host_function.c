@@ -19,7 +19,8 @@ static const char text[] = "kiln: 1\n"
                            "verify: {y: {against: {host: axpy_on_host, FACTOR: 2.0}}}\n"
                            "launch: {kernel: axpy, grid: ['ceil_div(N, 256)'], block: [128], args: [2.0, x, y, N]}\n";
 
-/* A reference gets each buffer under the buffer's name, with its content before the launch. It fills the outputs. */
+/* A reference gets each buffer under the buffer's name, with its content before the launch. The function writes the
+ * expected outputs. */
 static kiln_status axpy_on_host(void *user, kiln_call *call)
 {
     unsigned *calls = user;
@@ -44,7 +45,7 @@ int main(int count, char **arguments)
     kiln_error *error = NULL;
     const kiln_result *result = NULL;
     const char *beside = count > 1 ? arguments[1]
-                                   : "first.yaml"; /* first.cu is looked for in the folder of this path */
+                                   : "first.yaml"; /* Kiln searches first.cu in the folder of this path */
     if (kiln_engine_open(NULL, &engine, &error) ||
         kiln_register_host(engine, "axpy_on_host", KILN_HOST_REFERENCE, axpy_on_host, &calls, &error) ||
         kiln_spec_parse(engine, text, sizeof text - 1, beside, &spec, &error) ||

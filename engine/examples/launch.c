@@ -2,9 +2,9 @@
  *
  * Usage: launch specs/examples/first.yaml
  *
- * Objects are made in this order: an engine (a device, a compiler, a cache), a spec, a plan (compiled code, ready to
- * launch). They are freed in the opposite order. Each function that can fail returns KILN_OK, which is 0, or sets the
- * error: so a chain of || ends at the first failure. */
+ * A program makes objects in this order: an engine (a device, a compiler, a cache), a spec, a plan (compiled code,
+ * ready to launch). It frees these objects in the opposite order. Each function that can fail returns KILN_OK, which
+ * is 0, or sets the error. Therefore a chain of || ends at the first failure. */
 #include <kiln.h>
 #include <stdio.h>
 
@@ -25,7 +25,7 @@ int main(int count, char **arguments)
         y[i] = 1;
     }
 
-    /* The spec declares sizes and params. Each size and param that is not named here has its default. */
+    /* The spec declares sizes and params. Each size and param that this list does not name has its default. */
     kiln_setting sizes[] = {{"N", {KILN_INT, {N}}}};
     kiln_setting params[] = {{"BLOCK", {KILN_INT, {256}}}, {"ITEMS", {KILN_INT, {4}}}};
     kiln_choice choice = {.params = params, .param_count = 2, .sizes = sizes, .size_count = 1};
@@ -36,10 +36,11 @@ int main(int count, char **arguments)
     kiln_error *error = NULL;
     if (kiln_engine_open(NULL, &engine, &error) ||
         kiln_spec_load(engine, count > 1 ? arguments[1] : "first", &spec, &error) ||
-        kiln_plan_open(engine, spec, &choice, &plan, &error) || /* compiles, or reads the code from the cache */
-        kiln_plan_write(plan, "x", x, sizeof x, &error) || kiln_plan_write(plan, "y", y, sizeof y, &error) ||
-        kiln_plan_launch(plan, NULL, &error) ||         /* launches on the default stream */
-        kiln_plan_read(plan, "y", y, sizeof y, &error)) /* waits for the launch */
+        /* compiles the kernel, or reads its code from the cache */
+        kiln_plan_open(engine, spec, &choice, &plan, &error) || kiln_plan_write(plan, "x", x, sizeof x, &error) ||
+        kiln_plan_write(plan, "y", y, sizeof y, &error) ||
+        kiln_plan_launch(plan, NULL, &error) ||         /* launches the kernel on the default stream */
+        kiln_plan_read(plan, "y", y, sizeof y, &error)) /* waits for the launch, then copies the buffer to the host */
         return fail(error);
 
     for (int i = 0; i < N; i++)

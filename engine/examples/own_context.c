@@ -2,8 +2,9 @@
  *
  * Usage: own_context specs/examples/first.yaml
  *
- * The program links with libcuda and owns everything on the device. Kiln loads modules into this context, and frees
- * only what Kiln made. To run this program without a GPU: kiln sim run own_context specs/examples/first.yaml */
+ * The program links with libcuda and owns everything on the device. Kiln loads modules into the program's context,
+ * and frees only the objects that Kiln made. To run this program without a GPU:
+ * kiln sim run own_context specs/examples/first.yaml */
 #include <cuda.h>
 #include <kiln.h>
 #include <stdio.h>
@@ -45,7 +46,7 @@ int main(int count, char **arguments)
     CHECK(kiln_engine_open(&options, &engine, &error));
     CHECK(kiln_spec_load(engine, count > 1 ? arguments[1] : "first", &spec, &error));
     CHECK(kiln_plan_open(engine, spec, &choice, &plan, &error));
-    CHECK(kiln_plan_bind(plan, "x", at_x, sizeof x, &error)); /* the size is checked against the spec */
+    CHECK(kiln_plan_bind(plan, "x", at_x, sizeof x, &error)); /* Kiln compares the size with the size in the spec */
     CHECK(kiln_plan_bind(plan, "y", at_y, sizeof y, &error));
     CHECK(kiln_plan_launch(plan, stream, &error)); /* enqueues the launch and does not wait for it */
     CHECK(cuMemcpyDtoHAsync(y, at_y, sizeof y, stream));

@@ -2,8 +2,8 @@
  *
  * Usage: threads specs/examples/launch_only.yaml
  *
- * An engine and a spec may be used by many threads at once. A plan and an error belong to one thread at a time, so each
- * thread opens a plan. All plans of one configuration share the compiled code. */
+ * Many threads may use one engine and one spec at the same time. Only one thread at a time may use a plan or an error,
+ * so each thread opens its own plan. All plans of one configuration share the compiled code. */
 #include <kiln.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@ enum { THREADS = 8, N = 5000 };
 
 static struct worker {
     pthread_t thread;
-    int right; /* the number of right results */
+    int right; /* the number of results of this thread that are right */
 } workers[THREADS];
 static kiln_engine *engine; /* shared by all threads */
 static kiln_spec *spec;
@@ -23,8 +23,8 @@ static void *work(void *argument)
     int index = (int)(self - workers);
     float x[N], y[N];
     for (int i = 0; i < N; i++)
-        x[i] = (float)(index + i);             /* different data in each thread */
-    kiln_choice choice = {.size_set = "tiny"}; /* sets N */
+        x[i] = (float)(index + i);             /* each thread has different data */
+    kiln_choice choice = {.size_set = "tiny"}; /* the size set `tiny` sets N */
     kiln_plan *plan = NULL;
     kiln_error *error = NULL;
     if (kiln_plan_open(engine, spec, &choice, &plan, &error) || kiln_plan_write(plan, "x", x, sizeof x, &error) ||

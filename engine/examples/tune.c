@@ -15,7 +15,7 @@ static int fail(kiln_error *error)
 }
 
 /* Kiln calls this function after each sample. Between samples Kiln calls it about ten times a second, with a NULL
- * `sample`. A nonzero return value would end the sweep, which would then keep its samples. */
+ * `sample`. A nonzero return value would end the sweep early; the sweep would keep the samples that it has. */
 static int show_progress(void *user, const kiln_progress *progress, const kiln_sample *sample)
 {
     unsigned *samples = user;

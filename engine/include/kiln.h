@@ -734,8 +734,7 @@ typedef struct kiln_kernel_info {
     unsigned cluster[3]; /* blocks in a cluster; 0 means no clusters */
     int cooperative, overlap;
     int priority;
-    int carveout;                   /* the part of the SM's memory that is shared memory, in percent; -1 means that the
-                                     * spec does not set it */
+    int carveout;                   /* percent of shared memory in an SM; -1 means that the spec does not set it */
     const char *cluster_scheduling; /* "" if the spec does not set it */
 } kiln_kernel_info;
 KILN_API size_t kiln_plan_kernel_count(const kiln_plan *plan);

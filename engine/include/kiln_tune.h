@@ -572,7 +572,7 @@ typedef struct kiln_best {
  * params, the best-known configuration must match them. kiln_best_find() compiles no code. Free *best with
  * kiln_best_free().
  *
- * kiln_best_find() takes the first of these configurations that exists:
+ * The function kiln_best_find() takes the first of these configurations that exists:
  *
  * - the best at the same sizes on this kind of device;
  * - if the spec has features, the best for the inputs with the nearest features, for which the host makes the inputs;

@@ -1,12 +1,12 @@
-/* arguments.c - the arguments of a launch: numbers, buffers and places in them, structures, lists of pointers. */
+/* arguments.c - reads the arguments of a launch: numbers, buffers and places in them, structures, lists of pointers. */
 #include <string.h>
 
 #include "read.h"
 
 /* ---- structures ----
  *
- * The layout of C and CUDA: the offset of a field is a multiple of its alignment, and the size of a structure is a
- * multiple of its largest alignment. */
+ * The layout of a structure in C and CUDA: the offset of a field is a multiple of its alignment, and the size of a
+ * structure is a multiple of its largest alignment. */
 
 static bool place_member(uint64_t *at, uint64_t *align, uint64_t own, uint64_t bytes, uint64_t *offset)
 {
@@ -101,7 +101,7 @@ static int hex_digit(char c)
                                   : -1;
 }
 
-/* Reads pairs of hexadecimal digits. Spaces between them have no meaning. */
+/* Reads pairs of hexadecimal digits. Spaces between the digits have no meaning. */
 static void read_bytes(kiln__reader *r, const kiln__spec_node *node, kiln__argument *arg)
 {
     const char *text = kiln__read_text(r, node, "'bytes'");
@@ -147,9 +147,9 @@ static void read_pointers(kiln__reader *r, kiln__spec_node *node, kiln__argument
 
 #define ONE_OF_ALL "struct, bytes, pointers, tensor_map and texture"
 
-/* Reads one argument of a launch into `arg`. A scalar is a pointer or a number. A mapping has exactly one of the keys
- * `tensor_map`, `texture`, `struct`, `bytes` and `pointers`, and each key has its own reader. Errors are reported in
- * r->diag. */
+/* Reads one argument of a launch into `arg`. A scalar in the spec is a pointer or a number. A mapping has exactly one
+ * of the keys `tensor_map`, `texture`, `struct`, `bytes` and `pointers`, and one function reads each of these keys.
+ * Adds errors to r->diag. */
 void kiln__read_argument(kiln__reader *r, kiln__spec_node *map, kiln__argument *arg)
 {
     arg->pos = map->pos;

@@ -3,8 +3,9 @@
 
 #include "read.h"
 
-/* Returns the name of a type without the module or the sign of a pointer that users write with it: np.float32,
- * torch.float32, "float *". Returns NULL if the text has neither, or if memory runs out. */
+/* Returns the name of a type without a module or a pointer's sign, which users write with it: np.float32,
+ * torch.float32, "float *". Returns NULL if the text has neither a module nor a pointer's sign, or if memory runs
+ * out. */
 static const char *bare_type(kiln__reader *r, const char *text)
 {
     const char *dot = strrchr(text, '.'), *from = dot ? dot + 1 : text;
@@ -15,7 +16,7 @@ static const char *bare_type(kiln__reader *r, const char *text)
 }
 
 /* Reads the type of a buffer: one of Kiln's types, or an expression such as a param whose values are types. If the text
- * is the name that CUDA or another library has for a type, the message suggests Kiln's name. */
+ * is the name of a type in CUDA or another library, the message suggests Kiln's name. */
 static void read_type(kiln__reader *r, const kiln__spec_node *node, kiln__buffer *buffer)
 {
     if (node->kind != KILN__SCALAR) {
@@ -52,7 +53,7 @@ static void read_type(kiln__reader *r, const kiln__spec_node *node, kiln__buffer
         return;
     }
     kiln_type type;
-    if (!name && kiln__type_named(node->text, &type)) { /* float and int, which are also functions */
+    if (!name && kiln__type_named(node->text, &type)) { /* float and int are also names of functions */
         kiln__diag_add(r->diag, node->pos, "unknown type '%s'; did you mean '%s'?", node->text, names[type]);
         return;
     }
@@ -97,8 +98,8 @@ static void read_shape(kiln__reader *r, kiln__spec_node *const *node, kiln__buff
 
 static int64_t name_seed(const char *name) { return kiln__hash_short(name, strlen(name)) & 0x7fffffff; }
 
-/* Reports a fill that is a word such as `zeros`, the name of a .npy file, or a Python expression, and returns true. A
- * word that is a name of the spec is not reported. */
+/* Reports a fill that is a word such as `zeros`, the name of a .npy file, or a Python expression, and returns true in
+ * this case. Does not report a word that is a name of the spec. */
 static bool is_word(kiln__reader *r, const kiln__spec_node *node)
 {
     static const char *const words[][2] = {{"iota", "{iota: [0, 1]}"},
@@ -136,7 +137,7 @@ static bool is_word(kiln__reader *r, const kiln__spec_node *node)
     return false;
 }
 
-/* Reports `uniform` if both bounds are constants and the first is larger than the second. */
+/* Reports an error if both bounds of `uniform` are constants and the first is larger than the second. */
 static void check_bounds(kiln__reader *r, kiln__pos pos, const kiln__fill *fill)
 {
     kiln_value a, b;
@@ -149,7 +150,7 @@ static void check_bounds(kiln__reader *r, kiln__pos pos, const kiln__fill *fill)
                        high, low);
 }
 
-/* Reads `fill`: a single number, or a mapping with exactly one of the keys in `fills`, and perhaps a seed. */
+/* Reads `fill`: a single number, or a mapping with exactly one of the keys in `fills` and an optional seed. */
 static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__buffer *buffer)
 {
     KILN__KEYS_fill(KILN__NODE) const struct {
@@ -204,7 +205,7 @@ static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__buffer 
         check_bounds(r, values->pos, fill);
     }
     if (chosen == KILN__COUNT(fills) && map->count > 0) {
-        return; /* kiln__read_map() has reported the unknown keys */
+        return; /* kiln__read_map() has already reported the unknown keys */
     } else if (chosen == KILN__COUNT(fills)) {
         kiln__diag_add(r->diag, map->pos, "'fill' is empty: give a number, iota, uniform, normal or zipf");
     } else if (fills[chosen].kind == KILN__FILL_VALUE || fills[chosen].kind == KILN__FILL_IOTA) {
@@ -212,7 +213,8 @@ static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__buffer 
             kiln__diag_add(r->diag, seed_->pos, "'%s' is not random, so it takes no seed", fills[chosen].key);
     } else if (seed_) {
         fill->seed = kiln__read_expr(r, seed_, "'seed'", KILN__ALL_INPUTS);
-        /* the seed comes from the name, so that two buffers differ, and a new buffer does not change the others */
+        /* The seed comes from the name of the buffer, so that two buffers differ, and a new buffer does not change the
+         * others. */
     } else {
         kiln_value value = {.kind = KILN_INT, .as.i = name_seed(buffer->name)};
         fill->seed = kiln__expr_constant(r->arena, value, map->pos);
@@ -240,9 +242,9 @@ static void read_from(kiln__reader *r, const kiln__spec_node *node, kiln__buffer
                    root, near);
 }
 
-/* Reads one buffer: type, shape, content (at most one of `fill`, `from`, `file`) and `out`. The type and the shape
- * are required unless they come with the data. `of_spec` is false for a buffer of a variant, which cannot be an
- * output. */
+/* Reads one buffer: type, shape, content (at most one of `fill`, `from`, `file`) and `out`. The type and the shape are
+ * required unless the data of a file or an export has them. `of_spec` is false for a buffer of a variant, which cannot
+ * be an output. */
 static void read_buffer(kiln__reader *r, const kiln__spec_node *map, bool of_spec, kiln__buffer *buffer)
 {
     KILN__KEYS_buffer(KILN__NODE) if (!kiln__read_map(r, map, KILN__MAPPING_buffer)) return;
@@ -273,7 +275,7 @@ static void read_buffer(kiln__reader *r, const kiln__spec_node *map, bool of_spe
     }
 }
 
-/* Reads the buffers. Their names have been declared already. */
+/* Reads the buffers of the spec or of a variant. The caller has already declared their names. */
 kiln__buffer *kiln__read_buffers(kiln__reader *r, const kiln__spec_node *node, bool of_spec, size_t *count)
 {
     *count = node && node->kind == KILN__MAP && node->count <= KILN__MOST ? node->count : 0;

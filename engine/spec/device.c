@@ -1,4 +1,4 @@
-/* device.c - the conditions of a spec or a variant on its device: targets and needs. */
+/* device.c - reads the conditions that a spec or a variant sets for its device: targets and needs. */
 #include <string.h>
 
 #include "read.h"

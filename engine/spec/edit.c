@@ -1,4 +1,4 @@
-/* edit.c - writes a spec's text again with some changes. */
+/* edit.c - writes the text of a spec again with some changes. */
 #include <string.h>
 #include <yaml.h>
 
@@ -14,8 +14,9 @@ struct kiln__edit {
 
 /* ---- nodes ---- */
 
-/* Copies a node without aliases: a node with several aliases is copied for each of them. Therefore a change of one
- * copy leaves the others unchanged. The reader limits the depth and the number of nodes. */
+/* Copies a node without aliases: if several aliases refer to a node, each of them gets its own copy. Therefore a change
+ * of one copy leaves the other copies unchanged. The reader limits the depth and the number of nodes, so the recursion
+ * and the copies are limited too. */
 static kiln__spec_node *copy_node(kiln__arena *arena, const kiln__spec_node *from)
 {
     kiln__spec_node *made = kiln__arena_alloc(arena, sizeof *made);
@@ -176,7 +177,7 @@ void kiln__edit_param(kiln__edit *e, const char *variant, const char *name, kiln
         param = kiln__spec_node_get(params, name);
     }
     if (!param || (param->kind == KILN__SCALAR && !only))
-        return; /* a single value is its own default */
+        return; /* a param with a single value needs no other default */
     if (param->kind != KILN__MAP) {
         kiln__spec_node *map = make(e, KILN__MAP);
         set_item(e, map, "values", param);
@@ -297,8 +298,8 @@ static int add_bytes(void *user, unsigned char *bytes, size_t count)
     return !out->failed;
 }
 
-/* Returns true if a text means the same inside and outside of [] and {}. Inside, a comma or a bracket would end the
- * text. */
+/* Returns true if a plain text means the same inside and outside of [] and {}. Inside of [] and {} a comma or a bracket
+ * would end the text. */
 static bool fits_flow(const kiln__spec_node *node)
 {
     if (node->kind != KILN__SCALAR || node->length == 0 || node->length > 60)
@@ -383,7 +384,7 @@ kiln_status kiln__edit_write(const kiln__edit *e, const char *comment, kiln__tex
     yaml_emitter_set_width(&emitter, 110);
     bool written = emit_document(&emitter, e->root);
     yaml_emitter_delete(&emitter);
-    return written && !out->failed ? KILN_OK : kiln__fail_memory(error); /* a tree can cause no other error */
+    return written && !out->failed ? KILN_OK : kiln__fail_memory(error); /* a tree of nodes can cause no other error */
 }
 
 kiln_status kiln__edit_open(const kiln_allocator *mem, const kiln_spec *spec, kiln__edit **edit, kiln_error **error)
@@ -396,11 +397,11 @@ kiln_status kiln__edit_open(const kiln_allocator *mem, const kiln_spec *spec, ki
     made->mem = mem;
     made->spec = spec;
     made->arena.mem = mem;
-    /* the tree at the time when the spec was loaded */
+    /* the tree of the spec as it was loaded */
     kiln__spec_node *root = kiln__tree_parse(&scratch, &spec->file, &diag);
     made->root = root ? copy_node(&made->arena, root) : NULL;
     bool fine = made->root && !made->arena.failed;
-    /* The texts live in the scratch arena. */
+    /* The texts of the nodes live in the scratch arena. */
     kiln__arena_join(&made->arena, &scratch);
     kiln__text_free(&diag.text);
     if (fine) {

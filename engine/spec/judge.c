@@ -4,9 +4,10 @@
 
 #include "read.h"
 
-enum { ALIGN_MOST = 256 }; /* bytes; CUDA aligns every allocation to at least 256 bytes */
+enum { ALIGN_MOST = 256 }; /* in bytes; CUDA aligns every allocation to at least 256 bytes */
 
-/* Reads a constant number. `whole`: it must be an integer of at most 53 bits. Returns false after a message. */
+/* Reads a constant number of the spec. If `whole` is true, the number must be an integer of at most 53 bits. Returns
+ * false after it has reported an error. */
 static bool read_number(kiln__reader *r, const kiln__spec_node *node, const char *what, bool whole, double *number)
 {
     kiln_value value = {0};
@@ -28,8 +29,8 @@ static const kiln__buffer *find_buffer(const kiln__buffer *buffers, size_t count
     return NULL;
 }
 
-/* Reports the key whose value is `node`, because a size or a buffer cannot have it. Does nothing if `node` is NULL,
- * which means that the spec does not have the key. */
+/* Reports the key whose value is `node`, because the size or the buffer cannot have this key. Does nothing if `node` is
+ * NULL, because then the spec does not have the key. */
 static void refuse(kiln__reader *r, const kiln__spec_node *node, const char *text)
 {
     if (node)
@@ -37,7 +38,7 @@ static void refuse(kiln__reader *r, const kiln__spec_node *node, const char *tex
 }
 
 /* Reads the assumption about one size or one buffer. A size has a range of whole numbers from 0 on, and may have a
- * factor. A buffer may have a range of values, an alignment and special values. */
+ * number of which it is a multiple. A buffer may have a range of values, an alignment and special values. */
 static void read_one(kiln__reader *r, const kiln__spec_node *map, bool integers, kiln__assumption *out)
 {
     KILN__KEYS_assumption(KILN__NODE) double number;
@@ -77,7 +78,7 @@ static void read_one(kiln__reader *r, const kiln__spec_node *map, bool integers,
         kiln__diag_add(r->diag, out->pos, "the size '%s' cannot be negative", out->name);
 }
 
-/* Reads `streams: {to: 2}`: how many calls of the kernel may run at the same time. */
+/* Reads `streams: {to: 2}`: the number of calls of the kernel that may run at the same time. */
 static void read_streams(kiln__reader *r, const kiln__spec_node *map)
 {
     KILN__KEYS_assumption(KILN__NODE) double number;

@@ -6,19 +6,20 @@
 #define REF(name) "{\"$ref\": \"#/$defs/" name "\"}"
 #define EITHER(a, b) "{\"anyOf\": [" a ", " b "]}"
 #define SCALAR "{\"type\": [\"string\", \"number\", \"boolean\"]}"
-#define SCALARS(least) /* a single value is a list of one */                                                           \
+#define SCALARS(least) /* a scalar or a list; a single value counts as a list with one item */                         \
     EITHER(SCALAR, "{\"type\": \"array\", \"minItems\": " least ", \"items\": " SCALAR "}")
 #define BY_NAME(least, item)                                                                                           \
     "{\"type\": \"object\", \"minProperties\": " least ", " SPLIT ", \"additionalProperties\": " item "}"
-/* From `{x: max(a, b)}` YAML makes two keys. The second key, `b)`, has no value. Kiln joins them again. */
+/* YAML makes two keys from the text `{x: max(a, b)}`, because it splits the text at the comma. The second of these
+ * keys, `b)`, has no value. Kiln joins the two parts again. */
 #define SPLIT "\"patternProperties\": {\"\\\\)\": {\"type\": \"null\"}}"
 #define LABEL_PATTERN "\"pattern\": \"^[A-Za-z0-9_-]{1,63}$\""
 
 #define UNIT_NAME(name, value, key, text) " `" key "`"
 #define UNIT_CONST(name, value, key, text) "{\"const\": \"" key "\"}, "
-/* The forms of values. X(name, text, JSON schema). YAML splits `[max(a, b)]` at the comma, and Kiln joins the parts
- * again. An editor compares the schema with the tree of YAML, so the schema cannot limit the length of a list of
- * expressions. */
+/* The forms of values. Each row is X(name, text, JSON schema). YAML splits the text `[max(a, b)]` at the comma, and
+ * Kiln joins the parts again. An editor compares the schema with the tree that YAML makes, so the schema cannot limit
+ * the length of a list of expressions. */
 #define FORMS(X)                                                                                                       \
     X(VERSION, "1", "{\"const\": 1}")                                                                                  \
     X(BOOL, "true or false", "{\"type\": \"boolean\"}")                                                                \
@@ -74,16 +75,18 @@ KILN__KEY_EFFECTS(KILN_X)
 
 #define HAS(keys) "{\"required\": [" keys "]}"
 #define RULE_NONE "{}"
-#define RULE_PARAM /* `values` or a range */                                                                                         \
+/* a param has `values`, or the keys of a range */
+#define RULE_PARAM                                                                                                                   \
     "{\"anyOf\": [" HAS("\"values\"") ", " HAS("\"from\", \"to\"") "], \"not\": {\"anyOf\": [" HAS("\"values\", \"from\"") ", " HAS( \
         "\"values\", \"to\"") ", " HAS("\"values\", \"step\"") ", " HAS("\"values\", \"times\"") ", " HAS("\"step\", \"times\"") "]}}"
-#define RULE_BUFFER /* exactly one content; type and shape are needed unless the content has them */                      \
+/* at most one content; type and shape are needed unless the content has them */
+#define RULE_BUFFER                                                                                                       \
     "{\"anyOf\": [" HAS("\"type\", \"shape\"") ", " HAS("\"from\"") ", " HAS("\"file\"") "], \"not\": {\"anyOf\": [" HAS( \
         "\"fill\", \"from\"") ", " HAS("\"fill\", \"file\"") ", " HAS("\"from\", \"file\"") "]}}"
 #define RULE_TOLERANCE "{\"anyOf\": [" HAS("\"rtol\"") ", " HAS("\"atol\"") "]}"
-#define RULE_TENSOR_MAP /* a box, or im2col */                                                                         \
+#define RULE_TENSOR_MAP /* a tensor map has a box, or the four keys of im2col */                                       \
     "{\"oneOf\": [" HAS("\"box\"") ", " HAS("\"lower\", \"upper\", \"channels\", \"pixels\"") "]}"
-#define RULE_VERIFICATION /* exact or with tolerances */                                                               \
+#define RULE_VERIFICATION /* a verification is exact or has tolerances */                                              \
     "{\"not\": {\"required\": [\"exact\"], \"properties\": {\"exact\": {\"const\": true}}, \"anyOf\": [" HAS(          \
         "\"rtol\"") ", " HAS("\"atol\"") "]}}"
 

@@ -1,17 +1,17 @@
 /* keys.h - the keys of the spec format: one row for each key of each mapping.
  *
- * The rows drive the reader (known keys, missing keys, "did you mean"), `kiln spec`, the page KEYS.md and the JSON
- * schema. If a row has no reader, or a reader has no row, the compiler prints a warning (KILN__NODE). Each row names
- * the effect of a change of the key. tests/tune/test_keys.c checks this effect, so that a sweep never reuses a sample
- * that the changed spec would not produce. */
+ * The rows of this file drive the reader (known keys, missing keys, "did you mean"), `kiln spec`, the page KEYS.md and
+ * the JSON schema. If a row has no reader, or a reader has no row, the compiler prints a warning (KILN__NODE). Each row
+ * names the effect of a change of its key. tests/tune/test_keys.c checks this effect, so that a sweep never reuses a
+ * sample that the changed spec would not produce. */
 #ifndef KILN_SPEC_KEYS_H
 #define KILN_SPEC_KEYS_H
 
 #include "kiln.h"
 
-/* X(mapping, its name in messages, rule, description). The keys of each mapping follow below, in the order of
- * messages. The rule tells which keys may or must occur together, if the rows do not tell it. keys.c has each rule as
- * a JSON schema. */
+/* X(mapping, its name in messages, rule, description). The keys of each mapping follow below, in the order in which
+ * messages list the mappings. The rule of a mapping tells which keys may or must occur together, if the rows do not
+ * tell it. keys.c has each rule as a JSON schema. */
 #define KILN__MAPPINGS(X)                                                                                              \
     X(spec, "the spec", NONE, "The file.")                                                                             \
     X(variant, "a variant", NONE, "One way to do the work. Its sections add to the sections of the spec.")             \
@@ -36,15 +36,17 @@
     X(repeat, "a repeat", NONE, "Repeats steps a number of times.")                                                    \
     X(while, "a while", NONE, "Repeats steps as long as a condition holds.")
 
-/* The effects of a change of a key. X(name, text). They decide which stored samples a sweep does not reuse. */
+/* The effects that a change of a key can have. X(name, text). These effects decide which stored samples a sweep does
+ * not reuse. */
+/* the compiled code, and therefore its samples */
 #define KILN__KEY_EFFECTS(X)                                                                                           \
-    X(CODE, "code") /* the compiled code, and with it its samples */                                                   \
-    X(RUN, "run")   /* the launches of the code, or the check of their answer */                                       \
+    X(CODE, "code")                                                                                                    \
+    X(RUN, "run") /* the launches of the code, or the check of its answer */                                           \
     X(BOTH, "code and run")                                                                                            \
-    X(NAME, "name")     /* the name under which samples are stored */                                                  \
+    X(NAME, "name")     /* the name under which a store keeps the samples */                                           \
     X(CHOICE, "choice") /* the set of configurations and sizes, and their ranking; a sample has only one of them */    \
-    X(PROSE, "nothing") /* text for people, and assumptions of `kiln judge` */                                         \
-    X(KEYS, "see its keys") /* the key holds mappings with rows of their own */
+    X(PROSE, "nothing") /* only text for people, or assumptions of `kiln judge` */                                     \
+    X(KEYS, "see its keys") /* the key contains mappings, and each key of them has its own row */
 
 /* ---- the keys ----
  *
@@ -341,13 +343,13 @@ typedef struct kiln__key_row {
     kiln__key_effect effect;
     kiln_spec_key_info info;
 } kiln__key_row;
-/* the keys of one mapping follow one another */
+/* the keys of one mapping stand one after the other */
 extern const kiln__key_row kiln__keys[KILN__KEY_COUNT];
-extern const char *const kiln__mapping_names[KILN__MAPPING_COUNT]; /* "a launch", for messages */
+extern const char *const kiln__mapping_names[KILN__MAPPING_COUNT]; /* such as "a launch", for messages */
 
-/* For a reader: KILN__KEYS_launch(KILN__NODE) declares the variables `kernel_`, `grid_` and so on. They are the nodes
- * of the mapping `map`, or NULL if a key is missing. The compiler warns about a variable that the reader does not
- * use. */
+/* A reader of a mapping uses this macro: KILN__KEYS_launch(KILN__NODE) declares the variables `kernel_`, `grid_` and so
+ * on. These variables are the nodes of the keys in the mapping `map`, or NULL if a key is missing. The compiler warns
+ * about such a variable if the reader does not use it. */
 #define KILN__NODE(mapping, name, need, form, effect, about)                                                           \
     kiln__spec_node *const name##_ = kiln__spec_node_get(map, #name);
 

@@ -1,4 +1,4 @@
-/* known.c - lists of best-known configurations. */
+/* known.c - handles lists of best-known configurations. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "known.h"
 #include "read.h"
 
-enum { MOST_NAME = 256 }; /* bytes; YAML ends a key at 1,024 characters */
+enum { MOST_NAME = 256 }; /* in bytes; YAML ends a key at 1,024 characters */
 
 const char *kiln__how_word(kiln__how how)
 {
@@ -29,8 +29,9 @@ void kiln__known_free(kiln__known_list *list)
 
 /* ---- adding ---- */
 
-/* Returns the settings as one text, so that texts can be compared. The text distinguishes a text value from a number.
- * The character 0x1f, which no text contains, stands before each setting except the first. */
+/* Returns the settings as one text, so that two lists of settings can be compared as texts. The text distinguishes a
+ * setting that is a text from a setting that is a number. The character 0x1f, which no text contains, stands before
+ * each setting except the first. */
 static const char *text_of(kiln__arena *arena, kiln__settings settings)
 {
     kiln__text text = {.mem = arena->mem};
@@ -45,7 +46,7 @@ static const char *text_of(kiln__arena *arena, kiln__settings settings)
     return kept;
 }
 
-/* Returns true if a file can hold these sorted settings. */
+/* Returns true if a file of best-known configurations can hold these sorted settings. */
 static bool are_fit(kiln__settings settings)
 {
     for (size_t i = 0; i < settings.count; i++) {
@@ -57,8 +58,9 @@ static bool are_fit(kiln__settings settings)
     return settings.count <= KILN__MOST;
 }
 
-/* Adds a copy of `known` whose texts live in the arena. It skips entries without a time or a spec, and entries whose
- * sizes or params a file cannot hold. If a file cannot hold the features, it keeps the entry without features. */
+/* Adds a copy of `known`, whose texts live in the arena of the list. Skips an entry without a time or a spec, and an
+ * entry whose sizes or params a file cannot hold. If a file cannot hold the features of an entry, adds the entry
+ * without features. */
 bool kiln__known_add(kiln__known_list *list, const kiln__known *known)
 {
     if (!(known->seconds > 0) || !*known->spec)

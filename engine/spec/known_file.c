@@ -1,4 +1,5 @@
-/* known_file.c - best-known configurations as a text file, which people read, compare and ship with their program. */
+/* known_file.c - reads and writes best-known configurations as a text file, which people read, compare and ship with
+ * their program. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "known.h"
 #include "read.h"
 
-#define VERSION 2 /* version 1 has no features */
+#define VERSION 2 /* the version of the file format; version 1 has no features */
 
 /* ---- writing ---- */
 
@@ -29,7 +30,7 @@ static void put_quoted(kiln__text *out, const char *text)
     kiln__text_puts(out, "\"");
 }
 
-/* Writes a text without quotes if no reader can take it for a number, a boolean or null. */
+/* Writes a text without quotes if no reader can mistake it for a number, a boolean or null. */
 static void put_text(kiln__text *out, const char *text)
 {
     static const char *const words[] = {"yes", "no", "on", "off", "null", "true", "false"};
@@ -52,7 +53,7 @@ static void put_settings(kiln__text *out, const char *key, kiln__settings settin
         kiln__text_puts(out, ": ");
         if (value.kind == KILN_TEXT)
             put_quoted(out, value.as.text);
-        /* INT64_MIN has no positive counterpart, so its sign and its digits cannot be read separately */
+        /* INT64_MIN has no positive counterpart, so a reader cannot read its sign and its digits separately */
         else if (value.kind == KILN_INT && value.as.i == INT64_MIN)
             kiln__text_puts(out, "-9223372036854775807 - 1");
         else
@@ -63,7 +64,7 @@ static void put_settings(kiln__text *out, const char *key, kiln__settings settin
 
 static void put_made(kiln__text *out, int64_t made)
 {
-    char text[21]; /* a year of four digits */
+    char text[21]; /* room for a year of four digits */
     if (!kiln__format_time(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", made))
         snprintf(text, sizeof text, "1970-01-01T00:00:00Z");
     kiln__text_printf(out, "  made: %s\n", text);
@@ -101,7 +102,7 @@ kiln_status kiln__known_print(const kiln_allocator *mem, const kiln__known_list 
                               kiln_error **error)
 {
     size_t nodes = 8;
-    bool features = false; /* a file without features keeps version 1, which earlier versions of Kiln also read */
+    bool features = false; /* a file without features has version 1, which earlier versions of Kiln can read */
     for (size_t i = 0; i < list->count; i++)
         features = features || list->items[i].features.count;
     kiln__text_printf(out, "kiln-best: %d\nbest:%s\n", features ? VERSION : 1, list->count ? "" : " []");
@@ -177,7 +178,7 @@ static void read_made(kiln__reader *r, const kiln__spec_node *node, kiln__known 
     struct tm parts = {0};
     char *end = node->kind == KILN__SCALAR ? kiln__parse_time(node->text, "%Y-%m-%dT%H:%M:%SZ", &parts) : NULL;
     time_t seconds = end && !*end ? timegm(&parts) : -1;
-    if (seconds < 0 || seconds > 253402300799) /* the year 9999 */
+    if (seconds < 0 || seconds > 253402300799) /* the last second of the year 9999 */
         kiln__diag_add(r->diag, node->pos, "made must be a time like 2026-01-31T12:00:00Z");
     else
         known->made = (int64_t)seconds * 1000000;

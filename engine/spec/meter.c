@@ -1,4 +1,4 @@
-/* meter.c - computes the values of a spec's metrics. Some metrics use measurements. */
+/* meter.c - computes the values of a spec's metrics. Some metrics use measurements of a run. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,14 +8,14 @@
 typedef struct metering {
     const kiln__metered *of;
     kiln__diag *diag;
-    kiln_value *values; /* the value of each metric that is known so far, because metrics may use each other */
+    kiln_value *values; /* the value of each metric that is computed so far, because metrics may use each other */
     bool *known;
-    const char *missing; /* the measurement that is needed and missing */
+    const char *missing; /* the measurement that a metric needs and that the run did not make */
     bool failed;
 } metering;
 
-/* Finds a measurement by its name. Returns false if the name is unknown. If the measurement was not made, returns false
- * and sets `missing`. */
+/* Sets *value to the measurement with this name. Returns false if the name is not a name of a measurement. If the run
+ * did not make the measurement, returns false and sets `missing`. */
 static bool find_measured(metering *m, const char *name, kiln_value *value)
 {
     static const kiln_result none;
@@ -62,12 +62,12 @@ static bool evaluate(metering *m, size_t metric, kiln_value *value)
     kiln__scope scope = {.find = find, .user = m};
     double number;
     if (!m->known[metric]) {
-        /* Evaluate without messages first. If a measurement is missing, the message would wrongly call its name
-         * unknown. */
+        /* First evaluate the metric without messages. If a measurement is missing, a message would wrongly call its
+         * name unknown. */
         if (!kiln__expr_eval_float(of->expr, &scope, of->name, &number, NULL)) {
             if (!m->missing && !m->failed)
                 kiln__expr_eval_float(of->expr, &scope, of->name, &number, m->diag);
-            m->failed = true; /* the error is reported where it occurs, not in each metric that uses it */
+            m->failed = true; /* the metric with the error reports it, not each metric that uses it */
             return false;
         }
         m->values[metric] = (kiln_value){.kind = KILN_FLOAT, .as.f = number};

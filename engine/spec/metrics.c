@@ -1,10 +1,11 @@
-/* metrics.c - reads the metrics of a spec. It checks the names that they use, and that no metric depends on itself. */
+/* metrics.c - reads the metrics of a spec. This file checks the names that metrics use, and that no metric depends on
+ * itself. */
 #include <string.h>
 
 #include "read.h"
 
-/* Declares a name for metrics only. Metrics may use each other and the measurements, unless the spec uses that name
- * for something else. */
+/* Declares a name that only metrics may use. Metrics may use each other and the measurements, unless the spec uses the
+ * same name for something else. */
 static void declare_metric_name(kiln__reader *r, const char *name, kiln__pos pos)
 {
     if (!kiln__find_name(r, name))
@@ -32,8 +33,9 @@ kiln__named_expr *kiln__read_metrics(kiln__reader *r, const kiln__spec_node *map
 
 /* ---- dependencies between metrics ---- */
 
-/* States of a metric in the depth-first search. ON_THE_WAY: the search is below it. COUNTED: finished, and the metric
- * does not use a measurement. MEASURED: finished, and the metric uses a measurement, perhaps through other metrics. */
+/* The states of a metric in the depth-first search. ON_THE_WAY means that the search is below the metric. COUNTED means
+ * that the search has left the metric, and it does not use a measurement. MEASURED means that the search has left the
+ * metric, and it uses a measurement, perhaps through other metrics. */
 enum { NOT_SEEN, ON_THE_WAY, COUNTED, MEASURED };
 typedef struct walk {
     kiln__reader *r;
@@ -83,7 +85,7 @@ static void check(kiln__reader *r, const kiln__variant *variant)
     walk w = {.r = r, .variant = variant};
     for (size_t i = 0; i < variant->metric_count && !r->metrics_wrong; i++) {
         const kiln__named_expr *metric = &variant->metrics[i];
-        r->metrics_wrong = !follow_dependencies(&w, i); /* reported once, not for each variant */
+        r->metrics_wrong = !follow_dependencies(&w, i); /* report an error once, not for each variant */
         if (w.state[i] != MEASURED || (strcmp(metric->name, "flops") != 0 && strcmp(metric->name, "bytes") != 0))
             continue;
         kiln__diag_add(r->diag, metric->pos, "'%s' may not use measurements, because kiln computes it before the run",

@@ -1,4 +1,5 @@
-/* names.c - the namespace of a spec, and the check that every expression uses only names that are known at its place.
+/* names.c - the namespace of a spec, and the check that every expression uses only names that are known where the
+ * expression stands.
  */
 #include <string.h>
 
@@ -35,8 +36,8 @@ const char *kiln__nearest_name(const kiln__reader *r, const char *text, unsigned
     return kiln__nearest(text, names, count);
 }
 
-/* Returns a list of the known names of these kinds, for a message: "; the names here are N, BLOCK". Returns "" if there
- * are no such names, or more than MOST. */
+/* Returns a list of the known names of these kinds, for a message: "; the names here are N, BLOCK". Returns "" if no
+ * names of these kinds are known, or more than MOST. */
 static const char *list_names(const kiln__reader *r, unsigned kinds)
 {
     enum { MOST = 12 };
@@ -50,8 +51,8 @@ static const char *list_names(const kiln__reader *r, unsigned kinds)
     return made ? made : "";
 }
 
-/* Adds a name to the namespace and returns it. Reports an error and returns NULL if the name is not valid, is too
- * long (the limit is 63 characters) or is taken. An input also gets the next number, which orders the inputs by the
+/* Adds a name to the namespace and returns it. Reports an error and returns NULL if the name is not valid, is longer
+ * than 63 characters, or is already in use. An input also gets the next number. These numbers order the inputs by the
  * time when they are made. */
 static kiln__name *add_name(kiln__reader *r, const char *text, kiln__pos pos, kiln__name_kind kind)
 {
@@ -103,7 +104,7 @@ enum {
              1u << KILN__NAME_METRIC
 };
 
-/* Returns true if the text is a value of some param. The author then probably meant that value. */
+/* Returns true if the text is a value of some param, which the author probably meant. */
 static bool is_param_value(const kiln__reader *r, const char *text)
 {
     for (size_t i = 0; i < r->name_count; i++)
@@ -117,9 +118,9 @@ static bool is_param_value(const kiln__reader *r, const char *text)
     return false;
 }
 
-/* Checks a name with a dot: a device property ("device.sm_count") or an export of an input ("A.rows"). `dot` points to
- * the first dot. `inputs` is the number of inputs that exist when the value is needed. Reports an unknown name with a
- * suggestion. Also reports an input that does not exist yet when the value is needed. */
+/* Checks a name with a dot: a device property ("device.sm_count") or an export of an input ("A.rows"). `dot` is the
+ * first dot of the name. `inputs` is the number of inputs that exist when the value is needed. Reports an unknown name
+ * and suggests a known name. Also reports an input that does not exist yet when the value is needed. */
 static void check_dotted(kiln__reader *r, const char *text, const char *dot, kiln__pos pos, size_t inputs)
 {
     char root[64];
@@ -196,12 +197,12 @@ void kiln__check_expr(kiln__reader *r, const kiln__expr *expr, size_t inputs)
 {
     size_t count = kiln__expr_name_count(expr);
     for (size_t i = 0; i < count; i++)
-        /* kiln__expr_name_pos() reads the whole text of the spec, so it is called for wrong names only */
+        /* kiln__expr_name_pos() reads the whole text of the spec, so it is called only for wrong names */
         if (!is_right(r, kiln__expr_name(expr, i), inputs))
             check_name(r, kiln__expr_name(expr, i), kiln__expr_name_pos(expr, i), inputs);
     kiln_value value;
     if (count == 0)
-        kiln__expr_eval(expr, NULL, &value, r->diag); /* a constant that cannot be computed is reported at once */
+        kiln__expr_eval(expr, NULL, &value, r->diag); /* report at once a constant that cannot be computed */
 }
 
 static kiln__expr *parse(kiln__reader *r, const kiln__spec_node *node, const char *what)
@@ -301,9 +302,9 @@ const char *kiln__read_buffer_name(kiln__reader *r, const kiln__spec_node *node,
 
 /* ---- host functions ---- */
 
-/* Reads an argument of a host function. The text is an expression if all its names are known here. Otherwise it is a
- * text such as a path or a word. A single word that is almost a known name is reported, because it is probably
- * misspelt. */
+/* Reads one argument of a host function. The argument is an expression if all its names are known at this place.
+ * Otherwise the argument is a text such as a path or a word. Reports a single word that is almost a known name, because
+ * it is probably misspelt. */
 static void read_host_arg(kiln__reader *r, const kiln__spec_node *node, size_t inputs, bool buffers, kiln__arg *arg)
 {
     if (node->kind != KILN__SCALAR || node->length == 0) {

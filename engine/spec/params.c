@@ -5,8 +5,8 @@
 
 #include "read.h"
 
-/* Reports a text that looks like several values in another notation: 1-4, 1..4, "1, 2, 4", 1 2 4, range(1, 5). An
- * expression of such a text would mean something else: 1-4 is -3. */
+/* Reports a text that looks like several values in a notation that Kiln does not have: 1-4, 1..4, "1, 2, 4", 1 2 4,
+ * range(1, 5). As an expression, such a text would mean something else. For example, 1-4 is -3. */
 static bool is_other_notation(kiln__reader *r, const kiln__spec_node *node)
 {
     const char *text = node->text;
@@ -31,7 +31,8 @@ static bool is_other_notation(kiln__reader *r, const kiln__spec_node *node)
     return true;
 }
 
-/* Reads a value. A quoted scalar or a plain word is a text. Any other plain scalar is an expression without names. */
+/* Reads a value of a param or a size. A quoted scalar or a plain word is a text. Any other plain scalar is an
+ * expression without names. */
 bool kiln__read_value(kiln__reader *r, const kiln__spec_node *node, const char *what, kiln_value *value)
 {
     if (node->kind != KILN__SCALAR || (node->length == 0 && !node->quoted)) {
@@ -39,7 +40,7 @@ bool kiln__read_value(kiln__reader *r, const kiln__spec_node *node, const char *
                        kiln__spec_node_describe(node));
         return false;
     }
-    if (!node->quoted && is_other_notation(r, node)) /* a quoted text is a name */
+    if (!node->quoted && is_other_notation(r, node)) /* a quoted text is a name and no expression */
         return false;
     value->kind = KILN_TEXT;
     if (node->quoted || kiln__name_valid(node->text)) {
@@ -49,7 +50,8 @@ bool kiln__read_value(kiln__reader *r, const kiln__spec_node *node, const char *
         return value->as.text != NULL;
     }
     kiln__expr *expr = NULL;
-    /* the expression language has functions of these names, but here they are types of the source */
+    /* the expression language has functions of these names, but a param's values float and int are types of the
+     * source */
     if (strcmp(node->text, "float") == 0 || strcmp(node->text, "int") == 0) {
         value->as.text = kiln__arena_strdup(r->arena, node->text);
         return value->as.text != NULL;
@@ -67,7 +69,8 @@ bool kiln__read_value(kiln__reader *r, const kiln__spec_node *node, const char *
     return kiln__expr_eval(expr, NULL, value, r->diag);
 }
 
-/* Gives all values one kind: integers beside floats become floats. Other mixtures are reported. */
+/* Gives all values one kind: if some values are floats, the integers become floats. Reports any other mixture of
+ * kinds. */
 bool kiln__unify(kiln__reader *r, kiln__pos pos, const char *what, kiln_value *values, size_t count)
 {
     bool floats = false;
@@ -96,14 +99,14 @@ static int by_value(const void *a, const void *b)
     return x->as.i < y->as.i ? -1 : x->as.i > y->as.i;
 }
 
-/* Reports equal values. The caller has made sure that all values have the same kind. */
+/* Reports values that are equal. The caller guarantees that all values have the same kind. */
 bool kiln__check_different(kiln__reader *r, kiln__pos pos, const char *name, const kiln_value *values, size_t count)
 {
     size_t rising = 1;
     while (rising < count &&
            by_value(&(const kiln_value *){&values[rising - 1]}, &(const kiln_value *){&values[rising]}) < 0)
         rising++;
-    if (rising >= count) /* mostly a range, which is sorted */
+    if (rising >= count) /* the values rise, as in every range, so no two are equal */
         return true;
     const kiln_value **sorted = kiln__arena_alloc(r->scratch, count * sizeof *sorted);
     if (!sorted)
@@ -191,7 +194,8 @@ static size_t count_range(kiln__reader *r, const kiln__spec_node *by, kiln_value
             s > 0 ? b : a, s > 0 ? a : b, s > 0 ? "below" : "above");
         return 0;
     }
-    /* For floats add a small tolerance to the quotient: 0.1 to 0.5 by 0.1 has five values in spite of rounding. */
+    /* If the values are floats, add a small tolerance to the quotient, because 0.1 to 0.5 by 0.1 has five values in
+     * spite of rounding. */
     double count = floor((times ? log(b / a) / log(s) : (b - a) / s) + 1e-9) + 1;
     if (ints && !times) {
         uint64_t low = (uint64_t)(s > 0 ? from : to).as.i, high = (uint64_t)(s > 0 ? to : from).as.i;
@@ -208,8 +212,8 @@ typedef struct range_nodes {
     const kiln__spec_node *map, *from, *to, *step, *times;
 } range_nodes;
 
-/* Reads a range: `from`, `to`, and either `step` or `times`. Both ends belong to the range. The default of `step` is 1.
- * The values get one kind, as in a list. */
+/* Reads a range: `from`, `to`, and either `step` or `times`. The values `from` and `to` both belong to the range. The
+ * default of `step` is 1. All values of the range get one kind, as in a list. */
 static void read_range(kiln__reader *r, const range_nodes *range, kiln__param *param)
 {
     bool times = range->times != NULL;
@@ -241,7 +245,7 @@ static void read_range(kiln__reader *r, const range_nodes *range, kiln__param *p
                          : __builtin_add_overflow(v.as.i, bounds[2].as.i, &v.as.i)) {
             break;
         } else if (times || bounds[2].as.i > 0 ? v.as.i > bounds[1].as.i : v.as.i < bounds[1].as.i) {
-            break; /* the count was computed with floats, so integers check the last value again */
+            break; /* `count` was computed with floats, so a range of integers checks its last value again */
         }
     }
     param->values = values;
@@ -286,7 +290,7 @@ static void read_param(kiln__reader *r, kiln__spec_node *const *node, kiln__para
 {
     const kiln__spec_node *map = *node;
     KILN__KEYS_param(KILN__NODE) param->macro = true;
-    (void)options_; /* read_section() in parse.c reads them later, when all params are declared */
+    (void)options_; /* read_section() in parse.c reads these options later, when all params are declared */
     if (map->kind != KILN__MAP) {
         read_list(r, node, param);
         return;
@@ -359,7 +363,7 @@ static void read_size(kiln__reader *r, const kiln__spec_node *node, kiln_value *
         kiln__diag_add(r->diag, node->pos, "%s in quotes is a text: write it without the quotes", node->text);
 }
 
-/* Returns false for a text that represents a number. */
+/* Returns false if the value is a text that represents a number. */
 static bool is_text(kiln_value value)
 {
     size_t length;
@@ -399,7 +403,7 @@ static void read_size_set(kiln__reader *r, const kiln__spec_node *key, const kil
                        equals ? key->text : "default", (int)(equals ? equals - map->text : (long)strlen(key->text)),
                        equals ? map->text : key->text, equals ? equals + 1 : map->text);
         if (!kiln__find_name(r, key->text))
-            /* declare the name nevertheless, so that no further errors follow from it */
+            /* Declare the name in spite of the error, so that no further errors follow from it. */
             kiln__declare(r, key, KILN__NAME_SIZE, NULL);
         return;
     }
@@ -410,7 +414,7 @@ static void read_size_set(kiln__reader *r, const kiln__spec_node *key, const kil
         return;
     set->settings = (kiln__settings){map->count, settings};
     for (size_t i = 0; i < map->count; i++) {
-        if (first) { /* use the order of the first set */
+        if (first) { /* store the sizes in the order of the first set */
             const kiln__spec_node *item = kiln__spec_node_get(map, first->settings.items[i].name);
             bool text = is_text(first->settings.items[i].value);
             settings[i].name = first->settings.items[i].name;

@@ -1,11 +1,11 @@
-/* parse.c - makes a typed spec from a checked tree. It reads the sections of the file and of each variant in the
- * order in which names become known. It declares all names of a scope before it reads an expression of this scope, so
- * the order of keys in the file has no effect. */
+/* parse.c - makes a typed spec from the checked tree of nodes. It reads the sections of a spec and of each variant in
+ * the order in which names become known. It declares all names of a scope before it reads an expression of this scope.
+ * Therefore the order of keys in the file has no effect. */
 #include <string.h>
 
 #include "read.h"
 
-/* The sections that a spec and its variants have in common. */
+/* The sections that a spec and a variant have in common. */
 typedef struct section {
     kiln__for_device device;
     size_t include_count;
@@ -30,7 +30,7 @@ typedef struct section {
     kiln__step *before;
     size_t metric_count;
     kiln__named_expr *metrics;
-    unsigned unit; /* KILN_UNIT_...; 0 if the spec does not give it */
+    unsigned unit; /* the unit of `roofline`, KILN_UNIT_...; 0 means that the spec does not give it */
 } section;
 
 /* ---- lets ---- */
@@ -39,7 +39,7 @@ typedef struct sorter {
     kiln__reader *r;
     const kiln__named_expr *lets;
     size_t count, used;
-    unsigned char *state; /* depth-first search: 0 not visited, 1 on the stack, 2 placed */
+    unsigned char *state; /* the state of each let in the depth-first search: 0 not visited, 1 on the stack, 2 placed */
     kiln__named_expr *sorted;
 } sorter;
 
@@ -93,7 +93,8 @@ static bool place_let(sorter *s, size_t i)
 static void read_lets(kiln__reader *r, const kiln__spec_node *map, section *out)
 {
     sorter s = {.r = r};
-    if (!map || map->kind != KILN__MAP || map->count > KILN__MOST) /* reported when the names were declared */
+    /* the error was reported when the names were declared */
+    if (!map || map->kind != KILN__MAP || map->count > KILN__MOST)
         return;
     s.lets = kiln__read_named(r, map, "'let'", KILN__ALL_INPUTS, &s.count);
     s.state = kiln__arena_alloc(r->scratch, s.count + 1);
@@ -130,7 +131,7 @@ static void check_macro(kiln__reader *r, const char *name, kiln__pos pos)
         kiln__diag_add(r->diag, pos, "'%s' becomes a macro of the source, but it is a keyword of C++", name);
 }
 
-/* Reads a list of names of lets, or a mapping from names to expressions. */
+/* Reads `define`: a list of names of lets, or a mapping from names to expressions. */
 static void read_defines(kiln__reader *r, kiln__spec_node *node, section *out)
 {
     if (!node)
@@ -271,7 +272,8 @@ static unsigned read_unit(kiln__reader *r, const kiln__spec_node *node)
     return 0;
 }
 
-/* Reads one section. `shared` is the section of the spec if `map` is a variant, and NULL if `map` is the spec itself.
+/* Reads one section of the spec or of a variant. `shared` is the section of the spec if `map` is a variant, and NULL if
+ * `map` is the spec itself.
  */
 static void read_section(kiln__reader *r, const kiln__spec_node *map, const section *shared, section *out)
 {
@@ -305,8 +307,8 @@ static void read_section(kiln__reader *r, const kiln__spec_node *map, const sect
 
 /* ---- features ---- */
 
-/* Marks the lets and inputs that vary. They may use each other, so the loop repeats until it finds no more (a fixed
- * point). */
+/* Marks the lets and inputs whose values vary between configurations or devices. Lets and inputs may use each other, so
+ * the loop repeats until it marks nothing more (a fixed point). */
 static void mark_varying(kiln__reader *r, const section *shared)
 {
     for (bool more = true; more;) {
@@ -348,7 +350,7 @@ static void read_features(kiln__reader *r, const kiln__spec_node *map)
 
 /* ---- variants ---- */
 
-/* Returns a new array with the elements of both arrays. */
+/* Returns a new array with the elements of `a`, then the elements of `b`. */
 static void *join_arrays(kiln__reader *r, const void *a, size_t a_count, const void *b, size_t b_count, size_t size)
 {
     char *both = a_count + b_count ? kiln__read_array(r, a_count + b_count, size) : NULL;
@@ -367,8 +369,8 @@ static void *join_arrays(kiln__reader *r, const void *a, size_t a_count, const v
         variant->counter = variant->field ? spec->counter + own->counter : 0;                                          \
     } while (0)
 
-/* Joins the sections: the spec's entries come first, then the variant's entries. If both have a metric of the
- * same name, the variant's metric applies. */
+/* Joins the sections of the spec and of a variant: the spec's entries come first, then the variant's entries. If both
+ * sections have a metric of the same name, the variant's metric applies. */
 static void join_sections(kiln__reader *r, const section *spec, const section *own, kiln__variant *variant)
 {
     kiln__join_for_device(r, &spec->device, &own->device, &variant->device);
@@ -411,8 +413,8 @@ static bool good_label(const char *name)
     return length > 0 && length < 64 && name[length] == '\0';
 }
 
-/* Reads the variant `key` from the mapping `map`. `shared` is the section of the spec. The names of the variant are
- * removed from the namespace at the end, so that the next variant does not see them. */
+/* Reads the variant `key` from the mapping `map`. `shared` has the sections of the spec. At the end, removes the names
+ * of the variant from the namespace, so that the next variant does not see them. */
 static void read_variant(kiln__reader *r, const kiln__spec_node *key, const kiln__spec_node *map, const section *shared,
                          kiln__variant *variant)
 {
@@ -466,8 +468,8 @@ static void read_only_variant(kiln__reader *r, const kiln__spec_node *root, cons
     join_sections(r, shared, &none, &spec->variants[0]);
 }
 
-/* Reads `variants`, or the single variant of a spec with `launch` or `steps` at the top level. Reports a spec that has
- * both or neither of them. */
+/* Reads `variants`, or the single variant of a spec with `launch` or `steps` at the top level. Reports an error if the
+ * spec has both `variants` and a top-level `launch` or `steps`, or neither of them. */
 static void read_variants(kiln__reader *r, const kiln__spec_node *root, const kiln__spec_node *map,
                           const section *shared)
 {
@@ -555,8 +557,8 @@ void kiln__read_spec(kiln__reader *r, const kiln__spec_node *map)
     kiln__read_judge(r, judge_, shared.buffers, shared.buffer_count);
 }
 
-/* Ends the reading. If there was no error, completes the spec and sets *out. Otherwise frees the spec and returns the
- * errors. Frees the scratch data in both cases. */
+/* Ends the reading of a spec. If no error was reported, completes the spec and sets *out. Otherwise frees the spec and
+ * returns the reported errors. Frees the scratch data in both cases. */
 static kiln_status finish(kiln__reader *r, kiln_spec *spec, kiln_spec **out, kiln_error **error)
 {
     const kiln_allocator *mem = r->diag->mem;
@@ -579,8 +581,9 @@ static kiln_status finish(kiln__reader *r, kiln_spec *spec, kiln_spec **out, kil
     return KILN_OK;
 }
 
-/* Parses a text of at most 16 MiB. It builds the tree in a scratch arena, recognises a T1 file by its content, and
- * runs the reader of that format. finish() decides whether the spec is complete and frees the scratch data. */
+/* Parses the text of a spec, at most 16 MiB. The function builds the tree in a scratch arena, recognises a T1 file by
+ * its content, and runs the reader of that format. finish() decides whether the spec is complete and frees the scratch
+ * data. */
 kiln_status kiln__spec_parse(const kiln_allocator *mem, const char *text, size_t length, const char *name,
                              const kiln__host_lookup *hosts, kiln_spec **out, kiln_error **error)
 {

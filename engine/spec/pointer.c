@@ -1,12 +1,12 @@
-/* pointer.c - pointers as arguments, which tensor maps and textures have too. */
+/* pointer.c - reads pointers as arguments, which launches, tensor maps and textures have. */
 #include <string.h>
 
 #include "chars.h"
 #include "read.h"
 
 /* Reads a pointer argument: the name of a buffer, a buffer plus an offset in elements, or `null`. The text after the
- * `+` is read as an expression with its own place, so that a message points to it. A name that is not a buffer
- * returns false, because it may begin an expression. */
+ * `+` is read as an expression with its own place, so that a message points to the right column. If a name is not a
+ * buffer, the function returns false, because the name may begin an expression. */
 bool kiln__read_pointer(kiln__reader *r, const kiln__spec_node *node, kiln__argument *arg)
 {
     if (node->kind != KILN__SCALAR)

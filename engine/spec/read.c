@@ -1,15 +1,15 @@
-/* read.c - reads nodes of the tree: the functions that all readers share. */
+/* read.c - reads nodes of the tree; all readers share these functions. */
 #include <string.h>
 
 #include "read.h"
 
 void *kiln__read_array(kiln__reader *r, size_t count, size_t size)
 {
-    return kiln__arena_alloc(r->arena, (count ? count : 1) * size); /* the nodes of the file bound the count */
+    return kiln__arena_alloc(r->arena, (count ? count : 1) * size); /* the number of nodes in the file limits `count` */
 }
 
-/* Returns the one of `keys` that users are likely to mean by the unknown key `key`, for example because another program
- * uses that name. Returns NULL if there is no such key. */
+/* Returns the known key of `keys` that users are likely to mean by the unknown key `key`, for example because another
+ * program uses that name. Returns NULL if `keys` has no such key. */
 static const char *other_name(const char *key, const char *const *keys)
 {
     static const char *const others[][2] = {{"src", "source"},
@@ -68,7 +68,7 @@ static bool is_nothing(const kiln__spec_node *node)
 }
 
 /* Reports an entry of a mapping that is a key without a value, as in {1, 2} or {block: X, 1}: the values of a list
- * without its brackets. Several such entries in a row are reported once. */
+ * without its brackets. Reports several such entries in a row only once. */
 static void report_alone(kiln__reader *r, const kiln__spec_node *map, size_t at, const char *what)
 {
     const char *key = map->keys[at]->text, *first = key, *second = "";

@@ -1,4 +1,4 @@
-/* spec.c - the public functions that describe a loaded spec, and look-ups for other rooms. */
+/* spec.c - the public functions that describe a loaded spec, and look-up functions for other folders of the engine. */
 #include <string.h>
 
 #include "spec.h"
@@ -45,7 +45,7 @@ const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const cha
     return NULL;
 }
 
-/* Describes the shape and the type of a buffer if they come with its data. */
+/* Describes the shape and the type of a buffer that takes them from its data. */
 static void describe_buffer(kiln__arena *arena, const kiln__variant *variant, const kiln__buffer *b,
                             kiln_buffer_info *info)
 {

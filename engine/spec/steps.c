@@ -18,7 +18,8 @@ static kiln__expr *read_needed(kiln__reader *r, const kiln__spec_node *map, cons
     return kiln__read_key(r, map, key) ? read_optional(r, node, key) : NULL;
 }
 
-/* Reads [x, y, z]. Missing dimensions are 1. If the key is missing, the extents stay NULL. */
+/* Reads one to three extents [x, y, z]. Each extent that the list does not have is 1. If the key is missing, the
+ * extents stay NULL. */
 static void read_extent(kiln__reader *r, kiln__spec_node *node, kiln__key key, kiln__expr *extent[3])
 {
     const char *name = kiln__keys[key].info.name;
@@ -54,8 +55,8 @@ static void read_scheduling(kiln__reader *r, const kiln__spec_node *node, kiln__
         kiln__diag_add(r->diag, node->pos, "'cluster_scheduling' is default, spread or balance, not '%.40s'", text);
 }
 
-/* Reads a launch: the kernel, the extents of grid, block and cluster, the attributes and the arguments. A missing
- * optional key leaves NULL, which means its default. */
+/* Reads a launch: the kernel, the extents of grid, block and cluster, the attributes and the arguments. If an optional
+ * key is missing, its field stays NULL, which means the default. */
 static void read_launch(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
     KILN__KEYS_launch(KILN__NODE) step->kind = KILN__STEP_LAUNCH;
@@ -170,7 +171,7 @@ static void read_repeat(kiln__reader *r, const kiln__spec_node *map, kiln__step 
     r->name_count = names;
 }
 
-/* Reads NAME: buffer[element], or NAME: buffer, which means its first element. */
+/* Reads an entry of `read:`, NAME: buffer[element] or NAME: buffer. The second form means element 0 of the buffer. */
 static void read_read(kiln__reader *r, const kiln__spec_node *node, kiln__read *read)
 {
     if (node->kind == KILN__SCALAR && kiln__name_valid(node->text)) {
@@ -196,8 +197,8 @@ static void read_read(kiln__reader *r, const kiln__spec_node *node, kiln__read *
     read->element = kiln__read_expr(r, &element, "the element's number", KILN__ALL_INPUTS);
 }
 
-/* Reads a `while` step: the elements that it reads before each round, the condition and the inner steps. The names of
- * `read` are known in the condition and in the inner steps only. */
+/* Reads a `while` step: the elements that it reads before each round, the condition and the inner steps. Only the
+ * condition and the inner steps know the names of `read`. */
 static void read_while(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
     KILN__KEYS_while(KILN__NODE) step->kind = KILN__STEP_WHILE;

@@ -1,11 +1,13 @@
 /* t1.c - reads T1 files as a kiln_spec with one variant. T1 (JSON) is a format of the auto-tuning community for
  * tuning problems.
  *
- * JSON is YAML, so the tree is the same. Values and conditions are Python text in strings. Other tools write and read
- * these files, so unknown keys are ignored. Expressions name the sizes ProblemSize[0], ProblemSize[1] and so on.
+ * Every JSON text is YAML, so the reader of specs makes the tree. The values and the conditions of a T1 file are Python
+ * text in strings. Other tools write and read T1 files, so this reader ignores unknown keys. Expressions name the sizes
+ * ProblemSize[0], ProblemSize[1] and so on.
  *
  * The grid is computed as in Kernel Tuner: ceil(ProblemSize / product of GridDiv). If the file has no GridDiv,
- * GlobalSize gives the grid. It counts blocks if GlobalSizeType is CUDA or missing. Otherwise it counts threads. */
+ * GlobalSize gives the grid. GlobalSize counts blocks if GlobalSizeType is CUDA or missing. Otherwise GlobalSize counts
+ * threads. */
 #include <stdio.h>
 #include <string.h>
 
@@ -88,7 +90,7 @@ static const char *text_of(t1 *t, const kiln__spec_node *map, const char *what, 
 
 /* ---- the search space ---- */
 
-/* Reads a Python text such as "[1, 2] + list(range(4, 9))", or a JSON array. */
+/* Reads the values of a param: a Python text such as "[1, 2] + list(range(4, 9))", or a JSON array. */
 static void read_values(t1 *t, const kiln__spec_node *node, kiln__param *param)
 {
     kiln__reader *r = t->r;
@@ -122,8 +124,8 @@ static void read_values(t1 *t, const kiln__spec_node *node, kiln__param *param)
     }
 }
 
-/* Reads the default of a param. In some existing files the default is not a value of the param. The function then takes
- * the first value of the param as the default. */
+/* Reads the default value of a param. In some existing files the default is not a value of the param. If so, the
+ * function takes the first value of the param as the default. */
 static void read_default(t1 *t, const kiln__spec_node *node, kiln__param *param)
 {
     kiln_value wanted;
@@ -136,8 +138,8 @@ static void read_default(t1 *t, const kiln__spec_node *node, kiln__param *param)
             param->initial = i;
 }
 
-/* Reads `ConfigurationSpace`: the tuning parameters become params, which the source gets as macros, and the
- * conditions become constraints. A parameter with an error is skipped after its error is reported. */
+/* Reads `ConfigurationSpace`: the tuning parameters become params, which are macros of the source, and the conditions
+ * become constraints. After it has reported the error of a parameter, the function skips this parameter. */
 static void read_space(t1 *t, const kiln__spec_node *space)
 {
     kiln__reader *r = t->r;
@@ -220,9 +222,9 @@ static kiln__expr *read_block(t1 *t, const kiln__spec_node *kernel, int axis)
     return kiln__find_name(t->r, usual[axis]) ? parse(t, usual[axis], kernel->pos) : make_integer(t, 1, kernel->pos);
 }
 
-/* Returns the expression of the grid in one dimension. It uses the first of these that the file has: ProblemSize with
- * GridDiv, GlobalSize, ProblemSize with the block. Otherwise the grid is 1. `block` is the expression of the block in
- * this dimension, or NULL. */
+/* Returns the expression of the grid in one dimension. The function uses the first of these that the file has:
+ * ProblemSize with GridDiv, GlobalSize, ProblemSize with the block. If the file has none of them, the grid is 1.
+ * `block` is the expression of the block in this dimension, or NULL. */
 static kiln__expr *read_grid(t1 *t, const kiln__spec_node *kernel, int axis, const kiln__expr *block)
 {
     static const char *const keys[] = {"GridDivX", "GridDivY", "GridDivZ"};
@@ -258,7 +260,7 @@ static kiln__expr *read_grid(t1 *t, const kiln__spec_node *kernel, int axis, con
     return grid;
 }
 
-/* Reads a type: "float", "int32", or "float4" as 4 floats. */
+/* Reads a type such as "float" or "int32". A vector such as "float4" counts as 4 floats. */
 static bool read_type(const char *text, kiln_type *type, int *lanes)
 {
     static const struct {
@@ -270,7 +272,7 @@ static bool read_type(const char *text, kiln_type *type, int *lanes)
                 {"ulong", KILN_u64},  {"uint64", KILN_u64}, {"float16", KILN_f16}, {"float32", KILN_f32},
                 {"float64", KILN_f64}};
     *lanes = 1;
-    /* this table comes first, because its bool may be any byte */
+    /* search this table first, because its bool may be any byte */
     for (size_t i = 0; i < KILN__COUNT(more); i++)
         if (strcmp(more[i].name, text) == 0) {
             *type = more[i].type;
@@ -306,7 +308,7 @@ static void read_vector_fill(t1 *t, const kiln__spec_node *node, kiln__buffer *b
     if (strcmp(text, "Constant") == 0) {
         fill->kind = KILN__FILL_VALUE;
         fill->a = value ? given : make_integer(t, 0, node->pos);
-    } else if (strcmp(text, "Random") == 0) { /* values from 0 to FillValue */
+    } else if (strcmp(text, "Random") == 0) { /* "Random" means random values from 0 to FillValue */
         fill->kind = KILN__FILL_UNIFORM;
         fill->a = make_integer(t, 0, fill->pos);
         fill->b = given;
@@ -371,7 +373,7 @@ static void read_argument(t1 *t, const kiln__spec_node *node, kiln__step *steps,
     }
     read_vector(t, node, name, type, lanes);
     if (where && where->kind == KILN__SCALAR && strcmp(where->text, "Constant") == 0) {
-        /* the same data is both a __constant__ symbol and an argument */
+        /* the same data is a __constant__ symbol and also an argument */
         kiln__step *symbol = &steps[t->variant->step_count++];
         symbol->kind = KILN__STEP_SYMBOL;
         symbol->pos = node->pos;
@@ -426,7 +428,7 @@ static void read_kernel(t1 *t, const kiln__spec_node *kernel)
     read_launch(t, kernel);
 }
 
-/* Reads the key `Kiln`, which a captured problem adds to its file: data for vectors, and the expected content of
+/* Reads the key `Kiln`, which a captured launch adds to a T1 file: data for vectors, and the expected content of
  * outputs. */
 static void read_kiln(t1 *t, const kiln__spec_node *map)
 {
@@ -456,8 +458,8 @@ bool kiln__is_t1(const kiln__spec_node *root)
     return kiln__spec_node_get(root, "ConfigurationSpace") && !kiln__spec_node_get(root, "kiln");
 }
 
-/* Reads a T1 file: the name, the sizes, the search space, the kernel, and the key `Kiln`. Without a kernel the spec
- * has no steps, and only its search space can be used. */
+/* Reads a T1 file: the name, the sizes, the search space, the kernel, and the key `Kiln`. If the file has no kernel,
+ * the spec has no steps, and only its search space can be used. */
 void kiln__read_t1(kiln__reader *r, const kiln__spec_node *root)
 {
     kiln_spec *spec = r->spec;

@@ -1,9 +1,9 @@
-/* tensor_map.c - reads a tensor map, which is an argument of a launch. */
+/* tensor_map.c - reads a tensor map, which can be an argument of a launch. */
 #include <string.h>
 
 #include "read.h"
 
-/* Reads a list of at most `most` expressions. Returns 0 if the key is missing. */
+/* Reads a list of at most `most` expressions. Returns the number of expressions, or 0 if the key is missing. */
 static size_t read_list(kiln__reader *r, kiln__spec_node *node, kiln__key key, size_t most, kiln__expr **out)
 {
     const char *name = kiln__keys[key].info.name;
@@ -24,7 +24,7 @@ static kiln__expr *read_one(kiln__reader *r, const kiln__spec_node *node, kiln__
     return node ? kiln__read_expr(r, node, kiln__keys[key].info.name, KILN__ALL_INPUTS) : NULL;
 }
 
-/* Returns the place of a key, or of the whole mapping if the key is missing. */
+/* Returns the place of the key in the file, or the place of the whole mapping if the key is missing. */
 static kiln__pos place_of(const kiln__spec_node *map, const kiln__spec_node *node)
 {
     return node ? node->pos : map->pos;
@@ -74,8 +74,9 @@ static void check_kind(kiln__reader *r, const kiln__spec_node *map, const kiln__
         kiln__diag_add(r->diag, map->pos, "a tensor map for im2col needs 'lower', 'upper', 'channels' and 'pixels'");
 }
 
-/* Reads all keys of a tensor map into `arg`, and the place of each key for messages. check_kind() then checks that
- * the keys fit together. Limits on their values are checked when a plan is made, because params may change them. */
+/* Reads all keys of a tensor map into `arg`, and the place of each key for messages. check_kind() then checks that the
+ * keys fit together. Kiln checks the limits of their values when it makes a plan, because params may change the
+ * values. */
 void kiln__read_tensor_map(kiln__reader *r, const kiln__spec_node *map, kiln__argument *arg)
 {
     KILN__KEYS_tensor_map(KILN__NODE) kiln__tensor *made = kiln__read_array(r, 1, sizeof *made);

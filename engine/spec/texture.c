@@ -1,10 +1,10 @@
-/* texture.c - reads a texture object, which is an argument of a launch. */
+/* texture.c - reads a texture object, which can be an argument of a launch. */
 #include <string.h>
 
 #include "read.h"
 
-/* Returns the index of the word in `words`, which ends with NULL. Reports an error and returns 0 if the word is not
- * in the list. */
+/* Returns the index of the word in `words`, which ends with NULL. Reports an error and returns 0 if `words` does not
+ * contain the word. */
 static unsigned read_word(kiln__reader *r, const kiln__spec_node *node, const char *what, const char *const *words)
 {
     const char *text = kiln__read_text(r, node, what);
@@ -36,7 +36,7 @@ static void read_shape(kiln__reader *r, kiln__spec_node *node, kiln__texture *ma
         made->shape[made->shape_count++] = kiln__read_expr(r, items[i], "shape", KILN__ALL_INPUTS);
 }
 
-/* Reads one address mode for all dimensions, or one for each dimension. */
+/* Reads `address`: one address mode for all dimensions, or one for each dimension. */
 static void read_address(kiln__reader *r, kiln__spec_node *node, kiln__texture *made)
 {
     static const char *const words[] = {
@@ -60,8 +60,8 @@ static void read_address(kiln__reader *r, kiln__spec_node *node, kiln__texture *
     }
 }
 
-/* Reads all keys of a texture into `arg`, and the place of each key for messages. It also notes whether the spec
- * needs CUDA arrays. */
+/* Reads all keys of a texture into `arg`, and the place of each key for messages. The function also records whether the
+ * spec needs CUDA arrays. */
 void kiln__read_texture(kiln__reader *r, const kiln__spec_node *map, kiln__argument *arg)
 {
     static const char *const reads[] = {"element", "float", NULL}, *const filters[] = {"point", "linear", NULL};

@@ -1,4 +1,4 @@
-/* tree.c - reads YAML to a tree of nodes with places. */
+/* tree.c - reads a YAML text into a tree of nodes with places. */
 #include <string.h>
 #include <yaml.h>
 
@@ -6,19 +6,19 @@
 
 typedef struct anchor {
     const char *name;
-    /* NULL while the anchored value is being read; an alias inside that value is an error */
+    /* NULL while the value of the anchor is being read; an alias inside that value is an error */
     kiln__spec_node *node;
     struct anchor *next;
 } anchor;
 
-/* A collection that is being read. */
+/* A list or a mapping that is being read. */
 typedef struct frame {
     kiln__spec_node *node;
     size_t capacity;
-    kiln__spec_node *key; /* MAP: the key whose value comes next */
+    kiln__spec_node *key; /* for a mapping: the key whose value comes next */
     anchor *anchor;
-    bool flow;   /* written in [] or {} */
-    size_t room; /* allocated bytes of the last item's text, if parts were joined to it; otherwise 0 */
+    bool flow;   /* true if the collection is written in [] or {} */
+    size_t room; /* allocated bytes of the last item's text if parts were joined to this text; otherwise 0 */
 } frame;
 
 typedef struct builder {
@@ -26,7 +26,8 @@ typedef struct builder {
     const kiln__source *source;
     kiln__diag *diag;
     bool ascii, failed;
-    const char *line; /* the start of line `line_number` (from 0); most places come in ascending order */
+    /* the start of line `line_number` (from 0) in the text; most places are asked for in ascending order */
+    const char *line;
     size_t line_number;
     size_t nodes;
     anchor *anchors;
@@ -41,7 +42,7 @@ static kiln__pos find_position(builder *b, yaml_mark_t mark)
     kiln__pos pos = {b->source, (unsigned)mark.line + 1, (unsigned)mark.column + 1};
     if (b->ascii)
         return pos;
-    /* libyaml counts characters, but this file counts bytes */
+    /* Convert the place, because libyaml counts characters, but this file counts bytes. */
     const char *end = b->source->text + b->source->length;
     if (!b->line || mark.line < b->line_number) {
         b->line = b->source->text;
@@ -87,8 +88,8 @@ static bool is_plain(const kiln__spec_node *node)
     return node->kind == KILN__SCALAR && !node->quoted && !node->anchored;
 }
 
-/* Inside [] and {} every comma is a separator for YAML. Therefore `[ceil_div(N, 32), 1]` arrives as "ceil_div(N",
- * "32)" and "1". If a plain text has an open parenthesis, it is not complete, and the next text belongs to it. */
+/* Inside [] and {} every comma is a separator in YAML. Therefore YAML splits `[ceil_div(N, 32), 1]` into "ceil_div(N",
+ * "32)" and "1". If a plain text has an open parenthesis, the text is not complete, and the next text belongs to it. */
 static bool is_open(const frame *top)
 {
     const kiln__spec_node *last = top->flow && top->node->count ? top->node->items[top->node->count - 1] : NULL;
@@ -118,15 +119,15 @@ static void join_texts(builder *b, frame *top, const kiln__spec_node *more)
         last->text = text;
         top->room = 2 * (length + 1);
     }
-    char *text = (char *)(uintptr_t)last->text; /* enough space was allocated above */
+    char *text = (char *)(uintptr_t)last->text; /* the code above has allocated enough space */
     memcpy(text + last->length, ", ", 2);       /* ended by the next: NOLINT(bugprone-not-null-terminated-result) */
     memcpy(text + last->length + 2, more->text, more->length + 1);
     last->length = length;
 }
 
-/* Adds a node to the mapping of the frame `top`. The first of two nodes is the key, the second its value. It joins
- * texts that YAML split at a comma, see is_open(). It reports keys that are not scalars, merge keys, duplicate keys,
- * and mappings with too many keys. */
+/* Adds a node to the mapping of the frame `top`. Each key comes first, and the next node is its
+ * value. The function joins texts that YAML split at a comma, see is_open(). The function reports keys that are not
+ * scalars, merge keys, duplicate keys, and mappings with too many keys. */
 static void add_to_map(builder *b, frame *top, kiln__spec_node *node)
 {
     kiln__spec_node *map = top->node;
@@ -168,7 +169,7 @@ static void add_to_map(builder *b, frame *top, kiln__spec_node *node)
     top->key = NULL;
 }
 
-/* Adds a finished node to its parent. */
+/* Adds a finished node to the collection that contains it. */
 static void add_to_parent(builder *b, kiln__spec_node *node)
 {
     if (b->depth == 0) {
@@ -176,7 +177,7 @@ static void add_to_parent(builder *b, kiln__spec_node *node)
         return;
     }
     frame *top = &b->frames[b->depth - 1];
-    /* libyaml reports the end of a collection only after its start, so a frame is open.
+    /* libyaml reports the end of a collection only after its start, so `top` is not empty.
      * NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     top->node->weight += node->weight;
     if (top->node->height <= node->height)
@@ -337,8 +338,8 @@ static bool is_tab(const builder *b, kiln__pos pos)
     return (size_t)(end - at) >= pos.column && at[pos.column - 1] == '\t';
 }
 
-/* Reports common mistakes in plain words, because libyaml's messages speak of its grammar. If the mistake is not one of
- * these, the function reports nothing and returns false. */
+/* Explains common mistakes in plain words, because libyaml's messages use the terms of its grammar. If the mistake is
+ * not one of these, the function reports no error and returns false. */
 static bool explain_yaml(builder *b, const yaml_parser_t *parser)
 {
     const char *problem = parser->problem ? parser->problem : "";
@@ -374,7 +375,7 @@ static void broken_yaml(builder *b, const yaml_parser_t *parser)
         b->arena->failed = true;
         return;
     }
-    if (parser->error == YAML_READER_ERROR) { /* this error has a byte offset instead of a line */
+    if (parser->error == YAML_READER_ERROR) { /* an error of this kind has a byte offset instead of a line */
         kiln__pos pos = {b->source, 1, 1};
         for (size_t i = 0; i < parser->problem_offset && i < b->source->length; i++) {
             pos.column++;
@@ -398,8 +399,8 @@ static void broken_yaml(builder *b, const yaml_parser_t *parser)
                    parser->context ? parser->context : "");
 }
 
-/* Feeds the text to libyaml and passes each event to handle_event(). It stops at the first error of YAML syntax, or
- * when handle_event() has reached a limit on depth or number of nodes. */
+/* The function feeds the text to libyaml and passes each event to handle_event(). It stops at the first syntax error,
+ * or when handle_event() has reported that the depth or the number of nodes exceeds its limit. */
 kiln__spec_node *kiln__tree_parse(kiln__arena *arena, const kiln__source *source, kiln__diag *diag)
 {
     builder b = {.arena = arena, .source = source, .diag = diag, .ascii = true};

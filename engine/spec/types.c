@@ -42,7 +42,7 @@ bool kiln__type_named(const char *text, kiln_type *type)
 #define KILN_X(name, ...) {#name, KILN_##name},
         KILN_TYPE_MAP(KILN_X)
 #undef KILN_X
-        /* the names in sources */
+        /* names of types in CUDA and C sources */
         {"char", KILN_i8},
         {"signed char", KILN_i8},
         {"int8_t", KILN_i8},

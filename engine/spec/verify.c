@@ -1,4 +1,4 @@
-/* verify.c - reads how outputs are checked: the expected content of each output, and the allowed differences. */
+/* verify.c - reads the key `verify`: the expected content of each output, and the allowed differences. */
 #include <string.h>
 
 #include "read.h"
@@ -19,8 +19,8 @@ static void read_against_variant(kiln__reader *r, const kiln__spec_node *node, k
                    near);
 }
 
-/* Returns true if the function gets an argument of this name: a buffer, a size, the exports of an input, or a name that
- * the verification gives. */
+/* Returns true if the host function gets an argument of this name: a buffer, a size, an export of an input, or a name
+ * that the verification gives. */
 static bool is_given(const kiln__reader *r, const kiln__verify *verify, const char *name)
 {
     const kiln__name *found = kiln__find_name(r, name);
@@ -39,8 +39,8 @@ static const char *first_buffer(const kiln__reader *r)
     return "x";
 }
 
-/* Reports the arguments that have no default and that the function does not get. Without this check every configuration
- * would compile and run before the function could report it. */
+/* Reports an error for each argument without a default that the host function does not get. Without this check every
+ * configuration would compile and run before the function could report it. */
 static void check_host_args(kiln__reader *r, const kiln__spec_node *host, const kiln__verify *verify)
 {
     const char *takes = verify->name && r->hosts && r->hosts->takes ? r->hosts->takes(r->hosts->user, verify->name)
@@ -62,7 +62,7 @@ static void check_host_args(kiln__reader *r, const kiln__spec_node *host, const 
     }
 }
 
-/* Reads the names by which the host function knows the buffers, if they differ from the spec's names. */
+/* Reads the keys that map the host function's names of buffers to the spec's names. */
 static void read_against_host(kiln__reader *r, const kiln__spec_node *map, const kiln__spec_node *host,
                               kiln__verify *verify)
 {
@@ -97,8 +97,8 @@ static void read_against_params(kiln__reader *r, const kiln__spec_node *map, kil
     }
 }
 
-/* Reads a list of words, or one text that is split at its spaces. Quotes and all other characters have no special
- * meaning. */
+/* Reads a command: a list of words, or one text that is split at its spaces. Quotes and all other characters have no
+ * special meaning. */
 static void read_against_command(kiln__reader *r, kiln__spec_node *node, kiln__verify *verify)
 {
     kiln__spec_node *const *items;
@@ -128,7 +128,7 @@ static void read_against_command(kiln__reader *r, kiln__spec_node *node, kiln__v
 static void read_against(kiln__reader *r, const kiln__spec_node *map, kiln__verify *verify)
 {
     static const char *const keys[] = {"host", "variant", "params", "command", "file", NULL};
-    if (map->kind == KILN__SCALAR && map->length > 0) { /* the source of the answer without its kind */
+    if (map->kind == KILN__SCALAR && map->length > 0) { /* the source of the answer is given without its kind */
         const char *dot = strrchr(map->text, '.');
         bool variant = kiln__spec_variant(r->spec, map->text) != NULL, file = dot && strcmp(dot, ".npy") == 0,
              script = dot && strcmp(dot, ".py") == 0;
@@ -235,7 +235,8 @@ void kiln__read_tolerances(kiln__reader *r, const kiln__spec_node *node, kiln__v
 }
 
 /* Checks that each tolerance of a variant belongs to an output that `verify` compares with tolerances. The tolerances
- * are read with their variant, because they may use its params. So they are checked later, when `verify` has been read.
+ * are read together with their variant, because they may use its params. Therefore this function checks them later,
+ * after `verify` has been read.
  */
 static void check_tolerances(kiln__reader *r, const kiln__variant *variant)
 {

@@ -39,7 +39,8 @@ bool kiln__variant_writes(const kiln__variant *variant, const kiln__buffer *buff
            is_written(variant->steps, variant->step_count, buffer->name);
 }
 
-/* A buffer that is filled with a single number may be a work area, such as counters or flags. Kernels may change it. */
+/* If a buffer is filled with a single number, it may be a work area, such as counters or flags. Kernels may change such
+ * a buffer. */
 bool kiln__variant_keeps(const kiln__variant *variant, const kiln__buffer *buffer)
 {
     return !buffer->out && buffer->fill.kind != KILN__FILL_NONE && buffer->fill.kind != KILN__FILL_VALUE &&

@@ -61,7 +61,7 @@ typedef struct reach_node {
 
 typedef struct reach_set {
     const ptx_module *ptx;
-    reach_node *nodes; /* * indexed by function * */
+    reach_node *nodes; /* indexed by function */
     reach_edge *edges;
     size_t edge_count, edge_capacity;
     /* last_symbol is indexed by symbol, and last_function by function. An element is the number, plus 1, of the last

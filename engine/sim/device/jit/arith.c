@@ -1,5 +1,5 @@
-/* arith.c - arithmetic in a region. For each row of vm_ops.def that this file handles, the region computes the same
- * bits as the row's expression. For all other rows the region calls the interpreter's handler. */
+/* arith.c - writes the arithmetic of a region. For each row of vm_ops.def that this file handles, the region computes
+ * the same bits as the row's expression does. For all other rows the region calls the interpreter's handler. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 typedef struct arith {
     jit_emitter *e;
     const vm_code *i;
-    unsigned a, b, c; /* the operands, converted to the types of the row */
+    unsigned a, b, c; /* the operands, already converted to the types of the row */
 } arith;
 
 static const char *get_vector(unsigned type)
@@ -37,7 +37,7 @@ static unsigned emit_bits(jit_emitter *e, unsigned x) { return emit_cast(e, "bit
 static unsigned emit_float(jit_emitter *e, unsigned x) { return emit_cast(e, "bitcast", I32V, x, F32V); }
 static unsigned emit_constant(jit_emitter *e, uint32_t bits) { return emit_float(e, jit_splat32(e, bits)); }
 
-/* Loads an operand, as VM_GET_... does. */
+/* Loads an operand in the same way as VM_GET_... does. */
 static unsigned load_operand(jit_emitter *e, unsigned type, uint32_t slot)
 {
     const bool wide = type == JIT_u64 || type == JIT_s64 || type == JIT_f64;
@@ -52,7 +52,7 @@ static unsigned load_operand(jit_emitter *e, unsigned type, uint32_t slot)
     }
 }
 
-/* Stores a result, as VM_PUT_... does. */
+/* Stores a result in the same way as VM_PUT_... does. */
 static void store_result(jit_emitter *e, unsigned type, uint32_t slot, unsigned x, unsigned mask)
 {
     const bool wide = type == JIT_u64 || type == JIT_s64 || type == JIT_f64;
@@ -65,7 +65,7 @@ static void store_result(jit_emitter *e, unsigned type, uint32_t slot, unsigned 
     jit_put(e, slot, wide ? JIT_64 : JIT_32, x, mask);
 }
 
-/* ---- single precision: vm_math.h has the same functions in C ---- */
+/* ---- single precision; vm_math.h has the same functions in C ---- */
 
 /* Replaces every NaN by the canonical NaN 0x7fffffff. */
 static unsigned emit_canonical_nan(jit_emitter *e, unsigned x)
@@ -74,7 +74,7 @@ static unsigned emit_canonical_nan(jit_emitter *e, unsigned x)
     return emit_float(e, emit_choose(e, I32V, nan, jit_splat32(e, 0x7fffffff), emit_bits(e, x)));
 }
 
-/* With .ftz, replaces subnormals by zeros of the same sign. */
+/* If .ftz is set, replaces subnormal numbers by zeros of the same sign. */
 static unsigned emit_flush(jit_emitter *e, unsigned x, unsigned flags)
 {
     if (!(flags & VM_FTZ))
@@ -84,7 +84,7 @@ static unsigned emit_flush(jit_emitter *e, unsigned x, unsigned flags)
     return emit_float(e, emit_choose(e, I32V, small, emit_binary(e, "and", I32V, b, jit_splat32(e, 0x80000000)), b));
 }
 
-/* Writes the end of an operation: canonical NaNs, then .ftz, then .sat. */
+/* Writes the last steps of an operation: canonical NaNs, then .ftz, then .sat. */
 static unsigned emit_finish(jit_emitter *e, unsigned x, unsigned flags)
 {
     const unsigned r = emit_flush(e, emit_canonical_nan(e, x), flags);
@@ -100,8 +100,8 @@ static unsigned emit_abs(jit_emitter *e, unsigned x)
     return emit_float(e, emit_binary(e, "and", I32V, emit_bits(e, x), jit_splat32(e, 0x7fffffff)));
 }
 
-/* With .ftz, replaces x by a zero if x was subnormal before it was rounded. `scaled`, which is x times a power of two,
- * shows whether this is so. */
+/* If .ftz is set, replaces x by a zero if x was subnormal before it was rounded. The value `scaled`, which is x times a
+ * power of two, shows whether x was subnormal. */
 static unsigned emit_flush_scaled(jit_emitter *e, unsigned x, unsigned scaled, unsigned flags)
 {
     if (!(flags & VM_FTZ))
@@ -117,7 +117,8 @@ static unsigned emit_fma(jit_emitter *e, unsigned a, unsigned b, unsigned c)
     return jit_value(e, "call " F32V " @llvm.fma.v32f32(" F32V " %%v%u, " F32V " %%v%u, " F32V " %%v%u)", a, b, c);
 }
 
-/* Writes min or max (`most`) of floats: if one operand is NaN, the result is the other operand. -0 is less than +0. */
+/* Writes a minimum of floats, or a maximum if `most` is true. If one operand is NaN, the result is the other operand.
+ * -0 is less than +0. */
 static unsigned emit_min_max(jit_emitter *e, unsigned a, unsigned b, bool most)
 {
     const unsigned first = emit_binary(e, most ? "fcmp ogt" : "fcmp olt", F32V, a, b),
@@ -128,13 +129,14 @@ static unsigned emit_min_max(jit_emitter *e, unsigned a, unsigned b, bool most)
     return emit_canonical_nan(e, emit_float(e, r));
 }
 
-/* Multiplies by 2^24, so that small numbers become normal. */
+/* Multiplies x by 2^24, so that small numbers become normal. */
 static unsigned emit_scale_up(jit_emitter *e, unsigned x)
 {
     return emit_binary(e, "fmul", F32V, x, emit_constant(e, 0x4b800000)); /* 2^24 */
 }
 
-/* Writes the single-precision instruction `id`. Returns false if this function does not handle it. */
+/* Writes the code of the single-precision instruction `id`. Returns false if this function does not handle the
+ * instruction. */
 static bool emit_single(const arith *o, unsigned id, unsigned *r)
 {
     jit_emitter *e = o->e;
@@ -228,7 +230,8 @@ static unsigned emit_upper(jit_emitter *e, unsigned x)
     return emit_cast(e, "trunc", I64V, emit_binary(e, "lshr", I64V, x, jit_splat64(e, 32)), I32V);
 }
 
-/* Writes a shift. Amounts of at least the width give 0, or for arithmetic shifts copies of the sign. */
+/* Writes a shift. Amounts of at least the width give 0. In arithmetic shifts they give copies of the
+ * sign. */
 static unsigned emit_shift(jit_emitter *e, const char *op, bool is64, unsigned a, unsigned amount)
 {
     const char *type = is64 ? I64V : I32V;
@@ -271,7 +274,8 @@ static unsigned emit_lop3(const arith *o, uint32_t table)
                             emit_select_bits(e, o->b, by_c[1], by_c[0]));
 }
 
-/* Writes a bfe with a constant field, which is the frequent form. Returns false for other forms. */
+/* Writes a bfe whose position and length are constants, which is the frequent form. Returns false for all other
+ * forms. */
 static bool emit_field(const arith *o, unsigned *r)
 {
     jit_emitter *e = o->e;
@@ -295,9 +299,10 @@ static unsigned emit_integer_min_max(jit_emitter *e, const char *compare, const 
     return emit_choose(e, type, jit_value(e, "icmp %s %s %%v%u, %%v%u", compare, type, a, b), a, b);
 }
 
-/* Writes a division of 32-bit integers, or its remainder. Dividing doubles gives the exact quotient, because the
- * distance of a quotient to the next integer is at least 2^21 units in the last place of a double. The host has no
- * vector division of integers. A division by zero gives VM_ALL, as in vm_math.h. */
+/* Writes a division of 32-bit integers, or the remainder of such a division. Dividing doubles gives the exact quotient,
+ * because the distance of a quotient to the next integer is at least 2^21 units in the last place of a double. The
+ * division uses doubles because the host has no vector division of integers. A division by zero gives VM_ALL, as in
+ * vm_math.h. */
 static unsigned emit_division(jit_emitter *e, unsigned a, unsigned b, bool sign, bool remainder)
 {
     const unsigned zero = jit_splat32(e, 0), negative = sign ? emit_binary(e, "icmp slt", I32V, a, zero) : 0;
@@ -321,7 +326,7 @@ static unsigned emit_division(jit_emitter *e, unsigned a, unsigned b, bool sign,
     return emit_choose(e, I32V, none, jit_splat32(e, VM_ALL), r);
 }
 
-/* Writes the integer instruction `id`. Returns false if this function does not handle it. */
+/* Writes the code of the integer instruction `id`. Returns false if this function does not handle the instruction. */
 static bool emit_integer(const arith *o, unsigned id, unsigned *r)
 {
     jit_emitter *e = o->e;
@@ -374,7 +379,8 @@ static bool emit_integer(const arith *o, unsigned id, unsigned *r)
     }
 }
 
-/* Writes the logic or shift instruction `id`. Returns false if this function does not handle it. */
+/* Writes the code of the logic or shift instruction `id`. Returns false if this function does not handle the
+ * instruction. */
 static bool emit_logic(const arith *o, unsigned id, unsigned *r)
 {
     jit_emitter *e = o->e;
@@ -532,8 +538,8 @@ static bool emit_own(jit_emitter *e, const vm_code *i, unsigned id, unsigned mas
     return true;
 }
 
-/* Reads a special register as ops_special() does. is_steady() of operands.c lists these registers, which do not change
- * while a thread runs. */
+/* Reads a special register in the same way as ops_special() does. is_steady() of operands.c lists the registers that
+ * this function can read. They do not change while a thread runs. */
 static unsigned special_value(jit_emitter *e, unsigned which)
 {
     const unsigned axis = which % 3 * (unsigned)sizeof(uint32_t);
@@ -555,8 +561,8 @@ static unsigned special_value(jit_emitter *e, unsigned which)
     return jit_splat32_of(e, x);
 }
 
-/* Writes a test that all lanes of a register hold the value. If a lane holds another value, the region ends before this
- * instruction. */
+/* Writes a test that all lanes of a register hold the value `value`. If a lane holds another value, the region ends
+ * before this instruction. */
 static void emit_expect(jit_emitter *e, uint32_t slot, uint32_t value)
 {
     if (slot & 1)
@@ -566,8 +572,8 @@ static void emit_expect(jit_emitter *e, uint32_t slot, uint32_t value)
     jit_test(e, jit_value(e, "icmp eq i32 %%v%u, 0", bits));
 }
 
-/* Writes a shuffle whose distance and segments are constants. The source lane of each lane is then known, and is
- * computed as in vm_op_shfl(). */
+/* Writes a shuffle whose distance and segment size are constants. The source lane of each lane is then known when the
+ * region is written. The function computes it as vm_op_shfl() does. */
 static bool emit_shuffle(jit_emitter *e, const vm_code *i)
 {
     uint32_t b, c, inside = 0;
@@ -616,8 +622,8 @@ static bool emit_vote(jit_emitter *e, const vm_code *i)
     return true;
 }
 
-/* Writes LLVM IR for an instruction. Returns false if no function of this file can write the instruction. Then the
- * region must call the handler. */
+/* Writes the LLVM IR of an instruction. Returns false if no function of this file can write the instruction. In this
+ * case the region must call the handler of the instruction. */
 bool jit_emit_plain(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsigned mask)
 {
     if (i->masked == ops_pred_logic)

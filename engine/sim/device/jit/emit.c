@@ -1,8 +1,8 @@
-/* emit.c - writes a region as text in LLVM IR. Registers of the kernel become variables, which LLVM keeps in registers
- * of the host. A region reads the variables from the frame when it begins, and writes them back when it ends.
- * Arithmetic with a guard computes all lanes and then selects between the new and the old values. Accesses and calls
- * are executed for all lanes or for no lane. If all lanes agree on a branch, the region follows them; otherwise the
- * region ends. */
+/* emit.c - writes a region as text in LLVM IR. Registers of the kernel become LLVM variables, which LLVM keeps in
+ * registers of the host. A region reads the variables from the frame when it begins, and writes them back when it ends.
+ * Arithmetic with a guard computes all lanes. It then selects between the new and the old values. Accesses and calls
+ * are executed for all lanes or for no lane. If all lanes take the same way at a branch, the region follows them.
+ * Otherwise the region ends. */
 #include "emit.h"
 #include "vm_block.h"
 #include "vm_collective.h"
@@ -13,16 +13,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOST 1000u /* the largest number of instructions of a region */
-/* The least numbers. Interpreting shorter code takes less time than entering and leaving a region. Between barriers a
- * warp has a turn for little code, so a shorter region pays there. */
+#define MOST 1000u /* the largest number of instructions that a region may have */
+/* The least number of instructions of a region. Interpreting shorter code takes less time than
+ * entering and leaving a region. A warp has a turn of its own for the code between two barriers, so there a shorter
+ * region is worth its cost. */
 #define LEAST 6u
 #define LEAST_AFTER_BARRIER 3u
 /* At most one instruction in CALLS may be a call, because around a call all registers must be in memory, as in the
  * interpreter. */
 #define CALLS 8u
-/* Flags of an instruction. REACHED: the region can execute it. LEADER: a basic block begins there. LOOP: a branch
- * leads back to it. */
+/* The flags of an instruction. REACHED: the region can execute it. LEADER: a basic block begins at the instruction.
+ * LOOP: a branch leads back to the instruction. */
 enum { REACHED = 1, LEADER = 2, LOOP = 4 };
 
 static bool is_inside(const jit_emitter *e, uint32_t at)
@@ -100,8 +101,8 @@ bool jit_in_block(const jit_emitter *e, uint32_t at) { return is_inside(e, at) &
 
 static const char *get_type(unsigned width) { return width == JIT_MASK ? "i32" : width == JIT_32 ? I32V : I64V; }
 
-/* Returns the number of a variable, and adds it if it is new. add_vars() adds all variables before the text is written.
- * After that, a new variable is an error and sets e->failed. */
+/* Returns the number of the variable of a register, and adds the variable if it is new. add_vars() adds all variables
+ * before the text is written. After add_vars() has run, a new variable is an error and sets e->failed. */
 static uint32_t find_var(jit_emitter *e, uint32_t slot, unsigned width)
 {
     const size_t key = (slot ^ slot >> 5 ^ (size_t)width << 3) * 0x9e3779b1u % e->var_slots;
@@ -120,7 +121,8 @@ static uint32_t find_var(jit_emitter *e, uint32_t slot, unsigned width)
     return (uint32_t)e->var_count - 1;
 }
 
-/* Returns the value of a register within a block of a function for paths. The first use reads it from the frame. */
+/* Returns the value of a register within a block of a function for paths. The first use of the register in the block
+ * reads the value from the frame. */
 static unsigned get_known(jit_emitter *e, uint32_t var)
 {
     if (!e->known[var])
@@ -170,8 +172,8 @@ void jit_put(jit_emitter *e, uint32_t slot, unsigned width, unsigned value, unsi
             e->groups[k--] = e->groups[--e->group_count];
 }
 
-/* Writes the known value of a register to the frame, for the lanes of the path. In the other lanes the row keeps its
- * values, which belong to other paths. */
+/* Writes the known value of a register to the frame, for the lanes of the path. In the lanes of other paths, the row of
+ * the register keeps its values. */
 static void store_known(jit_emitter *e, kiln__text *text, uint32_t var)
 {
     const jit_var *v = &e->vars[var];
@@ -181,7 +183,7 @@ static void store_known(jit_emitter *e, kiln__text *text, uint32_t var)
                       pointer);
     if (v->width != JIT_MASK) {
         /* A masked store would be slow: the next block could not read the row before the store has left the processor's
-         * store buffer. */
+         * store buffer. So the function blends the values and stores the whole row. */
         const unsigned was = ++e->values, mixed = ++e->values;
         kiln__text_printf(text,
                           "  %%v%u = load %s, %s %%v%u, align 4\n"
@@ -222,8 +224,9 @@ static void move_row(jit_emitter *e, kiln__text *text, uint32_t var, bool store)
                           b, type, c, pointer, var);
 }
 
-/* Writes changed variables back to the frame if there are many of them. Without this, every later exit would contain
- * code that writes them. A function for paths always writes them back. `at` is the next instruction. */
+/* Writes changed variables back to the frame if many variables have changed. Without this function, every later exit
+ * would contain code that writes them back. A function for paths always writes changed variables back. `at` is the
+ * index of the next instruction. */
 static void write_back(jit_emitter *e, uint32_t at)
 {
     enum { MUCH = 16 };
@@ -242,8 +245,8 @@ static void write_back(jit_emitter *e, uint32_t at)
 
 /* ---- the end of a region ---- */
 
-/* Returns the value to add to a counter. e->lanes counts VM_LANES lanes per instruction. In a function for paths, this
- * function scales the number to the lanes of the path. */
+/* Returns the value that the region adds to a counter. e->lanes counts VM_LANES lanes per instruction. In a function
+ * for paths, scale_count() scales the number of lanes to the lanes of the path. */
 static unsigned scale_count(jit_emitter *e, kiln__text *text, bool lanes, unsigned more)
 {
     if (!e->partial || !lanes) {
@@ -267,7 +270,7 @@ static void add_to_counter(jit_emitter *e, kiln__text *text, const char *argumen
                       v + 3, v + 4, pointer, v + 2);
 }
 
-/* In a series, stores the warp that runs and the instructions of the warps before it (vm_native.series). */
+/* In a series, stores the warp that runs and the number of instructions of the warps before it (vm_native.series). */
 static void store_series(jit_emitter *e, kiln__text *text)
 {
     const char *pointer = jit_pointer(e, "i64");
@@ -356,8 +359,9 @@ void jit_spill(jit_emitter *e, uint32_t slot, unsigned width)
 
 /* ---- instructions ---- */
 
-/* Writes a call of the handler of an instruction. `mask` is an i32 value: the lanes that execute the instruction. 0
- * means all lanes. With `event`, the region ends after the call if the handler has raised an event. */
+/* Writes a call of the handler of an instruction. `mask` is the number of an i32 value, the lanes that execute the
+ * instruction. If `mask` is 0, all lanes execute it. If `event` is true, the region ends after the call if the handler
+ * has raised an event. */
 void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler handler, unsigned mask, bool event)
 {
     char lanes[16] = "-1";
@@ -370,7 +374,7 @@ void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler
             move_row(e, &e->body, find_var(e, use->slot, use->width), true);
     }
     store_pc(e, &e->body, e->at + 1);
-    if (mask) { /* handlers expect at least one lane */
+    if (mask) { /* the call needs at least one lane, because handlers expect this */
         snprintf(lanes, sizeof lanes, "%%v%u", mask);
         jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", jit_value(e, "icmp eq i32 %%v%u, 0", mask), after, out_of);
         jit_label(e, out_of);
@@ -403,14 +407,15 @@ void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler
                                                                       /* if there is a guard, emit_path() has counted
                                                                        * the lanes */
                                                                       : VM_LANES;
-    e->count++, e->steps += step, e->lanes += lanes_run; /* this instruction has been executed */
+    e->count++, e->steps += step, e->lanes += lanes_run; /* the handler has executed this instruction */
     const unsigned out = jit_exit(e, e->at + 1, false);
     e->count--, e->steps -= step, e->lanes -= lanes_run;
     jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", none, on, out);
     jit_label(e, on);
 }
 
-/* Returns an i32 value: the lanes for which the guard holds. Returns 0 if there is no guard. */
+/* Returns the number of an i32 value: the lanes for which the guard holds. Returns 0 if the instruction has no
+ * guard. */
 static unsigned get_guard(jit_emitter *e, const vm_code *i)
 {
     if (!(i->guard & ~2u))
@@ -425,9 +430,10 @@ static bool is_kernel_end(const jit_emitter *e, uint32_t at)
     return (i->masked == vm_op_exit || i->masked == vm_op_ret) && !(i->guard & ~2u) && e->u->function->ptx->entry;
 }
 
-/* Returns a label at which a warp of a series has reached the kernel's end, which is the instruction `at`. The code there
- * counts the instructions of the warp and its end, and continues with the next warp. After the last warp, and when the
- * series has issued `left` instructions, it ends the region before the end of the warp, and counts nothing. */
+/* Returns a label at which a warp of a series has reached the kernel's end, which is the instruction `at`. The code at
+ * this label counts the instructions of the warp and its end, and continues with the next warp. The code ends the
+ * region after the last warp. It also ends the region when the series has issued `left` instructions. In both cases the
+ * region ends before the end of the warp, and does not count this end. */
 static unsigned end_warp(jit_emitter *e, uint32_t at)
 {
     const char *pointer = jit_pointer(e, "i64");
@@ -451,15 +457,16 @@ static unsigned end_warp(jit_emitter *e, uint32_t at)
     lanes = jit_value(e, "add i64 %%v%u, %u", lanes, e->lanes + (counts ? VM_LANES : 0));
     jit_line(e, "store i64 %%v%u, %s %%nlanes", lanes, pointer);
     jit_line(e, "store i64 %%v%u, %s %%warp", jit_value(e, "add i64 %%w, %zu", sizeof(vm_warp)), pointer);
-    jit_line(e, "fence syncscope(\"singlethread\") seq_cst"); /* as at a backward branch */
+    jit_line(e, "fence syncscope(\"singlethread\") seq_cst"); /* the same fence as at a backward branch */
     jit_line(e, "br label %%series");
     e->exits = e->body;
     e->body = hold;
     return label;
 }
 
-/* Returns the label of code that adds to the counters and then continues at the instruction `at`, or leaves the
- * region if `at` is outside it. A backward branch also leaves if fewer than e->need operations are left. */
+/* Returns the label of code that adds to the counters and then continues at the instruction `at`. If `at` is outside of
+ * the region, the code leaves the region. At a backward branch, the code also leaves the region if fewer than e->need
+ * operations are left. */
 static unsigned make_way(jit_emitter *e, uint32_t at, unsigned count, unsigned lanes, unsigned steps)
 {
     unsigned label;
@@ -470,12 +477,12 @@ static unsigned make_way(jit_emitter *e, uint32_t at, unsigned count, unsigned l
             e->stops[e->u->insns[at].kind == JIT_STOP ? at + 1 : at] = true;
         label = e->series && is_kernel_end(e, at) ? end_warp(e, at) : jit_exit(e, at, unseen);
     } else {
-        kiln__text hold = e->body; /* a separate block, written among the exits */
+        kiln__text hold = e->body; /* the code is a separate block, which is written among the exits */
         e->body = e->exits;
         label = ++e->labels;
         jit_label(e, label);
         flush_counts(e);
-        /* variables are written back before a loop, so that the exits of the loop need not write them */
+        /* before a loop, the code writes variables back, so that the exits of the loop need not write them */
         if (at > e->at && e->state[at - e->first] & LOOP)
             for (uint32_t k = 0; k < e->var_count; k++)
                 if (e->dirty[k] && jit_live_at(e->u->live, at, e->vars[k].slot, e->vars[k].width))
@@ -487,7 +494,7 @@ static unsigned make_way(jit_emitter *e, uint32_t at, unsigned count, unsigned l
             sum = jit_value(e, "icmp ule i64 %%v%u, %%left", sum);
             jit_line(e, "br i1 %%v%u, label %%b%u, label %%l%u", sum, at, e->labels + 1);
             e->exits = e->body;
-            jit_exit(e, at, false); /* the label that was just named */
+            jit_exit(e, at, false); /* the label that the line before has named */
         } else {
             jit_line(e, "br label %%b%u", at);
             e->exits = e->body;
@@ -498,8 +505,8 @@ static unsigned make_way(jit_emitter *e, uint32_t at, unsigned count, unsigned l
     return label;
 }
 
-/* Returns the lanes for which the guard holds, or 0 if there is no guard. In a function for paths, only lanes of the
- * path count. */
+/* Returns the lanes for which the guard holds, or 0 if the instruction has no guard. In a function for paths, the
+ * result has only lanes of the path. */
 static unsigned get_path_guard(jit_emitter *e, const vm_code *i)
 {
     const unsigned bits = get_guard(e, i);
@@ -511,7 +518,8 @@ static void emit_branch(jit_emitter *e, const vm_code *i)
     const uint32_t target = (uint32_t)(i->target - e->u->function->code);
     const unsigned bits = get_path_guard(e, i), step = i->guard >> 1 & 1, lanes = step ? 0 : VM_LANES;
     if (e->partial &&
-        /* if there are several paths, the interpreter must execute a backward branch, because paths take turns there */
+        /* if the warp has several paths, the interpreter must execute a backward branch, because paths take turns
+         * there */
         target <= e->at) {
         const unsigned paths = jit_load_host(e, e->w, offsetof(vm_warp, path_count), "i32", false);
         jit_test(e, jit_value(e, "icmp ule i32 %%v%u, 1", paths));
@@ -533,7 +541,8 @@ static void emit_branch(jit_emitter *e, const vm_code *i)
     jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", none, on, mixed);
 }
 
-/* Writes an instruction that all lanes or no lanes execute. If the guard holds only for some lanes, the region ends. */
+/* Writes an instruction that is executed for all lanes or for no lane. If the guard holds only for some lanes, the
+ * region ends before the instruction. */
 static void emit_uniform(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsigned bits)
 {
     const unsigned act = ++e->labels, some = ++e->labels, on = ++e->labels;
@@ -557,13 +566,14 @@ static void emit_uniform(jit_emitter *e, const vm_code *i, const jit_insn *insn,
     if (bits) {
         jit_line(e, "br label %%l%u", on);
         jit_label(e, on);
-        e->group_count = 0; /* the tests of addresses are valid only if the guard held */
+        e->group_count = 0; /* the tests of addresses are valid only if the guard holds */
     }
 }
 
-/* Writes an access or a call in a function for paths. `bits` is an i32 value: the lanes for which the guard holds, or 0
- * if there is no guard. Returns true if the function has counted the lanes. It counts them before a call, because the
- * handler may raise an event, which ends the region. */
+/* Writes an access or a call in a function for paths. `bits` is the number of an i32 value, the lanes for which the
+ * guard holds, or 0 if the instruction has no guard. Returns true if the function has already counted the lanes of the
+ * instruction. The function counts the lanes before a call, because the handler may raise an event that ends the
+ * region. */
 static bool emit_path(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsigned bits)
 {
     if (jit_is_access(insn) && jit_emit_partial_memory(e, i, bits ? bits : e->mask))
@@ -574,7 +584,7 @@ static bool emit_path(jit_emitter *e, const vm_code *i, const jit_insn *insn, un
     return bits != 0;
 }
 
-/* Writes the instruction at e->at, by its kind, and counts it with the lanes that run it. */
+/* Writes the instruction at e->at according to its kind, and counts it with the lanes that run it. */
 static void emit_insn(jit_emitter *e)
 {
     const vm_code *i = &e->u->function->code[e->at];
@@ -609,11 +619,11 @@ static void emit_insn(jit_emitter *e)
         e->lanes += VM_LANES;
 }
 
-/* ---- the instructions of a region ---- */
+/* ---- the set of instructions of a region ---- */
 
 /* Marks the instructions that the region can reach from its head, and the leaders of basic blocks, by a depth-first
  * search. At a branch, the search follows only directions that were observed. Sets e->need to the number of
- * instructions. */
+ * instructions that were reached. */
 static void find_reached(jit_emitter *e, uint32_t *stack)
 {
     uint32_t depth = 0, count = 0;
@@ -679,8 +689,8 @@ static bool merge_dirty(jit_emitter *e, uint32_t from, uint32_t at, const uint8_
     return grew;
 }
 
-/* Computes for each block the variables that may have changed when it begins: this is a forward data-flow analysis,
- * iterated to a fixed point. */
+/* Computes for each block the variables that may have changed when the block begins. The algorithm is a forward
+ * data-flow analysis, iterated to a fixed point. */
 static void flow_dirty(jit_emitter *e)
 {
     const vm_code *code = e->u->function->code;
@@ -695,7 +705,8 @@ static void flow_dirty(jit_emitter *e)
             for (unsigned k = 0; k < insn->use_count; k++)
                 if (insn->uses[k].write && insn->uses[k].slot && insn->uses[k].slot < e->u->function->sink)
                     e->dirty[find_var(e, insn->uses[k].slot, insn->uses[k].width)] = 1;
-            /* ways that the region does not follow are merged too; merge_dirty() ignores targets outside it */
+            /* the directions that the region does not follow are merged too; merge_dirty() ignores targets outside of
+             * the region */
             if (insn->kind == JIT_BRANCH)
                 changed = merge_dirty(e, at, (uint32_t)(code[at].target - code), e->dirty) || changed;
             if ((insn->kind != JIT_BRANCH || code[at].guard & ~2u) && is_inside(e, at + 1) &&
@@ -723,7 +734,7 @@ static void emit_blocks(jit_emitter *e)
             e->group_count = 0;
             open = true;
         }
-        if (!open) /* this cannot happen: a reached instruction is a leader or follows a reached one */
+        if (!open) /* this cannot happen, because a reached instruction is a leader or follows a reached instruction */
             e->failed = true;
         emit_insn(e);
         if (e->u->insns[e->at].kind == JIT_BRANCH) {
@@ -737,7 +748,7 @@ static void emit_blocks(jit_emitter *e)
     }
 }
 
-/* Writes the begin of the loop over the warps of a series. */
+/* Writes the beginning of the loop over the warps of a series. */
 static void emit_series(jit_emitter *e)
 {
     const char *pointer = jit_pointer(e, "i64");
@@ -785,7 +796,7 @@ static void emit_entry(jit_emitter *e)
         const char *type = get_type(e->vars[k].width);
         if (jit_live_at(e->u->live, e->head, e->vars[k].slot, e->vars[k].width))
             move_row(e, &e->body, k, false);
-        else /* no instruction reads the variable before it is written */
+        else /* the variable needs no value, because no instruction reads it before it is written */
             jit_line(e, "store %s %s, %s %%s%u", type, e->vars[k].width == JIT_MASK ? "0" : "zeroinitializer",
                      jit_pointer(e, type), k);
     }
@@ -880,8 +891,8 @@ static void free_emitter(jit_emitter *e)
     kiln__free(mem, e);
 }
 
-/* Returns true if the region can be a series: it begins with the kernel and reaches its end, and calls no handler that
- * may change more of a warp than registers. */
+/* Returns true if the region can be a series. A series begins with the kernel, reaches the kernel's end, and calls no
+ * handler that may change more of a warp than registers. */
 static bool may_be_series(const jit_emitter *e)
 {
     bool ends = false;
@@ -896,7 +907,7 @@ static bool may_be_series(const jit_emitter *e)
     return ends && e->head == 0 && e->first == 0 && !e->u->access;
 }
 
-/* Plans the region. Then writes its entry, its basic blocks and its exits. */
+/* Plans the region. Then writes the entry of the region, its basic blocks and its exits. */
 uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint32_t head, uint32_t first,
                   uint32_t last, bool *stops, bool *series)
 {
@@ -924,8 +935,8 @@ uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint
 
 /* ---- functions for paths ---- */
 
-/* Returns true if a function for paths holds the instruction. Reconvergence points, barriers and exchanges between
- * lanes are excluded: at these instructions the interpreter decides which path continues. */
+/* Returns true if a function for paths can hold the instruction. Reconvergence points, barriers and exchanges between
+ * lanes are excluded, because there the interpreter decides which path continues. */
 static bool is_of_path(const jit_unit *unit, uint32_t at)
 {
     const vm_code *i = &unit->function->code[at];
@@ -934,7 +945,8 @@ static bool is_of_path(const jit_unit *unit, uint32_t at)
 }
 
 /* Marks the instructions that the function for paths holds, and the leaders of its basic blocks. A leader whose block
- * has at least two instructions is a head, at which the interpreter may enter. Returns false if memory runs out. */
+ * has at least two instructions is a head. The interpreter may enter the function at a head. Returns false if memory
+ * runs out. */
 static bool prepare_paths(jit_emitter *e, bool *heads)
 {
     const kiln_allocator *mem = e->u->mem;
@@ -971,7 +983,7 @@ static bool prepare_paths(jit_emitter *e, bool *heads)
 }
 
 /* Writes the start of a function for paths: the values that do not change, and a switch that jumps to the block for
- * w->pc. If w->pc is not the instruction after a head, the function returns 0. */
+ * w->pc. If w->pc is not the instruction after a head, the function for paths returns 0. */
 static void emit_paths_entry(jit_emitter *e, const bool *heads)
 {
     const vm_code *code = e->u->function->code;

@@ -1,7 +1,7 @@
-/* jit.c - decides which code is compiled, and when. A loop is compiled when it has executed many instructions. Its
- * first region begins at its first instruction. Another region begins after each instruction that regions cannot hold,
- * such as a barrier. The host thread that finds the loop hot compiles it. Meanwhile the other threads interpret the
- * loop. They use the regions as soon as these are installed.
+/* jit.c - decides which code is compiled, and when. A loop is compiled when it has executed many instructions. The
+ * first region of a loop begins at the loop's first instruction. Another region begins after each instruction that
+ * regions cannot hold, such as a barrier. The host thread that finds that the loop is hot compiles it. Meanwhile the
+ * other threads interpret the loop. The other threads use the regions as soon as they are installed.
  *
  * A loop has these states:
  *   cold -> observed      half of the threshold is reached: handle_hot() observes the loop several times from then on
@@ -20,15 +20,17 @@
 #include "vm_collective.h"
 #include "vm_path.h"
 
-#define HEADS 24u       /* the limit on regions of one loop */
-#define TRIES 6u        /* the limit on attempts for one head */
-#define LENGTH 1000000u /* the limit on characters of text: longer texts took LLVM up to 12 s, shorter ones 1 s */
-#define MOST 16384u     /* the limit on regions of a device until modules are unloaded; each has some kilobytes */
+#define HEADS 24u /* the largest number of regions of one loop */
+#define TRIES 6u  /* the largest number of attempts for one head */
+/* the largest number of characters of a text: longer texts took LLVM up to 12 s, shorter texts 1 s */
+#define LENGTH 1000000u
+/* the largest number of regions of a device until modules are unloaded; each region takes some kilobytes */
+#define MOST 16384u
 
-/* A region that was made. The code of a region stays until its module is unloaded, because other threads may be running
- * it. */
+/* A region that the compiler has made. The code of a region stays until its module is unloaded, because other threads
+ * may be running it. */
 typedef struct made_region {
-    vm_native region; /* the first member, so that a pointer to it is also a pointer to this struct */
+    vm_native region; /* the first member, so that a pointer to `region` is also a pointer to this struct */
     struct made_region *next;
     uint32_t first, last, tries;
 } made_region;
@@ -45,19 +47,20 @@ typedef struct made_function {
 
 /* The compiler's data of a module (vm_module.host_code). */
 typedef struct made_module {
-    jit_code *code; /* NULL until the first region */
+    jit_code *code; /* the host code of the module; NULL until the first region exists */
     unsigned names;
-    made_function functions[]; /* by function; then by function again, for launches that an observer watches */
+    made_function functions[]; /* indexed by function; the second half is for launches that an observer watches */
 } made_module;
 
-/* A device's compiler. `lock` guards everything but the counters. */
+/* A device's compiler. The lock `lock` guards all members except the counters. */
 typedef struct compiler {
-    struct vm_jit jit; /* the first member, so that a pointer to it is also a pointer to this struct */
+    struct vm_jit jit; /* the first member, so that a pointer to `jit` is also a pointer to this struct */
     const kiln_allocator *mem;
     jit_llvm *llvm;
-    bool refused;               /* LLVM cannot be used */
-    uint64_t found;             /* warp instructions of code that was hot before LLVM was opened */
-    atomic_ulong regions, live; /* regions that were made, and regions of modules that are loaded */
+    bool refused;   /* LLVM cannot be used */
+    uint64_t found; /* warp instructions of code that became hot before LLVM was opened */
+    /* regions: the regions that were ever made; live: the regions of modules that are still loaded */
+    atomic_ulong regions, live;
     jit_table table;
     pthread_mutex_t lock;
 } compiler;
@@ -78,7 +81,8 @@ static made_function *get_function(made_module *module, const vm_function *funct
     return &module->functions[(size_t)(function - of->functions) + (watched ? of->ptx->function_count : 0)];
 }
 
-/* Finds operands, constants and live registers of a function, once. Returns false if memory runs out. */
+/* Finds the operands, the constants and the live registers of a function, if this was not done before. Returns false if
+ * memory runs out. */
 static bool analyse_function(compiler *c, made_function *made, const vm_function *function, const vm_runner *runner)
 {
     if (made->live)
@@ -107,8 +111,8 @@ static bool analyse_function(compiler *c, made_function *made, const vm_function
     return made->live != NULL;
 }
 
-/* Returns the pattern of an access's addresses, as the current contents of the register `slot` show it. `word` is true
- * if the register has 32 bits. */
+/* Returns the pattern of the addresses of an access, which the current contents of the register `slot` show. `word` is
+ * true if the register has 32 bits. */
 static jit_pattern get_pattern(const vm_warp *w, const vm_code *i, uint32_t slot, bool word)
 {
     const uint64_t span = (uint64_t)i->size * i->count;
@@ -132,7 +136,7 @@ static jit_pattern get_pattern(const vm_warp *w, const vm_code *i, uint32_t slot
     return JIT_ANY;
 }
 
-/* Returns the narrowest pattern that covers both. */
+/* Returns the narrowest pattern that covers both patterns. */
 static jit_pattern merge_patterns(unsigned a, unsigned b)
 {
     if (a == b || a == JIT_UNSEEN)
@@ -144,8 +148,8 @@ static jit_pattern merge_patterns(unsigned a, unsigned b)
     return JIT_ANY;
 }
 
-/* Returns the directions that lanes take at a branch, by the current predicates: JIT_TAKEN, JIT_PASSED or both. A
- * backward branch always gets both directions, because a loop may continue or end. */
+/* Returns the directions that lanes take at a branch, according to the current predicates: the result is JIT_TAKEN,
+ * JIT_PASSED or both. A backward branch always gets both directions, because a loop may continue or end. */
 static unsigned get_ways(const vm_warp *w, const vm_code *i)
 {
     const uint32_t taken = *vm_pred(w, i->guard & ~3u) ^ (i->guard & 1 ? VM_ALL : 0);
@@ -154,7 +158,7 @@ static unsigned get_ways(const vm_warp *w, const vm_code *i)
     return taken ? JIT_TAKEN : JIT_PASSED;
 }
 
-/* Merges what the warp's registers show about an instruction into what was observed before. */
+/* Merges the facts that the warp's registers show about an instruction into the earlier observations. */
 static void observe(const vm_warp *w, made_function *made, const vm_function *function, uint32_t at)
 {
     uint8_t *known = &made->seen[at];
@@ -174,7 +178,7 @@ static void observe(const vm_warp *w, made_function *made, const vm_function *fu
 
 /* ---- compiling ---- */
 
-/* The regions whose LLVM IR is written into one text. */
+/* Several regions whose LLVM IR is written into one text. */
 typedef struct batch {
     uint32_t heads[HEADS], need[HEADS];
     bool series[HEADS];
@@ -183,7 +187,8 @@ typedef struct batch {
     unsigned count;
 } batch;
 
-/* Returns true if a region for whole warps begins there, in launches with or without an observer. */
+/* Returns true if a region for whole warps begins at the instruction. `watched` selects launches with an observer, or
+ * launches without an observer. */
 static bool has_region(const vm_function *function, uint32_t at, bool watched)
 {
     _Atomic(vm_native *) *all = atomic_load(&function->compiled->at);
@@ -202,10 +207,11 @@ static _Atomic(vm_native *) *open_table(compiler *c, const vm_function *function
 }
 
 /* Installs a function as a region, so that other threads run it from now on. A new vm_native replaces the old
- * vm_native. A vm_native has a function for whole warps and a function for paths. If `partial` is true, this is the
- * function for paths, and the new vm_native takes over the other function of the old one. If it is false, the reverse.
- * A vm_native for launches with an observer and a vm_native for other launches take over nothing from each other. Does
- * nothing if `address` is 0 or memory runs out. */
+ * vm_native. A vm_native has one function for whole warps and one function for paths. If `partial` is true, the
+ * function at `address` is the function for paths, and the new vm_native takes the function for whole warps from the
+ * old one. If `partial` is false, it takes the function for paths from the old one. A vm_native for launches with an
+ * observer takes over nothing from a vm_native for other launches, and the reverse. Does nothing if `address` is 0 or
+ * memory runs out. */
 static void install(compiler *c, made_function *made, const jit_unit *unit, uint32_t head, uint64_t address,
                     uint32_t need, bool series, uint32_t first, uint32_t last, bool partial)
 {
@@ -247,7 +253,7 @@ static void install(compiler *c, made_function *made, const jit_unit *unit, uint
     atomic_fetch_add(&c->live, 1);
 }
 
-/* Returns the index after the next instruction that regions cannot hold. */
+/* Returns the index after the next instruction that a region cannot hold. */
 static uint32_t find_next_stop(const jit_unit *unit, uint32_t at, uint32_t last)
 {
     while (at <= last && unit->insns[at].kind != JIT_STOP)
@@ -325,7 +331,8 @@ static void compile_regions(compiler *c, made_module *module, made_function *mad
     kiln__text_free(&text);
 }
 
-/* Compiles the paths of a diverged warp within [first, last]: one function, which begins at any of its heads. */
+/* Compiles the paths of a diverged warp within [first, last]. The result is one function, which can begin at each of
+ * its heads. */
 static void compile_paths(compiler *c, made_module *module, made_function *made, const vm_function *function,
                           const vm_runner *runner, uint32_t first, uint32_t last)
 {
@@ -348,8 +355,8 @@ static void compile_paths(compiler *c, made_module *module, made_function *made,
     kiln__text_free(&text);
 }
 
-/* Opens LLVM at the first need: opening takes time, and most processes do not need LLVM. Returns false if LLVM cannot
- * be used, or if the device already has MOST regions. */
+/* Opens LLVM when it is first needed, because opening takes time, and most processes do not need LLVM. Returns false if
+ * LLVM cannot be used, or if the device already has MOST regions. */
 static bool open_llvm(compiler *c)
 {
     if (!c->llvm && !c->refused) {
@@ -368,19 +375,21 @@ static bool is_worth_opening(compiler *c, uint64_t executed)
     return c->llvm || c->found >= (uint64_t)(c->jit.threshold - 1) * OPENING;
 }
 
-/* vm_jit.hot: observes warm code, and compiles it at the threshold. */
+/* Implements vm_jit.hot: observes warm code, and compiles the code at the threshold. */
 static void handle_hot(struct vm_jit *jit, vm_warp *w, const vm_code *from, const vm_code *to, bool enough)
 {
     compiler *c = (compiler *)jit;
     const vm_function *function = w->frame->function;
     const uint32_t first = (uint32_t)(from - function->code), last = (uint32_t)(to - function->code);
     uint32_t *heat = &function->code[last].c;
-    if (pthread_mutex_trylock(&c->lock) != 0) { /* another thread compiles; a later call tries again */
+    /* another thread compiles now; a later call of handle_hot() tries again */
+    if (pthread_mutex_trylock(&c->lock) != 0) {
         if (enough)
             __atomic_store_n(heat, 0, __ATOMIC_RELAXED);
         return;
     }
-    vm_module *module = (vm_module *)(uintptr_t)w->runner->run->launch->module; /* only its host code changes */
+    /* the function changes only the host code of the module */
+    vm_module *module = (vm_module *)(uintptr_t)w->runner->run->launch->module;
     made_module *of_module = !c->refused && function->module == module ? open_module(c, module) : NULL;
     const vm_runner *runner = w->runner;
     made_function *made = of_module ? get_function(of_module, function, runner->access != NULL) : NULL;
@@ -391,21 +400,22 @@ static void handle_hot(struct vm_jit *jit, vm_warp *w, const vm_code *from, cons
             __atomic_store_n(heat, 0, __ATOMIC_RELAXED);
         else if (enough && open_llvm(c))
             compile_regions(c, of_module, made, function, runner, first, first, last);
-        if (enough && runner->run->device->check) /* other launches may need the other kind of region */
+        if (enough && runner->run->device->check) /* other launches of the kernel may need the other kind of region */
             __atomic_store_n(heat, 0, __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&c->lock);
 }
 
-/* vm_jit.split: compiles the paths of the code around a branch at which lanes diverge. Sets the counters of all
- * branches of that code to their final value, so that the code is compiled only once. */
+/* Implements vm_jit.split: compiles the paths of the code around a branch at which lanes diverge. Sets the counters of
+ * all branches of that code to their final value, so that the code is compiled only once. */
 static void handle_split(struct vm_jit *jit, vm_warp *w, const vm_code *i)
 {
     enum { AROUND = 256 }; /* number of instructions before and after the branch */
     compiler *c = (compiler *)jit;
     const vm_function *function = w->frame->function;
     const uint32_t at = (uint32_t)(i - function->code);
-    if (w->runner->access || pthread_mutex_trylock(&c->lock) != 0) { /* observed paths are interpreted */
+    /* paths of a launch with an observer are interpreted */
+    if (w->runner->access || pthread_mutex_trylock(&c->lock) != 0) {
         __atomic_store_n(&function->code[at].d, 0, __ATOMIC_RELAXED);
         return;
     }
@@ -428,9 +438,10 @@ static void handle_split(struct vm_jit *jit, vm_warp *w, const vm_code *i)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* vm_jit.missed: observes the instruction at which the region ended. If the observation is new, the regions from the
- * head on are compiled again, at most TRIES times. Otherwise restores the head's own handler if more than half of the
- * runs miss. With fewer misses the region saves time, because it runs until it misses. */
+/* Implements vm_jit.missed: observes the instruction at which the region has ended. If the observation is new, compiles
+ * the regions from the head on again, at most TRIES times. If the observation is not new and more than half of the runs
+ * miss, restores the head's own handler. With fewer misses the region still saves time, because it runs until it
+ * misses. */
 static void handle_miss(struct vm_jit *jit, vm_warp *w, const vm_code *head)
 {
     compiler *c = (compiler *)jit;
@@ -529,7 +540,7 @@ bool sim_jit_usable(vm_device *device)
 const char *sim_jit_library(const kiln_allocator *mem)
 {
     jit_llvm *llvm = jit_llvm_open(mem, getenv("KILN_SIM_ISA"));
-    const char *name = llvm ? jit_llvm_name(llvm) : NULL; /* the name is constant */
+    const char *name = llvm ? jit_llvm_name(llvm) : NULL; /* the name of the library never changes */
     jit_llvm_close(llvm);
     return name;
 }

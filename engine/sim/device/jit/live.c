@@ -1,6 +1,6 @@
-/* live.c - liveness of registers. When a region ends, it writes back only the registers that may be read later. This
- * file finds them by backward data-flow analysis, iterated to a fixed point. An instruction whose operands are unknown
- * counts as a read of all registers. */
+/* live.c - computes which registers are live. When a region ends, it writes back only the registers that may be read
+ * later. This file finds the live registers by backward data-flow analysis, iterated to a fixed point. An instruction
+ * whose operands are unknown counts as a read of all registers. */
 #include "region.h"
 #include "vm_block.h"
 #include "vm_collective.h"
@@ -9,19 +9,22 @@
 
 #include <string.h>
 
-#define MOST_BYTES (64u << 20) /* for functions that would need more memory, all registers count as live */
-/* for functions that would need more passes, all registers count as live; nested loops need one pass for each level */
+/* If the analysis of a function would need more memory, all its registers count as live. */
+#define MOST_BYTES (64u << 20)
+/* If the analysis of a function would need more passes, all its registers count as live. Nested loops need one pass for
+ * each level. */
 #define MOST_PASSES 32u
 
 struct jit_live {
-    uint32_t masks; /* the function's number of masks */
-    size_t words;   /* words of one instruction's set */
+    uint32_t masks; /* number of masks (predicates) of the function */
+    size_t words;   /* number of words in the set of one instruction */
     uint64_t *in;
-    uint64_t *temps; /* temporary registers, which only the operations of one PTX instruction use */
-    uint64_t *shown; /* registers that count as live everywhere (add_shown) */
+    uint64_t *temps; /* set of temporary registers, which only the operations of one PTX instruction use */
+    uint64_t *shown; /* set of registers that count as live everywhere (add_shown) */
 };
 
-/* Returns the number of a register. Masks have 4 bytes, rows of registers at least 128. */
+/* Returns the number of a register in the sets. A mask takes 4 bytes in the frame, a row of a register at least 128
+ * bytes. */
 static uint32_t get_number(const jit_live *live, uint32_t slot, unsigned width)
 {
     return width == JIT_MASK ? slot / 4 : live->masks + slot / 128;
@@ -44,8 +47,8 @@ static bool is_plain_barrier(const vm_code *i)
     return i->masked == vm_op_bar && i->a & 1 && (i->b == 0 || i->b & 1) && i->size == 0;
 }
 
-/* The transfer function of an instruction. On entry `set` has the registers that are live after the instruction, on
- * return the registers that are live before it. */
+/* Applies the transfer function of an instruction to a set. On entry `set` has the registers that are live after the
+ * instruction. On return it has the registers that are live before it. */
 static void apply_insn(const jit_live *live, const vm_function *function, const jit_insn *insns, uint32_t at,
                        uint64_t *set)
 {
@@ -72,9 +75,9 @@ static void apply_insn(const jit_live *live, const vm_function *function, const 
         set[k] |= live->shown[k];
 }
 
-/* Finds the registers that count as live everywhere. There are two kinds. A shuffle reads registers of lanes whose
- * guard is false or that are in another path. A message about an endless loop shows the address that the loop reads, so
- * the register of this address must be in the frame. */
+/* Finds the registers that count as live everywhere. There are two kinds of such registers. First, a shuffle reads
+ * registers of lanes whose guard is false, or that are in another path. Second, a message about an endless loop shows
+ * the address that the loop reads. So the register of this address must be in the frame. */
 static void add_shown(jit_live *live, const vm_function *function, const jit_insn *insns)
 {
     for (uint32_t at = 0; at < function->code_count; at++) {
@@ -157,8 +160,8 @@ bool jit_live_at(const jit_live *live, uint32_t at, uint32_t slot, unsigned widt
     return live->in[at * live->words + n / 64] >> n % 64 & 1;
 }
 
-/* The set before the first instruction has these registers. A register of 64 bits has two rows, but is in the set only
- * with the first, so the row after each is cleared too. */
+/* The set before the first instruction has the registers that must be cleared. A register of 64 bits has two rows, but
+ * only its first row is in the set. So the function also clears the row after each row in the set. */
 bool jit_live_clear(const jit_live *live, const vm_function *function, vm_compiled *out)
 {
     const uint32_t window = get_number(live, function->window, JIT_32);

@@ -1,9 +1,9 @@
-/* llvm.c - opens LLVM by dlopen() and calls its C API. The API is documented (llvm.org/doxygen, LLVM-C), and its
+/* llvm.c - opens LLVM by dlopen() and calls its C API. LLVM documents this API (llvm.org/doxygen, LLVM-C), and its
  * functions stay the same over many versions. This file declares the few functions that it uses, so building Kiln needs
  * no LLVM.
  *
- * LLVM belongs to the process and not to a device. Only one thread at a time calls it. LLVM is not called any more when
- * the process exits, in a forked process, or after an error at which LLVM would have ended the process. */
+ * LLVM belongs to the process and not to a device. Only one thread at a time may call LLVM. No thread calls LLVM any
+ * more when the process exits, in a forked process, or after an error at which LLVM would have ended the process. */
 #include "llvm.h"
 
 #include <dlfcn.h>
@@ -28,7 +28,7 @@ typedef struct opaque opaque; /* any object that belongs to LLVM */
 #endif
 
 enum { OBJECT_FILE = 1, OPTIMISE = 2, RELOC_PIC = 2, CODE_JIT = 1, SEVERITY_ERROR = 0 };
-#define STACK ((size_t)64 << 20) /* the stack of the compiling thread; only used pages take memory */
+#define STACK ((size_t)64 << 20) /* size of the stack of the compiling thread; only used pages take memory */
 /* Bytes of address space that must be free before LLVM is called, because LLVM ends the process when memory runs
  * out. */
 #define SPARE ((size_t)256 << 20)
@@ -72,8 +72,8 @@ enum { OBJECT_FILE = 1, OPTIMISE = 2, RELOC_PIC = 2, CODE_JIT = 1, SEVERITY_ERRO
     X(opaque *, LLVMOrcLLJITAddObjectFile, (opaque * jit, opaque * library, opaque * buffer))                          \
     X(opaque *, LLVMOrcLLJITLookup, (opaque * jit, uint64_t * address, const char *name))
 
-/* The supported versions, the newest first. The test suites were run with each of them. `major` is the version from
- * LLVMGetVersion(), which exists since LLVM 16. */
+/* The supported versions of LLVM, the newest first. The test suites were run with each of these versions. `major` is
+ * the version from LLVMGetVersion(), which exists since LLVM 16. */
 static const struct {
     const char *name;
     unsigned major;
@@ -86,9 +86,9 @@ static const struct {
 struct jit_llvm {
     const kiln_allocator *mem;
     void *library;
-    const char *name; /* name of the library */
+    const char *name; /* file name of the library */
     opaque *machine;
-    unsigned major; /* major version of the library; 0 before version 16 */
+    unsigned major; /* major version of the library; 0 for versions before 16 */
     bool wide;
 #define X(result, name, arguments) result(*name) arguments;
     FUNCTIONS(X)
@@ -103,20 +103,20 @@ struct jit_code {
 
 static pthread_mutex_t gate = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 static atomic_int owner;   /* the process that opened LLVM, or 0 */
-static atomic_bool busy;   /* a thread executes code of LLVM */
-static atomic_bool closed; /* LLVM must not be called any more */
-static int armed;          /* number of times that at_exit() was registered */
+static atomic_bool busy;   /* true while a thread executes code of LLVM */
+static atomic_bool closed; /* true if LLVM must not be called any more */
+static int armed;          /* number of times that the process has registered at_exit() */
 static jmp_buf escape;
-static _Thread_local bool calling; /* this thread is inside LLVM */
+static _Thread_local bool calling; /* true while this thread is inside LLVM */
 
 /* Takes the lock on LLVM. Returns false if LLVM must not be called. A signal handler that exits may call this function
- * in the thread that waits for LLVM. That thread holds the lock already. In this case the function only waits until
+ * in the thread that waits for LLVM. That thread already holds the lock. In this case the function only waits until
  * LLVM has finished, and returns false. */
 static bool enter_llvm(void)
 {
     const int process = atomic_load(&owner);
     if (process && process != (int)getpid())
-        return false; /* the lock may be held by a thread that the fork did not copy */
+        return false; /* the lock may be held by a thread that does not exist in the forked process */
     if (pthread_mutex_lock(&gate) != 0) {
         while (atomic_load(&busy))
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -128,7 +128,8 @@ static bool enter_llvm(void)
     return false;
 }
 
-/* Runs before LLVM's own exit handlers, so that no other thread uses the objects that they free. */
+/* The exit handler. It runs before LLVM's own exit handlers, so that no other thread uses the objects that these
+ * handlers free. */
 static void at_exit(void)
 {
     if (calling)
@@ -173,9 +174,9 @@ static void *run_job(void *argument)
     return NULL;
 }
 
-/* Calls a function in a new thread, waits for it, and holds the lock on LLVM. The new thread has a large stack, because
- * the caller's stack may be small, and it blocks the program's signals. Returns false if the function was not called,
- * or if a fatal error of LLVM ended it. */
+/* Calls a function in a new thread and waits for it. The calling thread holds the lock on LLVM meanwhile. The new
+ * thread has a large stack, because the caller's stack may be small. It blocks the program's signals. Returns false if
+ * the function was not called, or if a fatal error of LLVM has ended the function. */
 static bool in_thread(const jit_llvm *llvm, void (*what)(void *of), void *of)
 {
     job j = {.llvm = llvm, .what = what, .of = of};
@@ -198,7 +199,7 @@ static bool in_thread(const jit_llvm *llvm, void (*what)(void *of), void *of)
             pthread_join(thread, NULL);
         if (started && !j.done)
             atomic_store(&closed, true);
-        /* registered again after LLVM's own handler, because handlers run in reverse order */
+        /* at_exit() is registered again after LLVM's own handler, because exit handlers run in reverse order */
         else if (started && armed < (llvm ? 2 : 1))
             armed += atexit(at_exit) == 0;
         pthread_mutex_unlock(&gate);
@@ -212,7 +213,8 @@ static bool in_thread(const jit_llvm *llvm, void (*what)(void *of), void *of)
 static bool load_symbol(void *library, const char *name, void *pointer)
 {
     void *symbol = dlsym(library, name);
-    memcpy(pointer, &symbol, sizeof symbol); /* ISO C casts no data pointer to a function */
+    /* memcpy() is needed because ISO C does not allow a cast from a data pointer to a function pointer */
+    memcpy(pointer, &symbol, sizeof symbol);
     return symbol != NULL;
 }
 
@@ -233,7 +235,7 @@ static bool load_functions(jit_llvm *llvm)
     }
     void (*version)(unsigned *major, unsigned *minor, unsigned *patch);
     unsigned minor, patch;
-    if (load_symbol(llvm->library, "LLVMGetVersion", &version)) /* the function exists since LLVM 16 */
+    if (load_symbol(llvm->library, "LLVMGetVersion", &version)) /* LLVM has this function since version 16 */
         version(&llvm->major, &minor, &patch);
     return all;
 }
@@ -273,7 +275,7 @@ static bool machine_new(jit_llvm *llvm, const char *isa)
     return llvm->machine != NULL;
 }
 
-/* Returns false if the host refuses to execute memory that a process wrote (SELinux, PR_SET_MDWE). */
+/* Returns false if the host refuses to execute memory that a process has written (SELinux, PR_SET_MDWE). */
 static bool may_execute(void)
 {
     const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -364,7 +366,8 @@ static bool is_success(const jit_llvm *llvm, opaque *error)
 
 static void report(void *user, opaque *error)
 {
-    const jit_llvm *llvm = user; /* drops the message, which LLVM would otherwise print; the caller sees the failure */
+    /* drops the message, which LLVM would otherwise print; the caller sees that the compile has failed */
+    const jit_llvm *llvm = user;
     is_success(llvm, error);
 }
 
@@ -379,9 +382,9 @@ void jit_code_free(jit_llvm *llvm, jit_code *code)
     kiln__free(llvm->mem, code);
 }
 
-/* Returns the passes that optimise a region. They turn variables in memory into values (SROA), remove common
+/* Returns the passes that optimise a region. The passes turn variables in memory into values (SROA), remove common
  * subexpressions and dead code, fold constants, and move invariant code out of loops. Since version 18, LLVM ends the
- * process if one run of instcombine leaves work for the next, unless "no-verify-fixpoint" allows it. */
+ * process if one run of instcombine leaves work for the next run, unless "no-verify-fixpoint" allows it. */
 static const char *get_passes(const jit_llvm *llvm)
 {
 #define PASSES(combine)                                                                                                \
@@ -416,7 +419,8 @@ typedef struct compiling {
     bool good;
 } compiling;
 
-static void handle_diagnostic(opaque *what, void *user) /* without a handler LLVM ends the process at an error */
+/* The handler of diagnostics. Without a handler, LLVM ends the process at an error. */
+static void handle_diagnostic(opaque *what, void *user)
 {
     compiling *c = user;
     if (c->llvm->LLVMGetDiagInfoSeverity(what) == SEVERITY_ERROR)

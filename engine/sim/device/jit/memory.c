@@ -1,7 +1,7 @@
-/* memory.c - loads and stores in a region. The layout of the lanes' addresses was observed before the region was made
- * (jit_pattern). A running region tests that the addresses have this layout. It also tests that they lie in the
- * allocation that the instruction accessed last, or in the block's shared memory. If a test fails, the region ends
- * before the access. Accesses through the same register share one test. */
+/* memory.c - writes the loads and stores of a region. The layout of the lanes' addresses was observed before the region
+ * was made (jit_pattern). The running region tests that the addresses have this layout. The region also tests that the
+ * addresses lie in the allocation that the instruction accessed last, or in the block's shared memory. If a test fails,
+ * the region ends before the access. Several accesses through the same register share one test. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,12 +12,12 @@
 static const unsigned bytes_of[] = {[JIT_u8] = 1,  [JIT_s8] = 1,  [JIT_u16] = 2, [JIT_s16] = 2, [JIT_u32] = 4,
                                     [JIT_s32] = 4, [JIT_u64] = 8, [JIT_s64] = 8, [JIT_f32] = 4, [JIT_f64] = 8};
 
-/* One access of an instruction. */
+/* One memory access of an instruction. */
 typedef struct access {
     const vm_code *i;
     const jit_shape *shape;
-    uint32_t slot;          /* the register of the address, from jit_address() */
-    unsigned element, span; /* bytes of an element; bytes that a lane accesses */
+    uint32_t slot;          /* the register of the address, as jit_address() returns it */
+    unsigned element, span; /* element: the bytes of an element; span: the bytes that a lane accesses */
     unsigned pattern;
     int64_t offset;
     const char *type; /* type of an element in memory */
@@ -36,11 +36,11 @@ static access get_access(const jit_emitter *e, uint32_t at)
     return a;
 }
 
-/* Returns the kind of an access. Accesses of different kinds share no test: memory that a load may read is not always
- * writable. */
+/* Returns the kind of an access. Accesses of different kinds share no test, because memory that a load may read is not
+ * always writable. */
 static uint8_t get_kind(const access *a) { return a->shape->shared ? 2 : a->shape->form == JIT_STORE; }
 
-/* Finds the range of offsets, [*low, *high), of this access and of similar accesses after it in the basic block. */
+/* Finds the range [*low, *high) of the offsets of this access, and of similar accesses after it in the basic block. */
 static void find_extent(const jit_emitter *e, const access *a, int64_t *low, int64_t *high)
 {
     *low = a->offset, *high = a->offset + a->span;
@@ -67,7 +67,7 @@ static void find_extent(const jit_emitter *e, const access *a, int64_t *low, int
 static unsigned emit_and(jit_emitter *e, unsigned a, unsigned b) { return jit_value(e, "and i1 %%v%u, %%v%u", a, b); }
 
 /* Writes a test that the lanes' addresses grow by `stride` bytes from lane to lane, and that the sequence begins again
- * after each `width` lanes. Returns an i1 value. */
+ * after each `width` lanes. Returns the number of an i1 value, the result of the test. */
 static unsigned emit_row_test(jit_emitter *e, unsigned row, const char *vector, const char *scalar, unsigned stride,
                               unsigned width)
 {
@@ -86,8 +86,8 @@ static unsigned emit_row_test(jit_emitter *e, unsigned row, const char *vector, 
     return jit_value(e, "icmp eq i32 %%v%u, 0", jit_value(e, "bitcast " B1V " %%v%u to i32", odd));
 }
 
-/* The memory that may be accessed, [base, end), and the difference between a host address and its device address. All
- * these values are i64. */
+/* The memory [base, end) that may be accessed, and the difference between a host address and its device address. All
+ * members are numbers of i64 values. */
 typedef struct window {
     unsigned base, end, host;
 } window;
@@ -125,7 +125,8 @@ static unsigned emit_lane(jit_emitter *e, const access *a, unsigned row, unsigne
     return jit_value(e, "zext i32 %%v%u to i64", narrow);
 }
 
-/* Writes a test that [first + from, first + to) lies in the window and is aligned. Returns an i1 value. */
+/* Writes a test that [first + from, first + to) lies in the window and is aligned. Returns the number of an i1 value,
+ * the result of the test. */
 static unsigned emit_bounds_test(jit_emitter *e, const access *a, const window *w, unsigned first, int64_t from,
                                  int64_t to)
 {
@@ -151,10 +152,10 @@ static bool is_in_loop(const jit_emitter *e, uint32_t at)
     return false;
 }
 
-/* Prefetches the row that a load in a loop will read AHEAD iterations later, if its address changes by equal steps. A
- * warp runs many iterations of a loop in one turn. In a grid-stride loop its rows lie far apart, so the host's own
- * prefetcher does not predict them. If the later row is outside of the window, the region prefetches the current row
- * again, so that the processor never gets an address that the kernel must not read. */
+/* If the address of a load in a loop changes by equal steps, prefetches the row that the load will read AHEAD
+ * iterations later. A warp runs many iterations of a loop in one turn. In a grid-stride loop the rows of a warp lie far
+ * apart, so the host's own prefetcher does not predict them. If the later row is outside of the window, the region
+ * prefetches the current row again, so that the processor never gets an address that the kernel must not read. */
 static void emit_prefetch(jit_emitter *e, const window *w, unsigned first)
 {
     enum { AHEAD = 8, LINE = 64, ROW = 128 };
@@ -177,8 +178,8 @@ static void emit_prefetch(jit_emitter *e, const window *w, unsigned first)
     }
 }
 
-/* Returns the number of bytes by which the innermost loop around the access advances its address register, or 0 if
- * there is no such loop or the step is not a small constant. */
+/* Returns the number of bytes by which the innermost loop around the access advances the address register. Returns 0 if
+ * there is no such loop, or if the step is not a small constant. */
 static unsigned find_step(const jit_emitter *e, const access *a)
 {
     enum { STEP_MOST = 64 };
@@ -196,10 +197,11 @@ static unsigned find_step(const jit_emitter *e, const access *a)
     return 0;
 }
 
-/* Prefetches memory for the next warp, if in a loop each lane reads its own part of an array, and these parts follow
- * each other, as the rows of a sparse matrix do. The parts of the next warp's lanes are then behind the part of the last
- * lane. A gather touches 32 lines at once, too many for the host's own prefetcher. The loop has about as many iterations
- * as a part has steps, so each iteration prefetches its share of the lines. runner->ahead counts them. */
+/* Prefetches memory for the next warp, if each lane of a loop reads its own part of an array, and these parts follow
+ * each other. The rows of a sparse matrix are such parts. The parts of the next warp's lanes are then behind the part
+ * of the last lane. A gather touches 32 cache lines at once, which are too many for the host's own prefetcher. A loop
+ * has about as many iterations as a part has steps. So each iteration prefetches its share of the lines, and
+ * runner->ahead counts the lines. */
 static void emit_prefetch_parts(jit_emitter *e, const access *a, const window *w, unsigned row)
 {
     enum { LINE = 64, LINES = 32, NEAR = 2 * LINE * LINES };
@@ -231,7 +233,7 @@ static void emit_prefetch_parts(jit_emitter *e, const access *a, const window *w
     }
 }
 
-/* Opens a group for a fixed pattern: writes a test of the addresses for this access and for all similar accesses that
+/* Opens a group for a fixed pattern: writes a test of the addresses of this access and of all similar accesses that
  * follow. If the test fails, the region ends. */
 static void open_group(jit_emitter *e, const access *a, unsigned row, jit_group *g)
 {
@@ -258,7 +260,7 @@ static void open_group(jit_emitter *e, const access *a, unsigned row, jit_group 
 
 /* ---- elements ---- */
 
-/* Converts an element to the type of its register. narrow_value() converts back. */
+/* Converts an element from its type in memory to the type of its register. narrow_value() converts back. */
 static unsigned widen_value(jit_emitter *e, const access *a, unsigned value)
 {
     const bool sign = a->shape->a == JIT_s8 || a->shape->a == JIT_s16;
@@ -328,7 +330,7 @@ static void store_at(jit_emitter *e, const access *a, unsigned address)
     unsigned value[JIT_ELEMENTS] = {0};
     for (unsigned k = 0; k < count; k++)
         value[k] = narrow_value(e, a, jit_get(e, get_slot(a, k), get_width(a)));
-    if (a->pattern == JIT_ONE) { /* all lanes store to one address, so memory keeps the value of the last lane */
+    if (a->pattern == JIT_ONE) { /* if all lanes store to one address, memory keeps the value of the last lane */
         for (unsigned k = 0; k < count; k++) {
             const unsigned x = jit_value(e, "extractelement <32 x %s> %%v%u, i32 31", a->type, value[k]);
             const unsigned to = emit_pointer(e, address, k * a->element, a->type);
@@ -356,7 +358,7 @@ static void store_at(jit_emitter *e, const access *a, unsigned address)
     jit_line(e, "store %s %%v%u, %s %%v%u, align %u", type, row, jit_pointer(e, type), to, a->element);
 }
 
-/* Loads one element for each lane of a warp whose halves have the pattern ROW or ONE. */
+/* Loads one element for each lane of a warp, if each half of the warp has the pattern ROW or ONE. */
 static void load_halves(jit_emitter *e, const access *a, unsigned address, unsigned upper)
 {
     char type[32], order[32 * 10];
@@ -383,7 +385,8 @@ static void load_halves(jit_emitter *e, const access *a, unsigned address, unsig
     jit_put(e, get_slot(a, 0), get_width(a), widen_value(e, a, value), 0);
 }
 
-/* Stores the lower half first: if both halves store to the same place, memory keeps the values of the later lanes. */
+/* Stores the lower half of the warp first. If both halves store to the same place, memory then keeps the values of the
+ * later lanes. */
 static void store_halves(jit_emitter *e, const access *a, unsigned address, unsigned upper)
 {
     char type[32], order[16 * 10];
@@ -403,7 +406,7 @@ static void store_halves(jit_emitter *e, const access *a, unsigned address, unsi
     }
 }
 
-/* ---- any addresses ---- */
+/* ---- accesses to any addresses ---- */
 
 /* Returns the addresses `host` + `offset` of all lanes as pointers to `type`. */
 static unsigned emit_pointers(jit_emitter *e, unsigned host, int64_t offset, const char *type)
@@ -413,7 +416,7 @@ static unsigned emit_pointers(jit_emitter *e, unsigned host, int64_t offset, con
     return jit_value(e, "inttoptr " I64V " %%v%u to <32 x %s>", host, jit_pointer(e, type));
 }
 
-/* Gathers an element of `type` for each lane of `mask`, a vector of i1. */
+/* Gathers an element of `type` for each lane of `mask`. `mask` is a vector of i1. */
 static unsigned emit_gather(jit_emitter *e, const char *type, unsigned pointers, unsigned align, unsigned mask)
 {
     return jit_value(e,
@@ -429,8 +432,9 @@ static void emit_scatter(jit_emitter *e, const char *type, unsigned value, unsig
              type, e->u->typed ? type : "", type, value, jit_pointer(e, type), pointers, align, mask);
 }
 
-/* Writes a shufflevector of two vectors of 16 words. In each group of four words, the result has the words order[] of
- * that group of `a` (0 to 3) and of `b` (4 to 7). x86-64 has an instruction for such an order. */
+/* Writes a shufflevector of two vectors of 16 words. In each group of four words, order[] selects the words of the
+ * result. The numbers 0 to 3 are words of that group of `a`. The numbers 4 to 7 are words of that group of `b`. x86-64
+ * has an instruction for such an order. */
 static unsigned emit_interleave(jit_emitter *e, unsigned a, unsigned b, const uint8_t *order)
 {
     char places[16 * 10];
@@ -451,7 +455,7 @@ static unsigned emit_concatenation(jit_emitter *e, unsigned a, unsigned b, unsig
 
 /* Loads four consecutive words of each lane, from the host addresses `host` + `offset`. words[k] gets word k of all
  * lanes. Loading 16 bytes for each lane and transposing takes a third of the time of four gathers. All lanes must have
- * addresses that can be read. */
+ * readable addresses. */
 static void load_fours(jit_emitter *e, unsigned host, int64_t offset, unsigned words[4])
 {
     static const uint8_t low[] = {0, 4, 1, 5}, high[] = {2, 6, 3, 7}, first[] = {0, 1, 4, 5}, second[] = {2, 3, 6, 7};
@@ -460,7 +464,7 @@ static void load_fours(jit_emitter *e, unsigned host, int64_t offset, unsigned w
         host = jit_value(e, "add " I64V " %%v%u, %%v%u", host, jit_splat64(e, (uint64_t)offset));
     for (unsigned h = 0; h < 2; h++) {
         unsigned row[4], by[4];
-        for (unsigned k = 0; k < 4; k++) { /* row k: lanes k, k + 4, k + 8, k + 12 of the half */
+        for (unsigned k = 0; k < 4; k++) { /* row k has the lanes k, k + 4, k + 8, k + 12 of the half */
             for (unsigned n = 0; n < 4; n++) {
                 by[n] = jit_value(e, "extractelement " I64V " %%v%u, i32 %u", host, 16 * h + 4 * n + k);
                 by[n] = emit_pointer(e, by[n], 0, "<4 x i32>");
@@ -480,9 +484,9 @@ static void load_fours(jit_emitter *e, unsigned host, int64_t offset, unsigned w
         words[k] = emit_concatenation(e, half[0][k], half[1][k], 16);
 }
 
-/* Gathers or scatters in the lanes of `mask`, a vector of i1. `host` is a vector: the host addresses of the lanes at
- * offset 0. If `guarded` is true, a load changes only the registers of the lanes in `mask`. Two words of a lane move as
- * one element. */
+/* Gathers or scatters in the lanes of `mask`. `mask` is a vector of i1. `host` is a vector of the lanes' host addresses
+ * at offset 0. If `guarded` is true, a load changes only the registers of the lanes in `mask`. If a lane has two words,
+ * they move as one element. */
 static void emit_lanes(jit_emitter *e, const access *a, unsigned host, unsigned mask, bool guarded)
 {
     const bool load = a->shape->form == JIT_LOAD, pair = a->i->count == 2 && a->element == 4;
@@ -521,8 +525,9 @@ static void move_at(jit_emitter *e, const access *a, unsigned pattern, unsigned 
         store_at(e, &whole, address);
 }
 
-/* Loads or stores at any addresses. In some iterations or launches the addresses may form a row. The code tests this,
- * and moves a row as a whole, which takes a fifth of the time. A load also tests whether all lanes have one address. */
+/* Writes a load or store at any addresses. In some iterations or launches the addresses may form a row. The code tests
+ * whether they do, and moves a row as a whole, which takes a fifth of the time. A load also tests whether all lanes
+ * have the same address. */
 static void emit_anywhere(jit_emitter *e, const access *a, unsigned host)
 {
     const unsigned count = a->i->count, all = jit_value(e, "icmp eq " I32V " zeroinitializer, zeroinitializer");
@@ -552,12 +557,12 @@ static void emit_anywhere(jit_emitter *e, const access *a, unsigned host)
     jit_label(e, on);
 }
 
-/* Finds four consecutive words that hold the access and at least two more of the loads that follow in the basic block,
- * before any store. Such loads read a lane's part of an array, which the loop has unrolled. Sets g->from and
- * g->until. Returns false if no such words exist. */
+/* Finds four consecutive words that hold the access and at least two more of the loads that follow it in the basic
+ * block before any store. Such loads come from an unrolled loop in which each lane reads its own part of an array. Sets
+ * g->from and g->until. Returns false if no such words exist. */
 static bool find_fours(const jit_emitter *e, const access *a, jit_group *g)
 {
-    unsigned seen = 0; /* bit 3 + k: the word k words behind the access is loaded */
+    unsigned seen = 0; /* bit 3 + k is set if a load reads the word k words behind the access */
     if (a->shape->form != JIT_LOAD || a->span != 4 || a->element != 4 || a->i->guard & ~2u)
         return false;
     for (uint32_t at = e->at; at <= e->last && (at == e->at || jit_in_block(e, at)); at++) {
@@ -585,8 +590,8 @@ static bool find_fours(const jit_emitter *e, const access *a, jit_group *g)
     return false;
 }
 
-/* Loads words of a group together, if that pays. `bits` as in open_anywhere(). In the other lanes g->first is replaced
- * by an address that can be read, as open_anywhere() has tested. */
+/* Loads the words of a group together, if this saves time. `bits` has the same meaning as in open_anywhere(). In all
+ * other lanes, g->first is replaced by a readable address, which open_anywhere() has tested. */
 static void open_fours(jit_emitter *e, const access *a, const window *w, unsigned bits, jit_group *g)
 {
     if (!find_fours(e, a, g))
@@ -601,8 +606,9 @@ static void open_fours(jit_emitter *e, const access *a, const window *w, unsigne
     load_fours(e, host, g->from, g->words);
 }
 
-/* Opens a group for lanes at any addresses. g->first is a vector of their host addresses at offset 0. `bits` is an i32
- * value: the lanes to test. 0 means all lanes. The function ignores the addresses of other lanes. */
+/* Opens a group for lanes at any addresses. g->first is a vector of the lanes' host addresses at offset 0. `bits` is
+ * the number of an i32 value, the lanes to test. If it is 0, the code tests all lanes. The function ignores the
+ * addresses of other lanes. */
 static void open_anywhere(jit_emitter *e, const access *a, unsigned row, unsigned bits, jit_group *g)
 {
     const window w = get_window(e, a);
@@ -619,12 +625,12 @@ static void open_anywhere(jit_emitter *e, const access *a, unsigned row, unsigne
     const unsigned room = jit_value(e, "sub i64 %%v%u, %%v%u", w.end, base);
     unsigned fits = jit_value(e, "icmp uge i64 %%v%u, %llu", room, size);
     fits = emit_and(e, fits, jit_value(e, "icmp ult i64 %%v%u, %%v%u", base, w.end));
-    /* an empty span ends before its beginning */
+    /* an empty span has an `end` before its beginning */
     fits = emit_and(e, fits, jit_value(e, "icmp ult i64 %%v%u, %%v%u", w.base, w.end));
     unsigned most = jit_value(e, "sub i64 %%v%u, %llu", room, size);
     const unsigned from = jit_splat_of(e, jit_value(e, "sub i64 %%v%u, %lld", base, (long long)g->low));
     unsigned far = jit_value(e, "sub " I64V " %%v%u, %%v%u", row, from);
-    if (a->span > 1) { /* after this rotation, an offset that is not aligned is large */
+    if (a->span > 1) { /* after this rotation, an offset that is not aligned is a large number */
         const unsigned by = (unsigned)__builtin_ctz(a->span), places = jit_splat64(e, by);
         far = jit_value(e, "call " I64V " @llvm.fshr.v32i64(" I64V " %%v%u, " I64V " %%v%u, " I64V " %%v%u)", far, far,
                         places);
@@ -641,8 +647,8 @@ static void open_anywhere(jit_emitter *e, const access *a, unsigned row, unsigne
     open_fours(e, a, &w, bits, g);
 }
 
-/* Loads from the words that were loaded with the group. Returns false if they do not have the element, or if the access
- * is a store. In shared memory, loads and stores have the same groups. */
+/* Takes the element of a load from the words that were loaded with the group. Returns false if these words do not have
+ * the element, or if the access is a store. In shared memory, loads and stores share the same groups. */
 static bool take_word(jit_emitter *e, const access *a, const jit_group *g)
 {
     const int64_t away = a->offset - g->from;
@@ -652,7 +658,8 @@ static bool take_word(jit_emitter *e, const access *a, const jit_group *g)
     return true;
 }
 
-/* Writes a load or store. If no group has its addresses, opens a group. Then loads or stores by its pattern. */
+/* Writes a load or store. If no group has the addresses of the access, opens a group. Then loads or stores by the
+ * pattern of the group. */
 void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
 {
     const access a = get_access(e, e->at);
@@ -670,7 +677,7 @@ void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
         *g = made;
     }
     if (a.pattern == JIT_ANY) {
-        made = *g; /* jit_put() may drop the group */
+        made = *g; /* a copy of the group, because jit_put() may drop the group */
         if (!take_word(e, &a, &made))
             emit_anywhere(e, &a, made.first);
         return;
@@ -689,8 +696,8 @@ void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
         store_at(e, &a, address);
 }
 
-/* Returns false, so that the region calls the handler, in two cases: for elements of 1 or 2 bytes, which no host can
- * gather, and on hosts without AVX-512, which gather and scatter lane by lane. */
+/* Returns false, so that the region calls the handler, in two cases. First, no host can gather elements of 1 or 2
+ * bytes. Second, hosts without AVX-512 would gather and scatter lane by lane. */
 bool jit_emit_partial_memory(jit_emitter *e, const vm_code *i, unsigned bits)
 {
     const access a = get_access(e, e->at);
@@ -707,7 +714,7 @@ bool jit_emit_partial_memory(jit_emitter *e, const vm_code *i, unsigned bits)
             e->groups[e->group_count++] = made;
         g = &made;
     }
-    made = *g; /* jit_put() may drop the group */
+    made = *g; /* a copy of the group, because jit_put() may drop the group */
     if (!take_word(e, &a, &made))
         emit_lanes(e, &a, made.first, jit_value(e, "bitcast i32 %%v%u to " B1V, bits), guarded);
     return true;
@@ -715,7 +722,8 @@ bool jit_emit_partial_memory(jit_emitter *e, const vm_code *i, unsigned bits)
 
 /* ---- atomic operations on shared memory ---- */
 
-/* Returns a pointer to an element of a row on the stack. The index is the LLVM value `k` plus the constant `more`. */
+/* Returns a pointer to an element of a row on the stack. The index of the element is the LLVM value `k` plus the
+ * constant `more`. */
 static unsigned stack_at(jit_emitter *e, const char *row, unsigned k, unsigned more, const char *type)
 {
     unsigned at = jit_value(e, "ptrtoint %s %s to i64", jit_pointer(e, I32V), row);
@@ -724,9 +732,9 @@ static unsigned stack_at(jit_emitter *e, const char *row, unsigned k, unsigned m
     return jit_value(e, "inttoptr i64 %%v%u to %s", at, jit_pointer(e, type));
 }
 
-/* Writes the update of the word at base + offset (both i64 values) for the lane k + `lane`. `operand` is the constant
- * operand of all lanes, or NULL if the operands are on the stack (%ub). If `wanted` is true, the old value goes to the
- * stack (%ud). */
+/* Writes the update of the word at base + offset for the lane k + `lane`. Both are i64 values. `operand` is the
+ * constant operand of all lanes, or NULL if the operands of the lanes are on the stack (%ub). If `wanted` is true, the
+ * old value goes to the stack (%ud). */
 static void update_lane(jit_emitter *e, const char *op, unsigned base, unsigned offset, const uint32_t *operand,
                         unsigned k, unsigned lane, bool wanted)
 {
@@ -745,8 +753,8 @@ static void update_lane(jit_emitter *e, const char *op, unsigned base, unsigned 
         jit_line(e, "store i32 %%v%u, %s %%v%u", x, word, stack_at(e, "%ud", k, lane, "i32"));
 }
 
-/* Writes a loop that updates one lane after the other, as update_shared() of device/ops/atomic.c does, because lanes
- * may share words. The offsets are on the stack (%ua), and the loop reads them in pairs. */
+/* Writes a loop that updates the words of one lane after the other, as update_shared() of device/ops/atomic.c does,
+ * because several lanes may share a word. The offsets are on the stack (%ua), and the loop reads them in pairs. */
 static void update_lanes(jit_emitter *e, const char *op, unsigned base, const uint32_t *operand, bool wanted)
 {
     enum { AT_ONCE = 8 };
@@ -768,15 +776,16 @@ static void update_lanes(jit_emitter *e, const char *op, unsigned base, const ui
     jit_label(e, out);
 }
 
-/* Writes a test that all addresses are aligned words of the block's shared memory. Sets *good to its result, an i1
- * value. Returns the offsets of the words from the beginning of that memory, an I32V. */
+/* Writes a test that the addresses of all lanes are aligned words of the block's shared memory. Sets *good to the
+ * number of an i1 value, the result of the test. Returns the offsets of the words from the beginning of the block's
+ * shared memory, as an I32V. */
 static unsigned update_offsets(jit_emitter *e, const vm_code *i, unsigned *good)
 {
     const bool narrow = i->flags & VM_ADDR32;
     const char *vector = narrow ? I32V : I64V;
     unsigned row = jit_get(e, i->a, narrow ? JIT_32 : JIT_64), room, low = e->shared_low;
     room = jit_value(e, "sub i64 %%v%u, %%v%u", e->shared_end, low);
-    room = jit_value(e, "lshr i64 %%v%u, 2", room); /* the size in words; both ends are multiples of 4 */
+    room = jit_value(e, "lshr i64 %%v%u, 2", room); /* the size of the memory in words; both ends are multiples of 4 */
     if (narrow) {
         row = jit_value(e, "add " I32V " %%v%u, %%v%u", row, jit_splat32(e, (uint32_t)i->imm));
         low = jit_splat32_of(e, jit_value(e, "trunc i64 %%v%u to i32", low));
@@ -806,7 +815,7 @@ void jit_emit_update(jit_emitter *e, const vm_code *i)
     const unsigned offsets = update_offsets(e, i, &good);
     if (constant)
         memcpy(&operand, e->u->function->constants + (i->b & ~1u), sizeof operand);
-    if (i->d) { /* an atomic that adds 0 in all lanes may be a wait, so the interpreter executes it and counts it */
+    if (i->d) { /* if an atomic adds 0 in all lanes, it may be a wait, so the interpreter executes it and counts it */
         const unsigned some = jit_value(e, "icmp ne " I32V " %%v%u, zeroinitializer", b);
         const unsigned bits = jit_value(e, "bitcast " B1V " %%v%u to i32", some);
         good = emit_and(e, good, jit_value(e, "icmp ne i32 %%v%u, 0", bits));

@@ -1,5 +1,5 @@
-/* operands.c - the registers that an instruction reads and writes. A region ends before an instruction that this file
- * does not know. */
+/* operands.c - finds the registers that an instruction reads and writes. A region ends before an instruction that this
+ * file does not know. */
 #include "region.h"
 #include "vm_collective.h"
 #include "vm_path.h"
@@ -34,7 +34,8 @@ static void add_use(jit_insn *out, uint32_t slot, unsigned width, bool write)
         out->uses[out->use_count++] = (jit_use){slot, (uint8_t)width, write};
 }
 
-/* Finds the registers of a load or store. An access beyond the limits of region.h keeps the kind JIT_STOP. */
+/* Finds the registers that a load or store uses. An access that exceeds the limits of region.h keeps the kind
+ * JIT_STOP. */
 static void find_memory_uses(const vm_code *i, const jit_shape *shape, jit_insn *out)
 {
     const uint32_t *slots = i->extra;
@@ -48,7 +49,7 @@ static void find_memory_uses(const vm_code *i, const jit_shape *shape, jit_insn 
         add_use(out, i->count == 1 ? i->d : slots[k], get_width(shape->d), shape->form == JIT_LOAD);
 }
 
-/* Finds the registers of an instruction in the table of handlers (vm_ops.def). */
+/* Finds the registers of an instruction that is in the table of handlers (vm_ops.def). */
 static void find_table_uses(const vm_code *i, const jit_shape *shape, jit_insn *out)
 {
     out->kind = JIT_PLAIN;
@@ -106,7 +107,7 @@ const char *jit_update(const vm_code *i)
         return NULL;
     if (how[1] == PTX_MOD_ADD)
         return "add";
-    if (i->d) /* vm_poll() needs to know whether and, or and xor change memory, which is known only after the update */
+    if (i->d) /* vm_poll() needs to know whether and, or and xor change memory. This is known only after the update. */
         return NULL;
     switch (how[1]) {
     case PTX_MOD_AND: return "and";
@@ -131,8 +132,8 @@ static void find_atomic_uses(const vm_code *i, jit_insn *out)
         add_use(out, i->d, width, true);
 }
 
-/* Finds the registers of a move between a 64-bit register and two 32-bit ones. A slot of 0 means that this half is not
- * used. */
+/* Finds the registers of a move between one 64-bit register and two 32-bit registers. A slot of 0 means that the move
+ * does not use this half. */
 static void find_pair_uses(const vm_code *i, jit_insn *out, bool split)
 {
     const uint32_t *slots = i->extra;
@@ -152,8 +153,8 @@ struct jit_moves {
     uint32_t rows;
     struct {
         uint32_t slot, value;
-        /* some: the function moves a constant to the row; more: it moves constants with different values, or to several
-         * slots of the row */
+        /* some: the function moves a constant to the row; more: the function moves constants with different values to
+         * the row, or moves constants to several slots of the row */
         bool some, more;
     } row[];
 };
@@ -195,8 +196,8 @@ bool jit_known(const jit_moves *moves, const vm_function *function, uint32_t slo
     return true;
 }
 
-/* Returns true if a member mask may name all lanes: it is a constant that names all lanes, or a register, whose value
- * the region will test. */
+/* Returns true if a member mask may name all lanes. The mask is then a constant that names all lanes, or a register
+ * whose value the region will test. */
 static bool may_be_all(const vm_function *function, uint32_t slot)
 {
     uint32_t value;
@@ -204,8 +205,8 @@ static bool may_be_all(const vm_function *function, uint32_t slot)
     return !(slot & 1) || value == VM_ALL;
 }
 
-/* Finds the registers of operations between lanes. If all lanes run and the mask names all of them, they need not
- * wait for each other; the region tests the mask. Otherwise the kind of the instruction stays JIT_STOP. */
+/* Finds the registers of operations between lanes. If all lanes run and the mask names all of them, the lanes need not
+ * wait for each other. The region tests the mask. In all other cases the kind of the instruction stays JIT_STOP. */
 static void find_warp_uses(const jit_moves *moves, const vm_function *function, const vm_code *i, jit_insn *out)
 {
     const bool shuffle = i->masked == vm_op_shfl;
@@ -231,8 +232,8 @@ static void find_warp_uses(const jit_moves *moves, const vm_function *function, 
     }
 }
 
-/* Returns true for a special register that is constant for a thread of a launch. special_value() of arith.c reads
- * it. */
+/* Returns true for a special register whose value is constant for a thread of a launch. special_value() of arith.c
+ * reads such a register. */
 static bool is_steady(unsigned which)
 {
     switch (which) {
@@ -265,7 +266,7 @@ void jit_table_fill(jit_table *table, const vm_handlers *of)
     if (table->of == of)
         return;
     *table = (jit_table){.of = of};
-    /* if several numbers have the same handler, find_id() finds the first */
+    /* if several numbers have the same handler, find_id() returns the lowest number */
     for (unsigned k = 0; k < VM_H_COUNT; k++) {
         size_t at = get_hash_slot(of[k].masked);
         while (table->slots[at])

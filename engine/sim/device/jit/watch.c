@@ -1,12 +1,13 @@
-/* watch.c - regions of launches whose instructions an observer sees (the checks). The region calls the observer before
- * each access of a whole warp, and the interpreter executes what the observer must see otherwise. */
+/* watch.c - changes the regions of launches whose instructions an observer (the checks) sees. The region calls the
+ * observer before each access of a whole warp. The interpreter executes all other instructions that the observer must
+ * see. */
 #include <string.h>
 
 #include "emit.h"
 
-/* Loads and stores stay in the region, because it calls the observer before them. Atomics become calls of
- * jit_run_watched(). Operations between lanes have hooks of their own, so they and all other instructions that the
- * observer sees end the region. Extra operations (guard & 2) are not seen. */
+/* Loads and stores stay in the region, because the region calls the observer before them. Atomics become calls of
+ * jit_run_watched(). Operations between lanes have hooks of their own. So they end the region, as do all other
+ * instructions that the observer sees. The observer does not see extra operations (guard & 2). */
 void jit_watch(const vm_function *function, uint32_t at, const uint8_t *watched, jit_insn *insn)
 {
     const vm_code *i = &function->code[at];

@@ -1,6 +1,6 @@
-/* async.c - mbarriers, copies that complete on them, and clusterlaunchcontrol. In the simulator, an operation that is
- * asynchronous on a GPU is complete when its instruction has executed. So a wait for a copy that was issued never
- * blocks. A correct program cannot tell the difference. */
+/* async.c - mbarriers, copies that complete on mbarriers, and clusterlaunchcontrol. In the simulator, an operation that
+ * is asynchronous on a GPU is complete when its instruction has executed. So a wait for a copy that has been issued
+ * never blocks. A correct program cannot see that the copy is not asynchronous. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,13 +11,15 @@
 
 /* ---- mbarriers ---- */
 
-/* PTX does not define the 64 bits of an mbarrier. The lowest 20 bits count pending arrivals. The next 20 bits hold the
- * arrivals expected in a phase. The next 21 bits count pending bytes of transactions, with a sign. Bit 61 is the parity
- * of the phase. The two highest bits are a mark that distinguishes an mbarrier from other data. The warps of a cluster
- * run in one host thread, so plain accesses are enough. */
+/* PTX does not define the 64 bits of an mbarrier. In the simulator, the lowest 20 bits count pending arrivals. The next
+ * 20 bits hold the number of arrivals that a phase expects. The next 21 bits count the pending bytes of transactions,
+ * with a sign. Bit 61 is the parity of the current phase. The two highest bits are a mark that distinguishes an
+ * mbarrier from other data. The warps of a cluster run in one host thread, so plain accesses to an mbarrier are
+ * enough. */
 #define COUNT_MOST 0xfffffu
 #define TX_MOST 0xfffff
-#define MARK ((uint64_t)1 << 62) /* the mark, which differs from the upper bits of unwritten memory (VM_POISON) */
+/* the mark of an mbarrier, which differs from the upper bits of unwritten memory (VM_POISON) */
+#define MARK ((uint64_t)1 << 62)
 
 static uint32_t pending_of(uint64_t bar) { return bar & COUNT_MOST; }
 static uint32_t expected_of(uint64_t bar) { return bar >> 20 & COUNT_MOST; }
@@ -26,7 +28,7 @@ uint32_t ops_mbarrier_parity_of(uint64_t bar) { return bar >> 61 & 1; }
 
 static uint64_t make(uint32_t pending, uint32_t expected, int32_t tx, uint32_t parity)
 {
-    if (pending == 0 && tx == 0) { /* the phase is complete, and the next one starts */
+    if (pending == 0 && tx == 0) { /* the phase is complete, and the next phase starts */
         pending = expected;
         parity ^= 1;
     }
@@ -41,7 +43,7 @@ static bool raise_fault(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t ad
 }
 
 /* Returns the host pointer of the 8 bytes of an mbarrier. An mbarrier outside of shared memory has undefined behaviour
- * on a GPU, and is a fault here. */
+ * on a GPU. In the simulator it is a fault. */
 static unsigned char *reach_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address)
 {
     if (space == PTX_SPACE_GENERIC && address - VM_SHARED_BASE >= VM_CLUSTER_WINDOW) {
@@ -83,8 +85,8 @@ bool ops_mbarrier_count(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t sp
     bar = make(pending_of(bar) - arrive, expected_of(bar) - drop, (int32_t)due, ops_mbarrier_parity_of(bar));
     memcpy(p, &bar, 8);
     /* On a GPU a copy or product completes some time after its issue. So the warps that wait for this phase see its end
-     * before the issuing thread can end the next phase. In the simulator this event gives the waiting warps a turn, so
-     * that they see the end of the phase too. */
+     * before the issuing thread can end the next phase. In the simulator, ending the turn has the same effect: the
+     * waiting warps see the end of the phase too. */
     if (i->masked != ops_mbarrier && ops_mbarrier_parity_of(bar) != ops_mbarrier_parity_of(*before))
         w->event |= VM_EVENT_PHASE;
     return true;
@@ -96,7 +98,7 @@ static uint32_t read_operand(const vm_warp *w, uint32_t slot, uint32_t lane, uin
 }
 
 /* Returns true if the mbarrier is in another block although the operation (init, inval or a test) may access only
- * mbarriers of its own block. Arrivals and transactions can reach other blocks. */
+ * mbarriers of its own block. Arrivals and transactions can reach mbarriers of other blocks. */
 static bool is_elsewhere(const vm_warp *w, const vm_code *i, uint64_t address)
 {
     const uint64_t offset = i->space == PTX_SPACE_GENERIC ? address - VM_SHARED_BASE : (uint32_t)address;
@@ -105,9 +107,9 @@ static bool is_elsewhere(const vm_warp *w, const vm_code *i, uint64_t address)
     return local && rank < w->block->cluster->size && rank != w->block->rank;
 }
 
-/* Executes an operation on an mbarrier: `size` names the operation (VM_BAR_...). The address comes from `a`, `imm` and
- * `space`. `b` is a count, bytes, a state or a parity. `d` is the slot of the state or predicate; 0 means that the
- * result is not used. */
+/* Executes an operation on an mbarrier: `size` names the operation (VM_BAR_...). The address of the mbarrier comes from
+ * `a`, `imm` and `space`. The slot `b` has a count, a number of bytes, a state or a parity. `d` is the slot of the
+ * resulting state or predicate. If it is 0, the result is not used. */
 void ops_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t done = 0;
@@ -248,7 +250,7 @@ static bool copy(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t to, uint6
 }
 
 /* cp.async.bulk and cp.reduce.async.bulk. `extra` describes the copy. The slot a has the size in bytes. The slot b has
- * a mask that selects the bytes to copy of each 16 bytes. If b is 0, all bytes are copied. */
+ * a mask that selects which of each 16 bytes are copied. If b is 0, all bytes are copied. */
 void ops_bulk(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
@@ -301,8 +303,8 @@ void ops_remote(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* st.bulk fills shared memory with zeros. `extra` has the address. The slot a has the number of bytes, a value of 64
- * bits. */
+/* Executes st.bulk, which fills shared memory with zeros. `extra` has the address of the shared memory. The slot a has
+ * the number of bytes, a value of 64 bits. */
 void ops_st_bulk(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
@@ -331,8 +333,8 @@ void ops_st_bulk(vm_warp *w, const vm_code *i, uint32_t m)
 /* ---- clusterlaunchcontrol ---- */
 
 /* PTX does not define the 16 bytes of a response. In the simulator the first three words are the index of the first
- * block of the cancelled cluster. The last word is a mark, which distinguishes a response from other data. Its lowest
- * bit is 1 if the request has succeeded. */
+ * block of the cancelled cluster. The last word is a mark that distinguishes a response from other data. The lowest bit
+ * of the mark is 1 if the request has succeeded. */
 #define RESPONSE_MARK 0x434c4300u
 enum { RESPONSE_WORDS = 4 };
 
@@ -390,8 +392,8 @@ void ops_try_cancel(vm_warp *w, const vm_code *i, uint32_t m)
 }
 
 /* clusterlaunchcontrol.query_cancel. `size` is the kind of query (VM_QUERY_...). `a` is the slot of the response. `d`
- * is the slot of the predicate of is_canceled. `extra` has the slots of the coordinates of get_first_ctaid; a
- * coordinate with slot 0 is not used. */
+ * is the slot of the predicate of is_canceled. `extra` has the slots of the coordinates of get_first_ctaid. A
+ * coordinate whose slot is 0 is not used. */
 void ops_query_cancel(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;

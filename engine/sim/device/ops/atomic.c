@@ -1,7 +1,7 @@
 /* atomic.c - atom, red and fences. Several host threads access global memory, so an update is an atomic operation of
- * the host. The lanes update in ascending order. Neighbouring lanes that update the same word share one atomic. Shared
- * memory belongs to one host thread, so plain code updates its 32-bit words. Other updates of shared memory use the
- * code for global memory. */
+ * the host. The lanes of a warp update memory in ascending order. Neighbouring lanes that update the same word share
+ * one atomic of the host. Shared memory belongs to one host thread, so plain code updates its 32-bit words. Other
+ * updates of shared memory use the code for global memory. */
 #include <math.h>
 #include <string.h>
 
@@ -10,15 +10,16 @@
 #include "vm_ops.h"
 #include "vm_poll.h"
 
-/* Adds doubles. If the result is NaN, it is the number that an H200 gives: vm_add64() in shared memory. In global memory
- * it is a NaN operand as it is, and the operand of the instruction comes before the old value. */
+/* Adds doubles. If the sum is NaN, the function returns the NaN that an H200 gives. In shared memory this is the result
+ * of vm_add64(). In global memory the result is a NaN operand without a change. The operand of the instruction comes
+ * before the old value. */
 static uint64_t add_double(uint64_t old, uint64_t b, bool global)
 {
     const double x = vm_double(old), y = vm_double(b);
     return global && y != y ? b : global && x != x ? old : vm_bits64(vm_add64(y, x));
 }
 
-/* Returns the new value of an element. `b` and `c` are the operands of the instruction; only CAS uses `c`. */
+/* Returns the new value of an element. `b` and `c` are the operands of the instruction. Only CAS uses `c`. */
 static uint64_t step(const vm_code *i, unsigned type, unsigned op, uint64_t old, uint64_t b, uint64_t c)
 {
     switch (op) {
@@ -34,8 +35,8 @@ static uint64_t step(const vm_code *i, unsigned type, unsigned op, uint64_t old,
     bool max = op == PTX_MOD_MAX;
     switch (type) {
     case PTX_F32:
-        /* Single-precision atomics on global memory flush subnormals. The decoder marks atomics on global memory by
-         * VM_SIGNED. */
+        /* Single-precision atomics on global memory flush subnormal numbers. The decoder marks atomics on global memory
+         * by VM_SIGNED. */
         if (i->flags & VM_SIGNED)
             return vm_bits32(
                 vm_out(vm_in(vm_float((uint32_t)old), VM_FTZ) + vm_in(vm_float((uint32_t)b), VM_FTZ), VM_FTZ));
@@ -76,7 +77,7 @@ uint64_t ops_atomic_step(const vm_code *i, unsigned type, unsigned op, uint64_t 
     return step(i, type, op, old, b, c);
 }
 
-/* An integer addition is one atomic. Any other operation is a loop of compare-and-swap. */
+/* An integer addition is one atomic of the host. Any other operation is a loop of compare-and-swap. */
 uint64_t ops_atomic_update(const vm_code *i, unsigned char *p, unsigned type, unsigned op, uint64_t b, uint64_t c)
 {
     switch (i->size) {
@@ -133,8 +134,8 @@ static void update128(vm_warp *w, const vm_code *i, unsigned char *p, uint32_t l
 }
 
 /* Returns true if an update counts as a change of memory for vm_poll(). A kernel that waits for a value may read it
- * with CAS, EXCH, ADD or OR, so these operations are examined. An ADD or OR of 0 is a read. Every other operation
- * counts as a change. */
+ * with CAS, EXCH, ADD or OR. So the function examines these operations. An ADD or OR of 0 counts as a read. Every other
+ * operation counts as a change. */
 static bool changes_memory(unsigned op, uint64_t old, uint64_t b, uint64_t c)
 {
     switch (op) {
@@ -146,7 +147,7 @@ static bool changes_memory(unsigned op, uint64_t old, uint64_t b, uint64_t c)
     }
 }
 
-/* Yields after every 16 CAS and EXCH, because they may test a lock whose holder must run. */
+/* Yields after every 16 operations CAS and EXCH, because they may test a lock whose holder must run. */
 static void give_way(vm_warp *w, unsigned op)
 {
     if ((op == PTX_MOD_CAS || op == PTX_MOD_EXCH) && (++w->spins & 15) == 0)
@@ -154,7 +155,7 @@ static void give_way(vm_warp *w, unsigned op)
 }
 
 /* Updates 32-bit words in the shared memory of the warp's block without atomics, because one host thread runs the
- * block. Returns false without an effect if the access has another form or an address is invalid; the caller then uses
+ * block. Returns false without an effect if the access has another form or an address is invalid. The caller then uses
  * the general code. */
 #define EACH_WORD(next)                                                                                                \
     VM_EACH(lane, m) {                                                                                                 \
@@ -212,8 +213,8 @@ typedef struct words {
     uint64_t b[VM_LANES], c[VM_LANES], old[VM_LANES];
 } words;
 /* Updates one word for all lanes of `run` with one atomic of the host. The result is the same as if the lanes did their
- * updates one after the other in ascending order, with no other thread in between. An integer sum needs one addition;
- * any other operation is a loop of compare-and-swap. Sets v->old to the value that each lane has seen. */
+ * updates one after the other in ascending order, with no other thread in between. An integer sum needs one addition of
+ * the host. Any other operation is a loop of compare-and-swap. Sets v->old to the value that each lane has seen. */
 static void update_run(const vm_code *i, unsigned char *p, unsigned type, unsigned op, uint32_t run, words *v)
 {
     const bool sum = op == PTX_MOD_ADD && (type == PTX_U32 || type == PTX_S32 || type == PTX_U64 || type == PTX_S64);
@@ -248,8 +249,8 @@ static void update_run(const vm_code *i, unsigned char *p, unsigned type, unsign
                  : !__atomic_compare_exchange_n(wide, &seen64, x, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 }
 
-/* Updates words of global memory. A run of neighbouring lanes with the same address is one update. Returns false
- * without an effect if the access has another form. Otherwise returns true, even after a fault. */
+/* Updates words of global memory. A run of neighbouring lanes with the same address is one update of the host. Returns
+ * false without an effect if the access has another form. Otherwise returns true, even after a fault. */
 static bool update_global(vm_warp *w, const vm_code *i, uint32_t m, unsigned type, unsigned op)
 {
     uint64_t address[VM_LANES], seen = 0;
@@ -291,12 +292,12 @@ static bool update_global(vm_warp *w, const vm_code *i, uint32_t m, unsigned typ
     return true;
 }
 
-/* Executes atom and red. `a` and `imm` form the address. `size` is the width of an element, `count` the number of
- * elements. `extra` has the type, the operation and, for vectors, the slots. If the slot d is 0, the old value is not
- * used. */
+/* Executes atom and red. `a` and `imm` form the address of the memory. `size` is the width of an element, and `count`
+ * is the number of elements. `extra` has the type and the operation. For vectors it also has the slots of the elements.
+ * If the slot d is 0, the old value is not used. */
 void ops_atom(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    const uint32_t *how = i->extra; /* type, op, then for vectors the slots of d and b of each element */
+    const uint32_t *how = i->extra; /* the type, the operation, then for vectors the slots d and b of each element */
     unsigned type = how[0], op = how[1];
     if (update_shared(w, i, m, type, op) || update_global(w, i, m, type, op)) {
         give_way(w, op);

@@ -1,3 +1,3 @@
-/* The hot handlers for any host. */
+/* The frequent handlers for any host. */
 #define VM_TABLE ops_table_base
 #include "vm_exec.inc"

@@ -1,5 +1,5 @@
-/* half.c - arithmetic on f16 and bf16, scalar and in pairs, lane by lane. A result is computed in double and rounded
- * once. */
+/* half.c - arithmetic on f16 and bf16, on single halves and on pairs, lane by lane. The functions compute a result in
+ * double and round it once. */
 #include <math.h>
 
 #include "vm_math.h"
@@ -54,8 +54,8 @@ uint32_t ops_half_put(unsigned type, double value, unsigned rounding)
     return type == PTX_BF16 ? ops_pack_float(value, 7, 8, rounding) : ops_pack_float(value, 10, 5, rounding);
 }
 
-/* Computes a * b + c for halves. The product is exact in double. The sum is rounded to odd, so that a second rounding
- * to a half gives the same result as a single rounding (Boldo and Melquiond). */
+/* Computes a * b + c for halves. The product is exact in double precision. The sum is rounded to odd, so that a second
+ * rounding to a half gives the same result as a single rounding (Boldo and Melquiond). */
 double ops_half_fma(double a, double b, double c)
 {
     double p = a * b, s = p + c;
@@ -116,7 +116,7 @@ static uint32_t compute_half(const vm_code *i, unsigned type, uint32_t x, uint32
 static bool is_pair(unsigned type) { return type == PTX_F16X2 || type == PTX_BF16X2; }
 static unsigned single(unsigned type) { return type == PTX_F16 || type == PTX_F16X2 ? PTX_F16 : PTX_BF16; }
 
-/* Computes on halves. `size` is the operation (VM_ADD ...), and `space` is the type. */
+/* Computes on halves. `size` is the operation (VM_ADD ...), and `space` is the type of the halves. */
 void ops_half(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned type = single(i->space);
@@ -130,8 +130,8 @@ void ops_half(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* Compares two numbers. The ordered comparisons (eq, ne, lt, le, gt, ge) are false for a NaN, and the unordered ones
- * (equ, neu, ltu, leu, gtu, geu) are true. .nan and .num test for a NaN. */
+/* Compares two numbers. The ordered comparisons (eq, ne, lt, le, gt, ge) are false for a NaN. The unordered comparisons
+ * (equ, neu, ltu, leu, gtu, geu) are true for a NaN. .nan and .num test for a NaN. */
 static bool compare(unsigned mod, double a, double b)
 {
     switch (mod) {
@@ -152,8 +152,8 @@ static bool compare(unsigned mod, double a, double b)
     }
 }
 
-/* Compares the low halves into predicate `d` and, if `e` is not 0, the high halves into predicate `e`. `count` is the
- * comparison. The flags may hold VM_FTZ. */
+/* Compares the low halves and writes predicate `d`. If `e` is not 0, compares the high halves and writes predicate `e`.
+ * `count` is the kind of the comparison. The flags may hold VM_FTZ. */
 void ops_half_compare(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned type = single(i->space);
@@ -170,8 +170,8 @@ void ops_half_compare(vm_warp *w, const vm_code *i, uint32_t m)
         vm_set_pred(w, i->e, high, m);
 }
 
-/* Writes two predicates (slots a and b) as the halves of a register. imm is the value of a half whose predicate is
- * true; otherwise the half is 0. */
+/* Writes two predicates (slots a and b) as the halves of a register. A half whose predicate is true becomes imm, and
+ * any other half becomes 0. */
 void ops_half_set2(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t low = *vm_pred(w, i->a), high = *vm_pred(w, i->b), one_half = (uint32_t)i->imm;

@@ -1,4 +1,5 @@
-/* matrix.c - moves matrices between memory and registers; has functions that the handlers of vm_matrix.inc share. */
+/* matrix.c - moves matrices between memory and registers. It also has functions that the handlers of vm_matrix.inc
+ * share. */
 #include <math.h>
 #include <string.h>
 
@@ -39,9 +40,9 @@ vm_scale ops_scale_of(bool ue4m3, uint32_t byte)
     return (vm_scale){fraction, fraction ? 1 - BIAS4 : LEAST, true};
 }
 
-/* The terms are whole numbers of 64 bits. A group's term is the sum of its products, in quarters (2^-2), times two
- * scale factors, each in eighths (2^-3). So the unit of the term is 2^-8. The term is below 2^22 units. `start` is in
- * units of 2^-23. */
+/* The terms of the sum are whole numbers of 64 bits. A group's term is the sum of its products, in quarters (2^-2),
+ * times two scale factors, each in eighths (2^-3). So the unit of the term is 2^-8. A term is below 2^22 units. The
+ * value `start` is in units of 2^-23. */
 double ops_scaled_sum(double start, const int32_t *quarters, const vm_scale *a, const vm_scale *b, unsigned count)
 {
     enum { BELOW = 35, GROUP = 8, KEPT = 23, LEAST = -126 };
@@ -70,14 +71,14 @@ double ops_scaled_sum(double start, const int32_t *quarters, const vm_scale *a, 
     return ops_matrix_round(PTX_F32, KEPT, ldexp((double)sum, top - BELOW));
 }
 
-/* Finds the columns of A to which the stored elements of a row belong. In a dense matrix, stored element k is column k.
- * A sparse matrix stores half of each group of neighbouring elements, and four bits of metadata tell which elements are
- * stored. A group of s4 or u4 has eight elements, and two pairs are stored. A group of tf32 has two elements, and one
- * element is stored. A group of any other type has four elements, and two are stored.
+/* Finds the columns of A to which the stored elements of a row belong. In a dense matrix, the stored element k belongs
+ * to column k. A sparse matrix stores half of each group of neighbouring elements, and four bits of metadata tell which
+ * elements are stored. A group of s4 or u4 has eight elements, of which two pairs are stored. A group of tf32 has two
+ * elements, of which one is stored. A group of any other type has four elements, of which two are stored.
  *
- * The lanes hold the metadata. With elements of 16 bits and more, the low half of a lane's word describes four groups
- * of row r, and the high half describes four groups of row r + 8. With narrower elements, a word describes eight groups
- * of one row. Rows r and r + 8 then lie in neighbouring lanes. */
+ * The registers of the lanes hold the metadata. With elements of 16 bits and more, the low half of a lane's word
+ * describes four groups of row r, and the high half describes four groups of row r + 8. With narrower elements, a word
+ * describes eight groups of one row. Rows r and r + 8 then lie in neighbouring lanes. */
 void ops_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column)
 {
     unsigned terms = x->sparse ? x->k / 2u : x->k;
@@ -87,7 +88,7 @@ void ops_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column)
         return;
     }
     unsigned bits = vm_element_bits(x->a.type), group = bits == 32 ? 2 : bits == 4 ? 8 : 4, groups = x->k / group;
-    unsigned lanes = groups / 4 ? groups / 4 : 1; /* lanes that have metadata */
+    unsigned lanes = groups / 4 ? groups / 4 : 1; /* number of lanes that have metadata */
     const vm_u32 *metadata = vm_r32(w, x->metadata);
     for (unsigned row = 0; row < x->m; row++) {
         for (unsigned g = 0; g < groups; g++) {
@@ -131,7 +132,8 @@ static void unpack_row(unsigned char *row, unsigned bits)
 void ops_ldmatrix(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
-    bool tall = i->c & BYTES && i->c & TRANSPOSED; /* for m16n16, where a matrix has sixteen rows and two registers */
+    /* true for m16n16, where a matrix has sixteen rows and two registers */
+    bool tall = i->c & BYTES && i->c & TRANSPOSED;
     unsigned rows_each = tall ? 16 : 8, rows = rows_each * i->count;
     unsigned char tile[32][16];
     uint32_t have = vm_gather(w, i, m);
@@ -170,7 +172,7 @@ void ops_ldmatrix(vm_warp *w, const vm_code *i, uint32_t m)
 void ops_stmatrix(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
-    /* for m16n8, where a row of the transposed matrix has sixteen bytes, and a matrix has one register */
+    /* true for m16n8, where a row of the transposed matrix has sixteen bytes, and a matrix has one register */
     bool bytes = i->c & BYTES;
     uint32_t have = vm_gather(w, i, m);
     if (!have)
@@ -182,7 +184,8 @@ void ops_stmatrix(vm_warp *w, const vm_code *i, uint32_t m)
         const vm_u32 *reg = vm_r32(w, slots[row / 8]);
         unsigned r = row % 8;
         for (unsigned at = 0; at < 16; at++) {
-            if (bytes) /* column r of a matrix of 16 rows and 8 columns, in the layout of mma's fragment C */
+            /* the register has column r of a matrix of 16 rows and 8 columns, in the layout of mma's fragment C */
+            if (bytes)
                 p[at] = (unsigned char)(reg[at % 8 * 4 + r / 2] >> (r % 2 + at / 8 * 2) * 8);
             else if (i->c & TRANSPOSED)
                 p[at] = (unsigned char)(reg[at / 2 * 4 + r / 2] >> (r % 2 * 16 + at % 2 * 8));
@@ -209,7 +212,7 @@ void ops_movmatrix(vm_warp *w, const vm_code *i, uint32_t m)
 /* ---- wmma.load and wmma.store ---- */
 
 /* Computes the row and the column of the first element that lane l has in register r. `which` is the matrix: 'a', 'b',
- * or 'c' for C and D. `per` is the number of elements in a register. vm_fragment describes the rule. */
+ * or 'c' for C and D. `per` is the number of elements in a register. vm_fragment describes the rule of the layout. */
 static void place(const vm_matrix *x, char which, unsigned per, unsigned r, uint32_t l, unsigned *row, unsigned *column)
 {
     unsigned k_bands = x->k / (4 * per);
@@ -257,7 +260,7 @@ uint64_t ops_tile_address(const vm_tile *t, unsigned r, unsigned s, uint32_t lan
 }
 
 /* Returns the host memory of [low, high) if the whole range lies in the block's shared memory or in one allocation.
- * Otherwise returns NULL and raises no fault. */
+ * Otherwise returns NULL without a fault. */
 static unsigned char *reach_all(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high, bool write)
 {
     const vm_block *block = w->block;
@@ -292,15 +295,15 @@ VM_RACY static inline __attribute__((always_inline)) void move_lanes(unsigned ch
 }
 
 /* Moves the whole fragment after one check, if all its elements are aligned and lie in one piece of memory. Otherwise
- * returns false and moves nothing. The place of an element, which place() gives, is the sum of three offsets. They
- * depend on the register, on lane / 4 and on lane % 4. */
+ * returns false and moves nothing. The place of an element, which place() gives, is the sum of three offsets. The three
+ * offsets depend on the register, on lane / 4 and on lane % 4. */
 VM_RACY static bool move_whole(vm_warp *w, const vm_code *i, const vm_tile *t, bool write)
 {
     enum { STRIDE_MOST = 1 << 20 };
     const vm_fragment *f = &((const vm_matrix *)i->extra)->d;
     const uint64_t y = t->across ? 1 : t->stride, x = t->across ? t->stride : 1, bytes = t->bytes, per = t->per;
-    const uint64_t next = t->which == 'b' ? y : x; /* distance to the next element of a register */
-    /* distances between lanes whose l / 4 differs by one, and between lanes whose l % 4 differs by one */
+    const uint64_t next = t->which == 'b' ? y : x; /* distance in memory to the next element of a register */
+    /* distances in memory between lanes whose l / 4 differs by one, and between lanes whose l % 4 differs by one */
     const uint64_t by_four = t->which == 'b' ? x : y, by_one = next * (t->which == 'c' ? 2 : per);
     uint64_t from[VM_FRAGMENT], least = UINT64_MAX, most = 0, lane[VM_LANES];
     if (t->stride > STRIDE_MOST || t->base % bytes || bytes * per < 4)
@@ -335,9 +338,9 @@ VM_RACY static bool move_whole(vm_warp *w, const vm_code *i, const vm_tile *t, b
     return true;
 }
 
-/* Moves fragment d of the matrix in `extra` between registers and memory. `count` is the name of the matrix: 'a', 'b'
- * or 'c'. `a` and `imm` form the address. `b` is the slot of the stride. If `b` is 0, the matrix is stored without
- * gaps. `c` is 1 if the matrix is stored by columns. */
+/* Moves fragment d of the matrix in `extra` between registers and memory. `count` is the name of the fragment's matrix:
+ * 'a', 'b' or 'c'. `a` and `imm` form the address of the matrix. `b` is the slot of the stride between rows or columns.
+ * If `b` is 0, the matrix is stored without gaps. `c` is 1 if the matrix is stored column by column. */
 static void wmma_move(vm_warp *w, const vm_code *i, uint32_t m, bool write)
 {
     const vm_matrix *x = i->extra;

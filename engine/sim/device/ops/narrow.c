@@ -104,7 +104,7 @@ static uint32_t half_random(unsigned type, float x, bool relu, bool finite, uint
         return 0;
     if (isfinite(x) && (low & 0x7fff) < infinite) {
         double below = fabs(ops_half_get(type, low)), unit = fabs(ops_half_get(type, low + 1));
-        /* the distance from the greatest number to the next value is the distance from it to the number below */
+        /* the distance from the greatest number to the next value equals the distance from it to the number below */
         if ((low & 0x7fff) + 1 == infinite)
             unit = 2 * below - fabs(ops_half_get(type, low - 1));
         double part = (fabs((double)x) - below) / (unit - below);

@@ -14,8 +14,8 @@
 void ops_carry(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m) {
-        /* One flag serves as carry and borrow. Subtracting means adding the complement, so a set flag means that there
-         * is no borrow. */
+        /* One flag serves as carry and as borrow. A subtraction adds the complement, so a set flag means that there is
+         * no borrow. */
         bool wide = i->flags & 64, flag = w->cc >> lane & 1, out;
         bool carry = i->flags & 1 && flag != ((i->flags & 4) != 0);
         uint64_t a = wide ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];
@@ -49,8 +49,8 @@ void ops_carry(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* Integer operations on the two 16-bit parts of a register. `size` is VM_ADD, VM_MIN or VM_MAX. The flags may hold
- * VM_SIGNED and VM_RELU. */
+/* Executes integer operations on the two 16-bit parts of a register. `size` is VM_ADD, VM_MIN or VM_MAX. The flags may
+ * hold VM_SIGNED and VM_RELU. */
 void ops_pair16(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m) {
@@ -75,8 +75,8 @@ static uint64_t read_wide(const vm_warp *w, uint32_t slot, unsigned bits, uint32
     return bits == 64 ? vm_r64(w, slot)[lane] : vm_r32(w, slot)[lane];
 }
 
-/* Executes mov {x, y, ...}, a. `extra` has the slots of the elements; an element with slot 0 is not used. `size` is the
- * width of an element in bits, `count` the number of elements. */
+/* Executes mov {x, y, ...}, a. `extra` has the slots of the elements. An element whose slot is 0 is not used. `size` is
+ * the width of an element in bits, and `count` is the number of elements. */
 void ops_split(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
@@ -119,8 +119,8 @@ void ops_join(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* Logic on predicates. `size` is 0 for mov, otherwise PTX_MOD_AND, PTX_MOD_OR or PTX_MOD_XOR. Flag 1 negates a, flag 2
- * negates b. */
+/* Logic on predicates. `size` is 0 for mov, otherwise PTX_MOD_AND, PTX_MOD_OR or PTX_MOD_XOR. Flag 1 negates the
+ * operand a, and flag 2 negates the operand b. */
 void ops_pred_logic(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t a = *vm_pred(w, i->a) ^ (i->flags & 1 ? VM_ALL : 0);
@@ -149,7 +149,8 @@ static uint64_t read_special(vm_warp *w, unsigned which)
     case PTX_SREG_SMID: return w->block->number % read_special(w, PTX_SREG_NSMID);
     case PTX_SREG_GRIDID: return run->grid_id;
     case PTX_SREG_CLOCK:
-    case PTX_SREG_CLOCK64: return w->runner->clock += 16; /* two reads never give the same value */
+    /* the clock advances at each read, so two reads never give the same value */
+    case PTX_SREG_CLOCK64: return w->runner->clock += 16;
     case PTX_SREG_CLOCK_HI: return (w->runner->clock += 16) >> 32;
     case PTX_SREG_GLOBALTIMER:
     case PTX_SREG_GLOBALTIMER_LO: return kiln__now_ns();
@@ -171,10 +172,11 @@ static uint64_t read_special(vm_warp *w, unsigned which)
     case PTX_SREG_CLUSTER_NCTAID_Z: return run->cluster[which - PTX_SREG_CLUSTER_NCTAID_X];
     case PTX_SREG_CLUSTER_CTARANK: return w->block->rank;
     case PTX_SREG_CLUSTER_NCTARANK: return run->cluster_size;
-    case PTX_SREG_AGGR_SMEM_SIZE: return run->shared_low + vm_shared_bytes(run); /* including the system's part */
+    /* the size includes the system's part of shared memory */
+    case PTX_SREG_AGGR_SMEM_SIZE: return run->shared_low + vm_shared_bytes(run);
     case PTX_SREG_TOTAL_SMEM_SIZE: return vm_shared_bytes(run);
     case PTX_SREG_RESERVED_SMEM_END:
-    case PTX_SREG_RESERVED_SMEM_CAP: return run->shared_low; /* the system's part begins at 0 */
+    case PTX_SREG_RESERVED_SMEM_CAP: return run->shared_low; /* the system's part of shared memory begins at 0 */
     case PTX_SREG_RESERVED_SMEM_1: return run->shared_system;
     case PTX_SREG_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared;
     /* cooperative groups expect the workspace's address in %envreg1 and %envreg2 */
@@ -184,14 +186,16 @@ static uint64_t read_special(vm_warp *w, unsigned which)
     }
 }
 
-/* Reads the special register `b`. VM_REG64 means a destination of 64 bits, VM_REG16 keeps the low 16 bits. */
+/* Reads the special register `b`. VM_REG64 means that the destination has 64 bits. VM_REG16 keeps the low 16 bits of
+ * the value. */
 void ops_special(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned which = i->b;
     uint64_t same = which >= PTX_SREG_LANEID && which != PTX_SREG_LANEID ? read_special(w, which) : 0;
     if (which >= PTX_SREG_NTID_X && which <= PTX_SREG_NCTAID_Z)
         same = read_special(w, which);
-    if (m == VM_ALL && which <= PTX_SREG_NCTAID_Z && !(i->flags & (VM_REG64 | VM_REG16))) { /* this is the usual case */
+    /* this case is the usual case */
+    if (m == VM_ALL && which <= PTX_SREG_NCTAID_Z && !(i->flags & (VM_REG64 | VM_REG16))) {
         uint32_t *to = vm_r32(w, i->d);
         if (which <= PTX_SREG_TID_Z)
             memcpy(to, w->tid[which], sizeof w->tid[which]);
@@ -251,7 +255,7 @@ void ops_nop(vm_warp *w, const vm_code *i, uint32_t m) { (void)w, (void)i, (void
 void ops_createpolicy(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m)
-        vm_r64(w, i->d)[lane] = 0; /* cache policies have no effect here */
+        vm_r64(w, i->d)[lane] = 0; /* cache policies have no effect in the simulator */
 }
 
 void ops_trap(vm_warp *w, const vm_code *i, uint32_t m)

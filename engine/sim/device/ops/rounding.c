@@ -187,8 +187,9 @@ static uint64_t narrow(unsigned type, uint64_t bits)
     return is_signed(type) ? (uint64_t)((int64_t)(bits << shift) >> shift) : bits << shift >> shift;
 }
 
-/* cvt: `space` is the type of the result, `count` the type of the source, `size` the rounding. `c` is a set of bits: 1
- * if the source register has 64 bits, 2 if the destination register has 64 bits, 4 if it has 16 bits. */
+/* cvt: `space` is the type of the result, `count` is the type of the source, and `size` is the rounding. `c` is a set
+ * of bits: 1 if the source register has 64 bits, 2 if the destination register has 64 bits, 4 if the destination
+ * register has 16 bits. */
 void ops_cvt(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned to = i->space, from = i->count, rounding = i->size;
@@ -216,8 +217,8 @@ void ops_cvt(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* cvt.f16x2.f32 and cvt.bf16x2.f32 d, a, b, whose upper half is a, and cvt.tf32.f32. `space` is the type, `size` the
- * rounding. */
+/* Executes cvt.f16x2.f32 and cvt.bf16x2.f32 d, a, b, whose upper half is a, and cvt.tf32.f32. `space` is the type of
+ * the result, and `size` is the rounding. */
 void ops_cvt_pack_half(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned type = i->space == PTX_F16X2 ? PTX_F16 : PTX_BF16;
@@ -240,8 +241,8 @@ void ops_cvt_pack_half(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* cvt.pack: saturates a and b to the narrow integer type `space` and packs them. The slot c has the upper part of the
- * result. If c is 0, the upper part is zero. */
+/* Executes cvt.pack, which saturates a and b to the narrow integer type `space` and packs them. The slot c has the
+ * upper part of the result. If c is 0, the upper part is zero. */
 void ops_cvt_pack_int(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned width = 8 * ptx_type_bytes((ptx_type)i->space);

@@ -1,12 +1,13 @@
-/* surface.c - surface loads, stores and reductions, lane by lane. The coordinate x counts bytes. With sust.p it counts
- * texels, and with sured.p words of the operation's size. An access outside the surface is a fault with .trap. With
- * .clamp it goes to the nearest place inside. With .zero it has no effect. */
+/* surface.c - surface loads, stores and reductions, lane by lane. The coordinate x of an access counts bytes. In sust.p
+ * the coordinate x counts texels. In sured.p it counts words of the operation's size. With .trap, an access outside of
+ * the surface is a fault. With .clamp, such an access goes to the nearest place inside of the surface. With .zero, such
+ * an access has no effect. */
 #include <inttypes.h>
 
 #include "vm_fault.h"
 #include "vm_ops.h"
 
-/* Returns the host address of a lane's access. Returns NULL for an access outside the surface with .zero. After a
+/* Returns the host address of a lane's access. Returns NULL for an access with .zero outside of the surface. After a
  * fault, sets *failed and returns NULL. */
 static unsigned char *reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t bytes, const vm_image **image_out,
                             bool *failed)
@@ -20,7 +21,8 @@ static unsigned char *reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_
     const vm_level *level = &image->levels[0];
     const uint32_t texel = vm_format_bytes(image->format) * image->channels;
     const int64_t row = (int64_t)level->size[0] * texel, step = !l->formatted ? 1 : l->operation ? i->size : texel;
-    const uint32_t width = l->formatted && !l->operation ? texel : bytes; /* bytes that the access covers */
+    /* the number of bytes that the access covers */
+    const uint32_t width = l->formatted && !l->operation ? texel : bytes;
     const uint32_t layer = l->layer == VM_NO_SLOT ? 0 : vm_r32(w, l->layer)[lane];
     int64_t at[4] = {0}, most[4] = {row - width, (int64_t)level->size[1] - 1, (int64_t)level->size[2] - 1,
                                     image->layers ? (int64_t)image->layers - 1 : 0};
@@ -91,7 +93,7 @@ void ops_surface_store(vm_warp *w, const vm_code *i, uint32_t m)
         if (failed)
             return;
         for (unsigned k = 0; p && k < (l->formatted ? image->channels : l->count); k++) {
-            const bool given = k < l->count; /* missing values of a formatted store are zero */
+            const bool given = k < l->count; /* the values that a formatted store does not give are zero */
             if (l->formatted)
                 ops_texel_write(image->format, p + k * vm_format_bytes(image->format),
                                 given ? vm_r32(w, l->values[k])[lane] : 0);

@@ -1,5 +1,5 @@
-/* tcgen.c - tcgen05: allocation, loads and stores of tensor memory, commit, and the operands of products. vm_tcgen.inc
- * computes the products. TENSOR_MEMORY.md has the layouts. */
+/* tcgen.c - tcgen05: allocation of tensor memory, loads and stores of tensor memory, commit, and the operands of
+ * products. vm_tcgen.inc computes the products. TENSOR_MEMORY.md describes the layouts. */
 #include <math.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static void try_again(vm_warp *w, const vm_code *i, uint32_t m, uint32_t columns
 {
     const struct vm_hooks *hooks = w->runner->run->hooks;
     w->pc = i;
-    w->issued--; /* the instruction is counted when it runs */
+    w->issued--; /* the instruction is counted when it executes */
     w->lanes -= vm_lanes_of(m);
     if (hooks)
         hooks->unseen(w, i, m, true);
@@ -48,9 +48,10 @@ static void try_again(vm_warp *w, const vm_code *i, uint32_t m, uint32_t columns
     w->event |= VM_EVENT_YIELD;
 }
 
-/* tcgen05.alloc. `a`, `imm` and `space` give the address to which the result, an address in tensor memory, is stored.
- * The slot b has the number of columns. The function looks for free columns before the lanes of the warp meet, because
- * lanes that have met cannot execute the instruction again. No other warp of the block runs in between. */
+/* tcgen05.alloc. `a`, `imm` and `space` give the address to which the function stores its result, an address in tensor
+ * memory. The slot b has the number of columns. The function looks for free columns before the lanes of the warp meet,
+ * because lanes that have met cannot execute the instruction again. No other warp of the block runs between these two
+ * steps. */
 static void allocate(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t lane = (uint32_t)__builtin_ctz(m), columns = vm_r32(w, i->b)[lane];
@@ -69,8 +70,8 @@ static void allocate(vm_warp *w, const vm_code *i, uint32_t m)
     vm_poll_changed(w, i);
 }
 
-/* tcgen05.alloc, dealloc and relinquish_alloc_permit; `size` is the operation (VM_TCGEN_...). For dealloc the slot a
- * has the address, and b the number of columns. */
+/* Executes tcgen05.alloc, dealloc and relinquish_alloc_permit. `size` is the operation (VM_TCGEN_...). For dealloc, the
+ * slot a has the address, and the slot b has the number of columns. */
 void ops_tcgen_alloc(vm_warp *w, const vm_code *i, uint32_t m)
 {
     if (i->size == VM_TCGEN_ALLOC) {
@@ -90,7 +91,7 @@ void ops_tcgen_alloc(vm_warp *w, const vm_code *i, uint32_t m)
         vm_poll_changed(w, i);
 }
 
-/* ---- ld and st ---- */
+/* ---- tcgen05.ld and tcgen05.st ---- */
 
 vm_tcgen_place ops_tcgen_place_of(const vm_tcgen_move *x, uint32_t r, uint32_t lane)
 {
@@ -122,8 +123,8 @@ uint32_t ops_tcgen_own_lanes(const vm_warp *w, uint32_t address)
     return address >> 16 < VM_LANES ? address + vm_tensor_address(w->index % 4 * VM_LANES, 0) : address;
 }
 
-/* A warp can access only one quarter of the lanes. Its number in the warpgroup is the number of the quarter. An address
- * in another warp's quarter is a fault. */
+/* A warp can access only one quarter of the lanes of tensor memory. The number of the warp in its warpgroup is the
+ * number of this quarter. An address in another warp's quarter is a fault. */
 bool ops_tcgen_move_address(vm_warp *w, const vm_code *i, uint32_t m, uint32_t *address)
 {
     const vm_tcgen_move *x = i->extra;
@@ -169,9 +170,9 @@ static bool is_better(const vm_tcgen_move *x, uint32_t a, uint32_t b)
 {
     if (x->type == PTX_F32) {
         const float one = vm_float(a), other = vm_float(b);
-        if (isnan(one) || isnan(other)) /* with .NaN a NaN wins, otherwise a number wins */
+        if (isnan(one) || isnan(other)) /* with .NaN, a NaN comes first; without .NaN, a number comes first */
             return isnan(other) && !isnan(one) ? !x->keeps_nan : isnan(one) && !isnan(other) && x->keeps_nan;
-        if (one == other) /* -0 is less than +0 */
+        if (one == other) /* -0 comes before +0 */
             return x->max ? signbit(other) && !signbit(one) : signbit(one) && !signbit(other);
         return x->max ? one > other : one < other;
     }
@@ -193,7 +194,7 @@ static void reduce_registers(vm_warp *w, const vm_tcgen_move *x, uint32_t m)
     }
 }
 
-/* tcgen05.ld and tcgen05.st. They are complete when they are issued. */
+/* tcgen05.ld and tcgen05.st. Loads and stores of tensor memory are complete when they are issued. */
 void ops_tcgen_move(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_tcgen_move *x = i->extra;
@@ -227,7 +228,8 @@ void ops_tcgen_move(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* ---- commit ---- */
 
-/* tcgen05.commit. `extra` has the mbarrier, which gets one arrival. All products are complete already. */
+/* tcgen05.commit. `extra` has the mbarrier, which gets one arrival from the commit. All earlier products are complete
+ * already. */
 void ops_tcgen_commit(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
@@ -247,7 +249,8 @@ void ops_tcgen_commit(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* ---- the operands of a product ---- */
 
-/* Sets the types that the instruction descriptor names. Returns false if the kind of the product does not have them. */
+/* Sets the types that the instruction descriptor names. Returns false if the kind of the product does not have these
+ * types. */
 static bool read_types(const vm_tcgen_mma *x, uint32_t description, vm_tcgen_product *p)
 {
     static const uint8_t small[8] = {PTX_E4M3, PTX_E5M2, PTX_NONE, PTX_E2M3, PTX_E3M2, PTX_E2M1};
@@ -288,7 +291,8 @@ static bool has_shape(const vm_tcgen_mma *x, const vm_tcgen_product *p)
 
 static bool is_narrow(unsigned type) { return type == PTX_E2M3 || type == PTX_E3M2 || type == PTX_E2M1; }
 
-/* Reads the fields about scale factors. Returns false if the kind of the product does not have them. */
+/* Reads the fields of the instruction descriptor that describe scale factors. Returns false if the kind of the product
+ * does not have such scale factors. */
 static bool read_scales(const vm_tcgen_mma *x, uint32_t d, vm_tcgen_product *p)
 {
     const bool longer = d >> 31; /* true if K is 96 */
@@ -296,7 +300,7 @@ static bool read_scales(const vm_tcgen_mma *x, uint32_t d, vm_tcgen_product *p)
     p->scale_byte[1] = d >> 4 & 3;
     p->ue8m0 = d >> 23 & 1;
     p->factors = longer ? 96u / x->block : x->kind == VM_TCGEN_MXF8F6F4 ? 1 : x->block == 32 ? 2 : 4;
-    /* the first of 2 or 6 scale factors is byte 0 or 2; the first of 4 is byte 0 */
+    /* the first of 2 or 6 scale factors is byte 0 or 2, and the first of 4 scale factors is byte 0 */
     const uint32_t bytes = p->scale_byte[0] | p->scale_byte[1];
     const bool aligned = p->factors % 2 || (p->factors == 4 ? bytes == 0 : bytes % 2 == 0);
     const bool type = p->ue8m0 || (x->kind == VM_TCGEN_MXF4NVF4 && x->block == 16);
@@ -325,13 +329,14 @@ static bool fits_flags(const vm_tcgen_mma *x, uint32_t d, vm_tcgen_product *p)
     if (vm_tcgen_is_scaled(x))
         return !(d & SCALED_RESERVED) && !(vm_tcgen_is_packed(x) && (p->a_across || p->b_across)) &&
                read_scales(x, d, p);
-    /* elements of 16 bits and more have metadata in one of two columns */
+    /* sparse elements of 16 bits and more have their metadata in one of two columns */
     const bool choice = x->sparse && (x->kind == VM_TCGEN_F16 || x->kind == VM_TCGEN_TF32);
     return !(d & RESERVED) && p->selector <= choice && (x->stationary || !(d >> 30)) &&
            !(p->saturate && x->kind != VM_TCGEN_I8) && !((p->a_negative || p->b_negative) && x->kind == VM_TCGEN_I8);
 }
 
-/* Reads the instruction descriptor. If it describes no product of this kind, records a fault and returns false. */
+/* Reads the instruction descriptor. If the descriptor describes no product of this kind, records a fault and returns
+ * false. */
 static bool read_description(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t d, vm_tcgen_product *p)
 {
     const vm_tcgen_mma *x = i->extra;
@@ -453,7 +458,8 @@ static bool read_metadata_address(vm_warp *w, const vm_code *i, uint32_t lane, v
     return false;
 }
 
-/* Checks .ashift, which is only allowed if a block has 128 rows. Otherwise records a fault and returns false. */
+/* Checks .ashift, which is allowed only if a block has 128 rows. If .ashift is not allowed, records a fault and returns
+ * false. */
 static bool check_shift(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tcgen_product *p)
 {
     const vm_tcgen_mma *x = i->extra;
@@ -509,11 +515,11 @@ static uint32_t field(uint64_t descriptor, unsigned bit) { return (uint32_t)(des
 uint32_t ops_tcgen_piece(uint64_t descriptor, bool across, uint32_t at, uint32_t part, uint32_t bytes)
 {
     enum { SHARED_MASK = 0x3ffff, BASE32 = 1 };
-    /* number of 16-byte pieces in a swizzled line, indexed by the swizzle field of the descriptor */
+    /* the number of 16-byte pieces in a swizzled line, indexed by the swizzle field of the descriptor */
     static const uint8_t pieces[8] = {1, 8, 8, 1, 4, 1, 2, 1};
     const unsigned swizzle = (unsigned)(descriptor >> 61);
     const uint32_t wide = pieces[swizzle], leading = field(descriptor, 16), stride = field(descriptor, 32);
-    const uint32_t tall = swizzle == BASE32 ? 4 : 8; /* lines of a swizzled block */
+    const uint32_t tall = swizzle == BASE32 ? 4 : 8; /* the number of lines in a swizzled block */
     uint32_t offset, start = field(descriptor, 0);
     if (!across && descriptor >> 52 & 1 && start % 128 + part * VM_TCGEN_PIECE >= 128) {
         /* the row continues in another line, whose absolute address is in the descriptor */
@@ -532,7 +538,7 @@ uint32_t ops_tcgen_piece(uint64_t descriptor, bool across, uint32_t at, uint32_t
     return (swizzle == BASE32 ? address ^ (line & 3) << 5 : address ^ (line & (wide - 1)) << 4) & SHARED_MASK;
 }
 
-/* Unpacks in place: the 16 elements of `bits` bits at the start of a piece become 16 bytes. */
+/* Unpacks a piece in place: the 16 elements of `bits` bits at its start become 16 bytes. */
 static void unpack_piece(unsigned char *piece, unsigned bits)
 {
     unsigned char packed[VM_TCGEN_PIECE + 1] = {0};

@@ -1,5 +1,5 @@
 /* tcgen_copy.c - tcgen05.cp, which copies shared memory to tensor memory, and tcgen05.shift, which moves lanes of
- * tensor memory. TENSOR_MEMORY.md has the layouts. Both are complete when they are issued. */
+ * tensor memory. TENSOR_MEMORY.md describes the layouts. Both instructions are complete when they are issued. */
 #include <string.h>
 
 #include "vm_fault.h"
@@ -7,8 +7,8 @@
 
 enum { SHIFT_COLUMNS = 8 };
 
-/* The rows that tcgen05.cp copies, `bytes` bytes each. Row r goes to lane (r / part) * apart + r % part of tensor
- * memory. It also goes to `copies` - 1 more lanes, which follow at distances of `again` lanes. */
+/* The rows that tcgen05.cp copies. Each row has `bytes` bytes. Row r goes to lane (r / part) * apart + r % part of
+ * tensor memory. The row also goes to `copies` - 1 further lanes, which follow at distances of `again` lanes. */
 typedef struct copy_layout {
     uint8_t rows, bytes, part, apart, copies, again;
 } copy_layout;
@@ -64,7 +64,8 @@ static bool copy_matrix(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bl
         if (!ops_tcgen_fetch(w, i, lane, block, descriptor, false, x->type, false, at.bytes, row, 1, line))
             return false;
         for (uint32_t k = 0; x->type == PTX_E2M1 && k < at.bytes; k++)
-            line[0][k] = (unsigned char)(line[0][k] << 2); /* an element of four bits goes to the middle of a byte */
+            /* an element of four bits goes to the middle bits of a byte */
+            line[0][k] = (unsigned char)(line[0][k] << 2);
         for (uint32_t copy = 0; copy < at.copies; copy++) {
             const uint32_t to = row / at.part * at.apart + row % at.part + copy * at.again;
             memcpy(cells + (size_t)to * VM_TENSOR_COLUMNS, line[0], at.bytes);
@@ -73,7 +74,7 @@ static bool copy_matrix(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bl
     return true;
 }
 
-/* tcgen05.cp. In a pair, each block copies from its own shared memory, at the same address. */
+/* tcgen05.cp. In a pair of blocks, each block copies from its own shared memory, at the same address. */
 void ops_tcgen_copy(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_tcgen_copy *x = i->extra;
@@ -88,11 +89,12 @@ void ops_tcgen_copy(vm_warp *w, const vm_code *i, uint32_t m)
             if (!copy_matrix(w, i, lane, blocks[k], descriptor, address))
                 return;
     }
-    vm_charge(w, 8); /* charged once per instruction, because usually one thread executes it; a shift is not charged */
+    /* a copy is charged once per instruction, because usually one thread executes it; a shift is not charged */
+    vm_charge(w, 8);
 }
 
-/* tcgen05.shift. Every lane of tensor memory from the addressed lane on gets 32 bytes of the next lane. The last lane
- * of each quarter keeps its bytes. */
+/* tcgen05.shift. tcgen05.shift gives every lane of tensor memory, from the addressed lane on, 32 bytes of the next
+ * lane. The last lane of each quarter keeps its own bytes. */
 void ops_tcgen_shift(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_tcgen_copy *x = i->extra;

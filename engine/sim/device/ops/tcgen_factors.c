@@ -1,17 +1,18 @@
-/* tcgen_factors.c - the scale factors of tcgen05.mma with block scales, in tensor memory. TENSOR_MEMORY.md has the
- * layout. */
+/* tcgen_factors.c - the scale factors of tcgen05.mma with block scales, in tensor memory. TENSOR_MEMORY.md describes
+ * the layout. */
 #include "vm_fault.h"
 #include "vm_tcgen.h"
 
 /* The layout of the scale factors of one matrix in tensor memory. */
 typedef struct factor_layout {
-    uint32_t rows;   /* rows of A, or columns of B, in each bank */
-    uint32_t banks;  /* parts of the lanes that have different rows */
-    uint32_t copies; /* number of quarters of the lanes in each bank; all of them hold the same scale factors */
-    uint32_t next;   /* number of columns from the first four scale factors of a row to its other scale factors */
+    uint32_t rows;  /* number of rows of A, or of columns of B, in each bank */
+    uint32_t banks; /* number of parts of the lanes that have different rows */
+    /* number of quarters of the lanes in each bank; all quarters of a bank hold the same scale factors */
+    uint32_t copies;
+    uint32_t next; /* number of columns from the first four scale factors of a row to its other scale factors */
 } factor_layout;
 
-/* All four quarters of the lanes have the same scale factors. An exception are the factors of B if D has several banks:
+/* All four quarters of the lanes have the same scale factors. The factors of B are an exception if D has several banks:
  * each bank has the scale factors of its own columns of B. */
 static factor_layout find_layout(const vm_tcgen_product *p, unsigned side)
 {
@@ -22,7 +23,8 @@ static factor_layout find_layout(const vm_tcgen_product *p, unsigned side)
 uint32_t ops_tcgen_scales_extent(const vm_tcgen_product *p, unsigned side, uint32_t *columns)
 {
     const factor_layout at = find_layout(p, side);
-    const uint32_t last = (p->scale_byte[side] + p->factors - 1) / 4; /* the word of the last scale factor of a row */
+    /* the word that holds the last scale factor of a row */
+    const uint32_t last = (p->scale_byte[side] + p->factors - 1) / 4;
     *columns = last * at.next + (at.rows + 31) / 32;
     return at.rows;
 }

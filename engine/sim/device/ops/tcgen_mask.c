@@ -1,6 +1,6 @@
-/* tcgen_mask.c - the zero-column mask of tcgen05.mma.ws: which columns of B count as zeros.
+/* tcgen_mask.c - the zero-column mask of tcgen05.mma.ws. The mask tells which columns of B count as zeros.
  *
- * A mask divides the columns of each bank into spans: spans of used columns and spans of zeros alternate. With a mask,
+ * A mask divides the columns of each bank into spans. Spans of used columns and spans of zeros alternate. With a mask,
  * a convolution need not store the zeros at the border of an image. */
 #include "vm_fault.h"
 #include "vm_tcgen.h"
@@ -9,7 +9,7 @@
 typedef struct column_mask {
     uint32_t used, zero; /* used: the length of a span of used columns; zero: the length of a span of zeros */
     uint32_t shift;
-    bool some; /* true if some columns are zero */
+    bool some; /* true if some columns count as zeros */
 } column_mask;
 
 static column_mask read_mask(uint64_t bits)
@@ -21,7 +21,7 @@ static column_mask read_mask(uint64_t bits)
 }
 
 /* The first span of a bank may begin before the bank. Sets *start to the number of columns of this span that lie before
- * the bank `bank`. Returns true if it is a span of zeros. */
+ * the bank `bank`. Returns true if this span is a span of zeros. */
 static bool find_start(uint64_t bits, uint32_t bank, uint32_t *start)
 {
     *start = (uint32_t)(bits >> 8 * bank & 0xff);
@@ -53,7 +53,7 @@ bool ops_tcgen_check_mask(vm_warp *w, const vm_code *i, uint32_t lane, const vm_
 }
 
 /* Spans of used columns and of zeros alternate from the first column of each bank on. The PTX ISA's text says that
- * "skip span" counts the columns that are used, but in all of its examples the skip span counts the columns of
+ * "skip span" counts the columns that are used. But in all of its examples the skip span counts the columns of
  * zeros. */
 uint32_t ops_tcgen_masked_column(const vm_tcgen_product *p, uint32_t j, bool *zero)
 {

@@ -1,7 +1,7 @@
-/* tcgen_sparse.c - tcgen05.mma: the metadata of a sparse A in tensor memory. TENSOR_MEMORY.md has the layouts. */
+/* tcgen_sparse.c - tcgen05.mma: the metadata of a sparse A in tensor memory. TENSOR_MEMORY.md describes the layouts. */
 #include "vm_tcgen.h"
 
-/* Returns true if two rows share a column of metadata: the elements have 16 bits or more. */
+/* Returns true if two rows share a column of metadata. This is so if the elements have 16 bits or more. */
 static bool has_shared_columns(const vm_tcgen_mma *x) { return x->kind == VM_TCGEN_F16 || x->kind == VM_TCGEN_TF32; }
 
 uint32_t ops_tcgen_metadata_extent(const vm_tcgen_mma *x, const vm_tcgen_product *p, uint32_t *columns)
@@ -10,13 +10,13 @@ uint32_t ops_tcgen_metadata_extent(const vm_tcgen_mma *x, const vm_tcgen_product
     return p->half ? 112 : VM_TENSOR_LANES;
 }
 
-/* Returns the four bits that describe group `group` of a row. `at` is the row's lane in D. */
+/* Returns the four bits that describe group `group` of a row. `at` is the lane of the row in D. */
 static uint32_t find_bits(const vm_tcgen_mma *x, const vm_tcgen_product *p, const uint32_t *cells, uint32_t at,
                           uint32_t group)
 {
     uint32_t lane = at, column = group / 8, shift = group % 8 * 4;
     /* rows r and r + 8 each have half of a cell: lane r describes the first four groups of both rows, and lane r + 8
-     * the other four */
+     * describes the other four groups */
     if (has_shared_columns(x)) {
         lane = at / 16 * 16 + at % 8 + group / 4 * 8;
         column = p->selector;
@@ -30,7 +30,7 @@ void ops_tcgen_columns(const vm_tcgen_mma *x, const vm_tcgen_product *p, uint32_
 {
     uint32_t unused;
     const uint32_t lane = ops_tcgen_row(p, row, bank * (p->n / p->banks), &unused);
-    /* stored elements of a group: one of two, two of four, or four (two pairs) of eight */
+    /* the number of stored elements of a group: one of two, two of four, or four (two pairs) of eight */
     const uint32_t each = x->kind == VM_TCGEN_TF32 ? 1 : vm_tcgen_is_packed(x) ? 4 : 2;
     for (uint32_t k = 0; k < p->stored && !x->sparse; k++)
         column[k] = (uint16_t)k;

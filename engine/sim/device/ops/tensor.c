@@ -1,5 +1,5 @@
-/* tensor.c - copies by tensor maps. Each copy is complete when it is issued. README.md, "Tensor maps", explains these
- * copies. */
+/* tensor.c - executes copies by tensor maps. Each copy is complete when it is issued. README.md, "Tensor maps",
+ * explains these copies. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -15,14 +15,14 @@ enum {
     STEP_MOST = 8,
     ALIGNED = 128,
     MAP_ALIGNED = 64,
-    LISTED = 4 /* rows of gather4 and scatter4 */
+    LISTED = 4 /* number of rows of gather4 and scatter4 */
 };
 
 typedef struct element {
     uint8_t bytes, type; /* ptx_type, for reductions */
-    uint64_t nan;        /* the bits of the NaN that fills elements outside the tensor */
-    /* A unit is one element, or several elements of 4 or 6 bits. It has `bytes` bytes in global memory and `room` bytes
-     * in shared memory. */
+    uint64_t nan;        /* the bits of the NaN that fills elements outside of the tensor */
+    /* A unit is one element, or several elements of 4 or 6 bits. A unit has `bytes` bytes in global memory and `room`
+     * bytes in shared memory. */
     uint8_t packed, room;
 } element;
 static const element elements[VM_TENSOR_TYPES] = {
@@ -30,9 +30,9 @@ static const element elements[VM_TENSOR_TYPES] = {
     {4, PTX_S32, 0, 1, 4},          {8, PTX_U64, 0, 1, 8},          {8, PTX_S64, 0, 1, 8},
     {2, PTX_F16, 0x7fff, 1, 2},     {4, PTX_F32, 0x7fffffff, 1, 4}, {8, PTX_F64, INT64_MAX, 1, 8},
     {2, PTX_BF16, 0x7fff, 1, 2},    {4, PTX_F32, 0x7fffffff, 1, 4}, {4, PTX_F32, 0x7fffffff, 1, 4},
-    {4, PTX_F32, 0x7fffffff, 1, 4}, {1, PTX_U8, 0, 2, 1}, /* 4 bits without gaps */
-    {8, PTX_U8, 0, 16, 16},                               /* 4 bits with gaps */
-    {12, PTX_U8, 0, 16, 16}};                             /* 6 bits with gaps */
+    {4, PTX_F32, 0x7fffffff, 1, 4}, {1, PTX_U8, 0, 2, 1}, /* elements of 4 bits without gaps */
+    {8, PTX_U8, 0, 16, 16},                               /* elements of 4 bits with gaps */
+    {12, PTX_U8, 0, 16, 16}};                             /* elements of 6 bits with gaps */
 
 static bool raise_fault(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, const char *what)
 {
@@ -58,7 +58,7 @@ static bool read_map(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
     return true;
 }
 
-/* Computes the part of the current row that is inside the tensor. */
+/* Computes which part of the current row is inside the tensor. */
 static void find_inside_part(vm_box *box)
 {
     const vm_tensor_map *map = &box->map;
@@ -75,8 +75,8 @@ static void find_inside_part(vm_box *box)
         box->address += (uint64_t)(box->at[k] + box->offset[k]) * map->stride[k - 1];
 }
 
-/* Moves to the next row of im2col along W. The pixels of a group follow each other along W, and then in the next image,
- * at the same H and D. The halo of a group continues along W after the last pixel of the group. */
+/* Moves to the next row of a box of im2col along W. The pixels of a group follow each other along W, and then along W
+ * in the next image, at the same H and D. The halo of a group continues along W after the last pixel of the group. */
 static void move_along_w(vm_box *box)
 {
     const vm_tensor_map *map = &box->map;
@@ -138,14 +138,14 @@ static bool open_along_w(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *bo
     box->group = fixed ? GROUP : box->map.pixels;
     box->halo = halo;
     box->rows = fixed ? WHOLE / GROUP * (GROUP + halo) : box->map.pixels + halo;
-    box->offset[1] = offset; /* moves the box and the first pixel */
+    box->offset[1] = offset; /* moves the box and its first pixel */
     box->main[0] = box->at[1];
     box->main[1] = box->at[box->map.rank - 1];
     return true;
 }
 
 /* Converts the inner coordinate of a box of packed elements to units. Raises a fault and returns false if the box does
- * not begin and end at a unit, or if the element type does not have this kind of copy. */
+ * not begin and end at a unit, or if the element type has no such copy. */
 static bool is_whole_row(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
 {
     enum { SPREAD = 16, ROW = 128 };
@@ -164,9 +164,10 @@ static bool is_whole_row(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *bo
 }
 
 /* Reads the tensor map and computes the box. Every use checks the map again, because a kernel can write any bytes to
- * its address. The number of rows of a tiled box is the product of box[k] / step[k], rounded up, over the dimensions
- * after the first. A box of im2col has one row for each pixel. In shared memory, a swizzled row takes as many bytes as
- * the swizzle is wide, even if the row is shorter. Packed elements are counted in units. */
+ * the map's address. A tiled box has one row for each position in the dimensions after the first. The number of rows is
+ * the product of box[k] / step[k], rounded up, over these dimensions. A box of im2col has one row for each pixel. In
+ * shared memory, a swizzled row takes as many bytes as the swizzle is wide, even if the row is shorter. For packed
+ * elements, the function counts units. */
 bool ops_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
 {
     const vm_tensor *x = i->extra;
@@ -217,7 +218,8 @@ bool ops_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
     return true;
 }
 
-/* Returns the host's pointer to the elements of the row in global memory, or NULL with a fault recorded. */
+/* Returns the host's pointer to the elements of the row in global memory. On failure, records a fault and returns
+ * NULL. */
 static unsigned char *reach_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box *box, bool write)
 {
     const uint32_t align = box->packed == 1 ? box->bytes : 1;
@@ -225,7 +227,7 @@ static unsigned char *reach_row(vm_warp *w, const vm_code *i, uint32_t lane, con
                          write ? VM_REACH_BOTH : VM_REACH_READ);
 }
 
-/* Returns true if PTX has the reduction for elements of this type. */
+/* Returns true if PTX has this reduction for elements of this type. */
 static bool reduces(unsigned op, unsigned type)
 {
     switch (op) {
@@ -256,8 +258,8 @@ static void store_row(const vm_box *box, unsigned op, unsigned char *to, const u
     }
 }
 
-/* Fills `row` as it is in shared memory. `global` has the part of the row that is inside the tensor, or is NULL. The
- * gaps between packed elements are zero. */
+/* Fills `row` with the bytes that the row has in shared memory. `global` has the part of the row that is inside the
+ * tensor. If no part is inside, `global` is NULL. The gaps between packed elements are zero. */
 static void load_row(const vm_box *box, unsigned char *row, const unsigned char *global)
 {
     const uint64_t fill = box->map.fill ? elements[box->map.type].nan : 0;
@@ -271,9 +273,9 @@ static void load_row(const vm_box *box, unsigned char *row, const unsigned char 
         memcpy(row + (size_t)(box->from + k) * box->room, global + (size_t)k * box->bytes, box->bytes);
 }
 
-/* Copies the box row by row between shared memory and the tensor. A load writes zeros or NaNs for elements outside the
- * tensor; a store skips these elements. Each row passes through `row`, because the swizzle scatters its pieces of 16
- * bytes. Returns false after a fault; the rows before the fault stay copied. */
+/* Copies the box row by row between shared memory and the tensor. For elements outside of the tensor, a load writes
+ * zeros or NaNs, and a store skips these elements. Each row passes through `row`, because the swizzle scatters its
+ * pieces of 16 bytes. Returns false after a fault. The rows before the fault stay copied. */
 static bool copy(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
 {
     const vm_tensor *x = i->extra;
@@ -339,12 +341,12 @@ void ops_tensor(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* ---- changes to a tensor map ---- */
 
-/* Sets a field of a tensor map. PTX numbers the element types differently from cuda.h. The map holds the numbers of
- * cuda.h. Returns false if the field cannot have the value. Then the caller does not store its changed copy of the
- * map. */
+/* Sets a field of a tensor map. PTX numbers the element types differently from cuda.h. The map holds cuda.h's numbers
+ * of the element types. Returns false if the field cannot have the value. In this case the caller does not store its
+ * changed copy of the map. */
 static bool replace_field(vm_tensor_map *map, unsigned field, unsigned ord, uint64_t value)
 {
-    /* maps to the types of cuda.h */
+    /* maps the numbers of PTX to the types of cuda.h */
     static const uint8_t types[VM_TENSOR_TYPES] = {0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12, 13, 14, 15};
     switch (field) {
     case PTX_MOD_GLOBAL_ADDRESS: map->address = value; return value % PIECE == 0;
@@ -360,8 +362,8 @@ static bool replace_field(vm_tensor_map *map, unsigned field, unsigned ord, uint
     }
 }
 
-/* Executes tensormap.replace. `extra` has the address of the map. `d` is the field, `c` the dimension, and `b` the slot
- * of the value. VM_REG64 means that the value has 64 bits. */
+/* Executes tensormap.replace. `extra` has the address of the tensor map. `d` is the field, `c` is the dimension, and
+ * `b` is the slot of the value. VM_REG64 means that the value has 64 bits. */
 void ops_tensormap(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;

@@ -1,10 +1,11 @@
-/* texel_format.c - the formats of texels: converts the bits in memory to the values that a kernel sees, and back. */
+/* texel_format.c - the formats of texels. The functions convert the bits in memory to the values that a kernel sees,
+ * and back. */
 #include <string.h>
 
 #include "vm_math.h"
 #include "vm_ops.h"
 
-/* ---- memory: these functions may race, because the kernel's accesses may race ---- */
+/* ---- memory; these functions may race, because the kernel's accesses may race ---- */
 
 VM_RACY uint64_t ops_bits_load(const unsigned char *at, unsigned size)
 {
@@ -57,7 +58,7 @@ void ops_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel
 {
     const unsigned size = vm_format_bytes(texture->image.format), channels = texture->image.channels;
     const bool real = vm_format_is_float(texture);
-    memset(texel, 0, sizeof *texel); /* missing channels are zero */
+    memset(texel, 0, sizeof *texel); /* channels that the texel does not have are zero */
     for (unsigned k = 0; k < channels; k++) {
         const uint32_t bits = (uint32_t)ops_bits_load(at + k * size, size);
         if (real)
@@ -67,8 +68,8 @@ void ops_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel
     }
 }
 
-/* Converts a border value to the bits that a kernel reads. A fraction is rounded to the nearest value of the format,
- * and a tie goes towards zero. For integers the value is the low bits of the float, as on an H200. */
+/* Converts a border value to the bits that a kernel reads. A fraction is rounded to the nearest value of the format. A
+ * tie is rounded towards zero. For integer formats, the result is the low bits of the float, as on an H200. */
 uint32_t ops_texel_border(const vm_texture *texture, float value)
 {
     static const float most[VM_FORMATS] = {[VM_U8] = 255, [VM_U16] = 65535, [VM_S8] = 127, [VM_S16] = 32767};
@@ -82,8 +83,8 @@ uint32_t ops_texel_border(const vm_texture *texture, float value)
     return vm_bits32(copysignf(ceilf(fabsf(value) * scale - 0.5f), value) / scale);
 }
 
-/* Stores one channel of a texel. The value is s32, u32 or f32, depending on the format. A value that the format cannot
- * hold becomes the nearest value that it can hold. */
+/* Stores one channel of a texel. The value is an s32, a u32 or an f32, depending on the format. A value that the format
+ * cannot hold becomes the nearest value that the format can hold. */
 void ops_texel_write(vm_format format, unsigned char *at, uint32_t value)
 {
     const int32_t s = (int32_t)value;

@@ -1,42 +1,42 @@
-/* texture_filter.c - texture reads, lane by lane, after the CUDA C++ Programming Guide, appendix "Texture Fetching":
- * address modes, point and linear filters whose weights have 8 fractional bits, cubemaps, levels of detail.
- * Anisotropic filters are treated as isotropic. */
+/* texture_filter.c - texture reads, lane by lane, as in the CUDA C++ Programming Guide, appendix "Texture Fetching":
+ * address modes, point and linear filters whose weights have 8 fractional bits, cubemaps, levels of detail. Anisotropic
+ * filters are treated as isotropic. */
 #include "vm_access.h"
 #include "vm_hooks.h"
 #include "vm_math.h"
 #include "vm_memory.h"
 #include "vm_ops.h"
 
-/* One lane's texture read. */
+/* The texture read of one lane. */
 typedef struct probe {
     vm_warp *w;
     const vm_code *i;
     uint32_t lane;
     const vm_texture *texture;
     const vm_lookup *l;
-    uint32_t layer; /* the layer, or the number of the cube in a layered cubemap */
-    bool no_layer;  /* the requested layer does not exist: `layer` is the last layer */
+    uint32_t layer; /* the layer, or in a layered cubemap the number of the cube */
+    bool no_layer;  /* true if the requested layer does not exist: `layer` is then the last layer */
     int32_t offset[3];
-    bool failed; /* a fault was recorded */
+    bool failed; /* a fault has been recorded */
 } probe;
 
 /* A position on a texture, in texels of the level or face. */
 typedef struct spot {
     double u[3];
-    uint32_t slice; /* layer, or face of a cube */
+    uint32_t slice; /* the layer, or the face of a cube */
 } spot;
 
 #define FAR 0x1p30
 
-/* Limits x so that a conversion to an integer cannot overflow, even after some additions. NaN becomes zero. */
+/* Limits x, so that a conversion to an integer cannot overflow, even after some additions. NaN becomes zero. */
 static double bounded(double x) { return x >= FAR ? FAR : x > -FAR ? x : x <= -FAR ? -FAR : 0; }
 
 static float lane_float(const probe *p, uint32_t slot) { return vm_float(vm_r32(p->w, slot)[p->lane]); }
 
-/* ---- one texel ---- */
+/* ---- functions for one texel ---- */
 
-/* Finds the texel for the index `i` along a side of n texels, by the address mode. Returns false if the border colour
- * is read instead. */
+/* Finds the texel for the index `i` along a side of n texels, by the address mode. Returns false if the read gives the
+ * border colour instead. */
 static bool place(vm_edge edge, int64_t i, uint32_t n, int64_t *at)
 {
     int64_t turn;
@@ -62,7 +62,7 @@ static void read_border(const vm_texture *t, vm_texel *out)
         out->u[k] = ops_texel_border(t, t->border[k]);
 }
 
-/* Reads the texel at indices inside the level. */
+/* Reads the texel whose indices are inside the level. */
 static void read_inside(probe *p, const vm_level *level, const int64_t at[3], uint32_t slice, vm_texel *out)
 {
     const vm_image *image = &p->texture->image;
@@ -77,8 +77,8 @@ static void read_inside(probe *p, const vm_level *level, const int64_t at[3], ui
     p->failed |= !texel;
 }
 
-/* Returns the address mode along side k. Wrapping and mirroring need normalised coordinates. With other coordinates
- * both modes become clamping. */
+/* Returns the address mode along side k of the texture. Wrapping and mirroring need normalised coordinates. With other
+ * coordinates, wrapping and mirroring become clamping. */
 static vm_edge edge_of(const vm_texture *t, unsigned k)
 {
     const vm_edge edge = t->edge[k];
@@ -87,8 +87,8 @@ static vm_edge edge_of(const vm_texture *t, unsigned k)
 
 /* ---- cubemaps ---- */
 
-/* Returns the face to which a direction points, and the position on it: s / m and t / m are from -1 to 1. Ties go to
- * z, then to y. */
+/* Returns the face to which a direction points, and the position on this face: s / m and t / m are from -1 to 1. If two
+ * components of the direction are equally long, z comes first, then y. */
 static uint32_t face_of(const double d[3], double *s, double *t, double *m)
 {
     const double x = fabs(d[0]), y = fabs(d[1]), z = fabs(d[2]);
@@ -129,13 +129,13 @@ static void read_across(probe *p, const vm_level *level, const int64_t at[3], ui
     read_inside(p, level, kept, slice - slice % 6 + face, out);
 }
 
-/* Computes the texel beyond a corner of a face, which does not exist. Its value is the mean of the three texels at that
- * corner. */
+/* Computes the value of the texel beyond a corner of a face, which does not exist. The value is the mean of the three
+ * texels at that corner. */
 static void read_corner(probe *p, const vm_level *level, const int64_t at[3], uint32_t slice, vm_texel *out)
 {
     int64_t near[3] = {0};
     vm_texel three[3];
-    memset(three, 0, sizeof three); /* a read that fails leaves its texel zero */
+    memset(three, 0, sizeof three); /* a read that fails leaves its texel at zero */
     for (unsigned k = 0; k < 2; k++)
         place(VM_EDGE_CLAMP, at[k], level->size[0], &near[k]);
     read_inside(p, level, near, slice, &three[0]);
@@ -145,7 +145,7 @@ static void read_corner(probe *p, const vm_level *level, const int64_t at[3], ui
         out->f[k] = (three[0].f[k] + three[1].f[k] + three[2].f[k]) / 3;
 }
 
-/* ---- texels by index ---- */
+/* ---- functions for texels by index ---- */
 
 static unsigned side_count(const probe *p)
 {
@@ -177,7 +177,8 @@ static void read_texel(probe *p, const vm_level *level, const int64_t at[3], uin
 
 /* ---- filters ---- */
 
-/* Splits a coordinate into the index of the texel before the point, and the weight of the next texel in 1/256. */
+/* Splits a coordinate into the index of the texel before the point, and the weight of the next texel in units of
+ * 1/256. */
 static void split(double u, int64_t *low, unsigned *weight)
 {
     const int64_t fixed = (int64_t)floor(bounded(u - 0.5) * 256 + 0.5);
@@ -185,9 +186,9 @@ static void split(double u, int64_t *low, unsigned *weight)
     *weight = (unsigned)(fixed & 255);
 }
 
-/* Returns the weight of a corner. If bit k of `corner` is set, the corner has the next texel along side k. In two
- * dimensions, only the product of the two weights is rounded to 8 bits, and the other three weights are derived from
- * this product, as on an H200. */
+/* Returns the weight of a corner in a linear filter. If bit k of `corner` is set, the corner has the next texel along
+ * side k. In two dimensions, only the product of the two weights is rounded to 8 bits, and the other three weights are
+ * derived from this product, as on an H200. */
 static double share_of(unsigned corner, const unsigned weight[3], unsigned sides)
 {
     const unsigned a = weight[0], b = weight[1], both = (a * b + 128) >> 8;
@@ -237,7 +238,8 @@ static void blend_border(const vm_texture *t, vm_texel *out)
 
 static void gather(probe *p, const vm_level *level, const spot *where, vm_texel *out)
 {
-    static const unsigned across[4] = {0, 1, 1, 0}, down[4] = {1, 1, 0, 0}; /* counter-clockwise from the lower left */
+    /* the corners counter-clockwise from the lower left */
+    static const unsigned across[4] = {0, 1, 1, 0}, down[4] = {1, 1, 0, 0};
     int64_t low[2];
     unsigned weight;
     split(where->u[0], &low[0], &weight);
@@ -278,7 +280,7 @@ static void sample(probe *p, unsigned number, vm_texel *out)
         gather(p, level, &where, out);
         return;
     }
-    if (p->texture->linear) { /* the least value of a signed format is below -1 before it is filtered */
+    if (p->texture->linear) { /* the least value of a signed format is below -1 until the filter is applied */
         blend(p, level, &where, out);
         if (p->l->geometry == VM_GEOMETRY_1D && p->l->layer == VM_NO_SLOT && edge_of(p->texture, 1) == VM_EDGE_BORDER)
             blend_border(p->texture, out);
@@ -288,7 +290,7 @@ static void sample(probe *p, unsigned number, vm_texel *out)
     read_texel(p, level, at, where.slice, out);
 }
 
-/* ---- level of detail ---- */
+/* ---- functions for the level of detail ---- */
 
 /* Converts a gradient of the direction to a gradient on the cube's face, in units of the face. The result is half the
  * derivative of s / m and t / m. */

@@ -37,7 +37,8 @@ bool ops_texture_fits(vm_warp *w, const vm_code *i, uint32_t lane, const vm_imag
 {
     static const char *const names[] = {"1d", "2d", "3d", "cube"};
     const vm_lookup *l = i->extra;
-    /* A cubemap's faces are also the layers of a 2-D array. Instructions on surfaces access a cubemap in this form. */
+    /* A cubemap's faces are also the layers of a 2-D array. Instructions on surfaces access a cubemap as a 2-D array of
+     * faces. */
     const bool fits = l->geometry == VM_GEOMETRY_CUBE ? image->cube : image->dims == l->geometry + 1u;
     if (!fits)
         vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, 0, 0, "%s.%s%s of a %s%s with %u dimension%s", name_of(w, i),

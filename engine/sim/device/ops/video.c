@@ -1,5 +1,5 @@
-/* video.c - the video instructions: they add, compare or average parts of registers. Scalar forms compute one part;
- * SIMD forms compute two or four parts at once. */
+/* video.c - the video instructions, which add, compare or average parts of registers. The scalar forms compute one
+ * part. The SIMD forms compute two or four parts at once. */
 #include "vm_math.h"
 #include "vm_ops.h"
 #include "vm_video.h"
@@ -56,9 +56,8 @@ static int64_t combine(const vm_video *v, int64_t a, int64_t b)
 
 /* Computes one value. GPUs since Maxwell emulate the video instructions. In five points the emulation of an H200
  * differs from the manual, and the simulator follows the emulation (tests/conformance):
- * 1. Saturation to u32 stops at 0 and wraps at the top.
- * 2. Saturation to a part of d gives the greatest value for values below the range, as for values above it.
- * 3. The part d.h1 gets the upper half of the result.
+ * 1. Saturation to u32 stops at 0 and wraps at the upper end. 2. Saturation to a part of d gives the greatest value,
+ *   both for values below the range and for values above it. 3. The part d.h1 gets the upper half of the result.
  * 4. A min or max after a vadd or vsub to u32 treats a result of 2^31 or more as larger than every c.
  * 5. The third operand of vset is signed. */
 static uint32_t scalar(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
@@ -89,8 +88,8 @@ static uint32_t scalar(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
     return less == (v->second == PTX_MOD_MIN) ? x : c;
 }
 
-/* Computes two or four elements. An operand's element may come from any position in the pair of a and b. Only the
- * elements in the mask are written; the other elements of the result come from c. */
+/* Computes two or four elements of a SIMD instruction. An element of an operand may come from any position in the pair
+ * of a and b. Only the elements in the mask are written. The other elements of the result come from c. */
 static uint32_t several(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
 {
     unsigned count = v->lanes, bits = 32 / count;
@@ -116,9 +115,9 @@ static uint32_t several(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
 
 __extension__ typedef __int128 wide;
 
-/* vmad: computes the exact product plus the addend, then scales the sum, and truncates or saturates it. The addend is
- * always signed. A factor that is a full word is also signed, whatever its type. Both rules follow the emulation on
- * GPUs, as in scalar(). */
+/* Executes vmad: computes the exact product plus the addend, then scales the sum, and truncates or saturates it. The
+ * addend is always signed. A factor that is a full word is also signed, even if its type is unsigned. Both rules follow
+ * the emulation on GPUs, as in scalar(). */
 static uint32_t product(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
 {
     bool sign = v->a_signed || v->b_signed || v->a_negate != v->b_negate || v->c_negate;

@@ -35,14 +35,14 @@ typedef enum vm_detail { VM_DETAIL_BASE, VM_DETAIL_LEVEL, VM_DETAIL_GRAD, VM_DET
  * operand. */
 typedef struct vm_lookup {
     uint32_t object, layer, at[3], lod, gradient[2][3], offset[3], values[4], resident;
-    uint8_t geometry, detail, channel; /* channel: the channel that a gather reads */
+    uint8_t geometry, detail, channel; /* channel: the channel of the texel that a gather reads */
     bool texels;                       /* true if the coordinates are integers that count texels */
     /* type, count: ptx_type and number of the values; edge: PTX_MOD_TRAP, CLAMP or ZERO */
     uint8_t type, count, edge;
     /* for a surface: true if x counts texels, and values are converted to the format of the surface */
     bool formatted;
     bool wide[4];      /* wide[k] is true if the register of value k has 64 bits */
-    uint8_t operation; /* ptx_mod of a reduction */
+    uint8_t operation; /* the ptx_mod of a reduction */
 } vm_lookup;
 void ops_tex(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_query(vm_warp *w, const vm_code *i, uint32_t m);
@@ -61,7 +61,8 @@ typedef union vm_texel {
     uint32_t u[4];
 } vm_texel;
 void ops_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel *texel);
-uint32_t ops_texel_border(const vm_texture *texture, float value); /* the border's value in the format of the texture */
+/* returns the border's value in the format of the texture */
+uint32_t ops_texel_border(const vm_texture *texture, float value);
 void ops_texel_write(vm_format format, unsigned char *at, uint32_t value);
 VM_RACY uint64_t ops_bits_load(const unsigned char *at, unsigned size);
 VM_RACY void ops_bits_store(unsigned char *at, unsigned size, uint64_t value);
@@ -75,7 +76,7 @@ uint64_t ops_atomic_step(const vm_code *i, unsigned type, unsigned op, uint64_t 
 void ops_atom(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_fence(vm_warp *w, const vm_code *i, uint32_t m);
 
-/* ---- rounding.c, rare.c, half.c: rarer arithmetic, computed lane by lane ---- */
+/* ---- rounding.c, rare.c, half.c; arithmetic that is rare enough to run lane by lane ---- */
 enum { VM_ADD, VM_SUB, VM_MUL, VM_FMA, VM_DIV, VM_RCP, VM_SQRT, VM_MIN, VM_MAX, VM_ABS, VM_NEG, VM_EX2, VM_TANH };
 void ops_round_f32(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_round_f64(vm_warp *w, const vm_code *i, uint32_t m);
@@ -97,12 +98,12 @@ void ops_nop(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_createpolicy(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_trap(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_local_address(vm_warp *w, const vm_code *i, uint32_t m);
-int ops_host_rounding(unsigned rounding); /* returns the rounding mode of <fenv.h> */
+int ops_host_rounding(unsigned rounding); /* returns the corresponding rounding mode of <fenv.h> */
 float ops_round_to_f32(unsigned op, float a, float b, float c, unsigned flags);
 void ops_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_pair32(vm_warp *w, const vm_code *i, uint32_t m);
-/* Convert from and to numbers of 8, 6 and 4 bits. `type` is the type of a pair of such numbers. A value that is too
- * large becomes the greatest finite number. */
+/* These functions convert from and to numbers of 8, 6 and 4 bits. `type` is the type of a pair of such numbers. A value
+ * that is too large becomes the greatest finite number. */
 double ops_narrow_get(unsigned type, uint32_t bits);
 uint32_t ops_narrow_put(unsigned type, double value);
 double ops_half_get(unsigned type, uint32_t bits);

@@ -1,4 +1,4 @@
-/* body.c - function bodies: scopes, register declarations, labels, the directives among instructions. */
+/* body.c - parses function bodies: scopes, register declarations, labels, and the directives among instructions. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -53,7 +53,7 @@ static bool ptx_reg_directive(ptx_parser *p)
     return ptx_expect(p, ';');
 }
 
-/* Parses ".branchtargets a, b;" after its label. The labels are resolved when the scope ends. */
+/* Parses ".branchtargets a, b;" after its label. The parser resolves the labels when the scope ends. */
 static bool ptx_branchtargets(ptx_parser *p, ptx_name *label)
 {
     uint32_t first = (uint32_t)p->element_count;
@@ -236,7 +236,7 @@ static bool ptx_statement(ptx_parser *p)
  * scopes stay balanced. */
 static void ptx_skip_in_body(ptx_parser *p)
 {
-    unsigned open = 0; /* braces of an instruction's vectors */
+    unsigned open = 0; /* number of open braces of an instruction's vectors */
     while (p->token.kind != PTX_TOKEN_END) {
         if (ptx_is(p, ';')) {
             ptx_next(p);

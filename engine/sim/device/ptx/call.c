@@ -37,8 +37,8 @@ static bool ptx_call_item(ptx_parser *p, bool returned, uint64_t bytes, ptx_oper
                      : ptx_error(p, line, "an argument of a call must be a .param variable, a register or a constant");
 }
 
-/* Reads the list "(a, b)". A list without items is absent. `sizes` has the sizes of the `wanted` formal parameters of
- * the callee, in order. The items become elements of the function, and `list` refers to them. */
+/* Reads the list "(a, b)". If the list has no items, it may be absent. `sizes` has the sizes of the `wanted` formal
+ * parameters of the callee, in order. The items become elements of the function, and `list` refers to them. */
 static bool ptx_call_list(ptx_parser *p, bool returned, const uint64_t *sizes, uint32_t wanted, ptx_operand *list)
 {
     uint32_t first = (uint32_t)p->element_count, count = 0, line = p->token.line;

@@ -1,8 +1,8 @@
-/* columns.c - the columns of tensor memory that a kernel allocates, as far as the text tells. */
+/* columns.c - finds how many columns of tensor memory a kernel allocates, as far as the text tells. */
 #include "ptx.h"
 
-/* Returns the value of an operand: a constant, or a register that only one instruction writes, by moving a constant to
- * it. Returns false for any other operand. */
+/* Sets *value to the value of an operand. The operand is a constant, or a register that only one instruction writes, by
+ * moving a constant to it. Returns false for any other operand. */
 static bool get_constant(const ptx_function *f, const ptx_operand *o, uint64_t *value)
 {
     unsigned writes = 0;

@@ -4,7 +4,7 @@
 
 #include "ptx_internal.h"
 
-/* Returns the precedence of the current token as a binary operator, or 0 if the token is not a binary operator. */
+/* Returns the precedence of the current token as a binary operator. Returns 0 if the token is not a binary operator. */
 static int binding_strength(const ptx_parser *p)
 {
     if (p->token.kind != PTX_TOKEN_PUNCTUATION)
@@ -71,7 +71,7 @@ static bool combine(ptx_parser *p, char op, ptx_value *left, ptx_value right, ui
     case '%':
         if (b == 0)
             return ptx_error(p, line, "division by zero in a constant");
-        if (sign && sb == -1) /* the quotient may overflow */
+        if (sign && sb == -1) /* the quotient may overflow, so this division is a special case */
             result = op == '/' ? 0 - a : 0;
         else if (sign)
             result = (uint64_t)(op == '/' ? sa / sb : sa % sb);
@@ -149,7 +149,7 @@ static bool primary(ptx_parser *p, ptx_value *value, int depth)
 }
 
 /* Parses an expression of binary operators whose precedence is above `least` (precedence climbing). If `least` is 0,
- * parses a conditional ?: too. */
+ * also parses a conditional expression with ?:. */
 static bool climb(ptx_parser *p, ptx_value *value, int least, int depth)
 {
     if (!primary(p, value, depth))
@@ -205,7 +205,8 @@ bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits)
             } else {
                 memcpy(bits, &real, sizeof real);
             }
-        } else if (value.kind == PTX_FLOAT32) { /* keeps the bits as written, because a conversion would quiet a NaN */
+        } else if (value.kind == PTX_FLOAT32) {
+            /* the value keeps its bits as written, because a conversion would quiet a NaN */
             *bits = value.bits;
         } else {
             uint32_t low;

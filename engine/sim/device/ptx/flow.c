@@ -1,8 +1,9 @@
 /* flow.c - reconvergence points of divergent branches: immediate post-dominators.
  *
- * A node is a basic block, a .branchtargets list, or the exit. A list is a node so that many brx.idx with the same long
- * list share one set of edges. Post-dominators are dominators of the reversed graph, found by the algorithm of Lengauer
- * and Tarjan with path compression. It needs O(m log n) steps for any graph with m edges, and no recursion. */
+ * A node is a basic block, a .branchtargets list, or the exit. A .branchtargets list is a node so that many brx.idx
+ * with the same long list share one set of edges. Post-dominators are the dominators of the reversed graph. The
+ * algorithm of Lengauer and Tarjan with path compression finds them. The algorithm needs O(m log n) steps for any graph
+ * with m edges, and no recursion. */
 #include <string.h>
 
 #include "ptx_internal.h"
@@ -12,7 +13,7 @@
 typedef struct ptx_graph {
     uint32_t node_count, exit;
     uint32_t edge_count;
-    uint32_t *from, *to; /* edges of the control flow */
+    uint32_t *from, *to; /* the edges of the control-flow graph */
     /* the sources of the edges, sorted by target; they are the successors in the reversed graph */
     uint32_t *in_start, *in_edges;
     uint32_t *out_start, *out_edges; /* the targets of the edges, sorted by source */
@@ -24,7 +25,8 @@ static uint32_t *ptx_array(kiln__arena *arena, size_t count)
     return kiln__arena_alloc(arena, (count + 1) * sizeof(uint32_t));
 }
 
-/* Sorts the edges by `key` (counting sort). The values of key k become sorted[start[k]] to sorted[start[k + 1] - 1]. */
+/* Sorts the edges by `key`, by counting sort. The values of key k become sorted[start[k]] to sorted[start[k + 1] -
+ * 1]. */
 static bool ptx_sort_edges(kiln__arena *arena, const ptx_graph *graph, const uint32_t *key, const uint32_t *value,
                            uint32_t **start, uint32_t **sorted)
 {
@@ -36,7 +38,7 @@ static bool ptx_sort_edges(kiln__arena *arena, const ptx_graph *graph, const uin
         (*start)[key[i] + 1]++;
     for (uint32_t i = 0; i < graph->node_count; i++)
         (*start)[i + 1] += (*start)[i];
-    /* `at` holds the next free place of each key. It is a copy, so that *start keeps the first place of each key. */
+    /* `at` holds the next free place of each key. `at` is a copy, so that *start keeps the first place of each key. */
     uint32_t *at = ptx_array(arena, graph->node_count);
     if (!at)
         return false;
@@ -48,14 +50,14 @@ static bool ptx_sort_edges(kiln__arena *arena, const ptx_graph *graph, const uin
 
 typedef struct ptx_dominance {
     uint32_t *number; /* indexed by node: its depth-first number + 1, or 0 if the node was not reached */
-    uint32_t *node;   /* indexed by number: the node */
-    /* the arrays below are indexed by depth-first number */
+    uint32_t *node;   /* indexed by number: the node that has this depth-first number */
+    /* the arrays from here on are indexed by depth-first number */
     uint32_t *parent, *semi, *idom, *ancestor, *label, *bucket, *bucket_next, *stack;
     uint32_t count;
 } ptx_dominance;
 
 /* Numbers the nodes from which the exit can be reached, in depth-first order of the reversed graph, from the exit on.
- * `edge` is scratch memory: the next edge of each node. */
+ * `edge` is temporary memory for the next edge of each node. */
 static void ptx_depth_first(const ptx_graph *graph, ptx_dominance *d, uint32_t *edge)
 {
     uint32_t top = 0;
@@ -101,14 +103,13 @@ static uint32_t ptx_evaluate(ptx_dominance *d, uint32_t v)
 
 /* Computes the immediate dominators of the reversed graph, which are the immediate post-dominators of the graph.
  *
- * This is the simple version of the algorithm of Lengauer and Tarjan (1979). Vertices are depth-first numbers; vertex
- * 0 is the exit. The three steps are:
+ * This is the simple version of the algorithm of Lengauer and Tarjan (1979). Vertices are depth-first numbers, and
+ * vertex 0 is the exit. The three steps are:
  * 1. Number the vertices. During this step `semi` holds the cursors of the depth-first search.
  * 2. Visit the vertices from the last to the first. Compute the semidominator of the vertex, link the vertex to its
  *    parent, and evaluate the vertices that wait in the parent's bucket.
  * 3. Visit the vertices from the first to the last, and complete each immediate dominator that differs from the
- *    semidominator.
- * d->idom is valid for the `count` vertices that were reached. Returns false if there is no memory. */
+ *    semidominator. d->idom is valid for the `count` vertices that were reached. Returns false if memory runs out. */
 static bool ptx_dominators(kiln__arena *arena, const ptx_graph *graph, ptx_dominance *d)
 {
     uint32_t **const arrays[] = {&d->number,   &d->node,  &d->parent, &d->semi,        &d->idom,
@@ -228,7 +229,7 @@ bool ptx_flow(ptx_parser *p, ptx_insn *insns, uint32_t count, const ptx_operand 
     size_t edges = (size_t)count * 2 + graph.exit + p->element_count;
     graph.from = ptx_array(&arena, edges);
     graph.to = ptx_array(&arena, edges);
-    uint32_t *start = ptx_array(&arena, graph.node_count); /* a block's first instruction */
+    uint32_t *start = ptx_array(&arena, graph.node_count); /* the first instruction of each block */
     if (!graph.from || !graph.to || !start)
         goto done;
     for (uint32_t i = count; i-- > 0;)

@@ -1,4 +1,4 @@
-/* function.c - kernels and functions: parameters, directives, declaration and definition. */
+/* function.c - parses kernels and functions: parameters, directives, declarations and definitions. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ bool ptx_parameter(ptx_parser *p, ptx_declarator *declarator)
                 return false;
         }
     }
-    /* .align may also follow the type */
+    /* the directive .align may also follow the type */
     if (ptx_is_directive(p, "align")) {
         ptx_next(p);
         if (!ptx_align(p, &declarator->align))
@@ -217,8 +217,8 @@ const uint64_t *ptx_param_sizes(ptx_parser *p, uint32_t index)
     return function->param_sizes = sizes;
 }
 
-/* Called when a body was read: copies the parts of the function to the module's memory, and finds its reconvergence
- * points. */
+/* Called when the body of a function was read. Copies the parts of the function to the module's memory, and finds its
+ * reconvergence points. */
 static bool ptx_function_finish(ptx_parser *p)
 {
     ptx_function *function = &p->functions[p->function];
@@ -363,7 +363,7 @@ bool ptx_function_directive(ptx_parser *p, bool entry, ptx_linkage linkage)
     if (body && good)
         good = ptx_function_finish(p);
     p->function = UINT32_MAX;
-    return good || body; /* errors in a body have been reported, and parsing continues after the body */
+    return good || body; /* the errors in a body have been reported, and parsing continues after the body */
 }
 
 bool ptx_alias(ptx_parser *p)

@@ -1,4 +1,4 @@
-/* insn.c - parses one instruction: its mnemonic, its operands, and the form in the table that matches both. */
+/* insn.c - parses one instruction: its mnemonic, its operands, and the form in the table that matches both of them. */
 #include <string.h>
 
 #include "ptx_internal.h"

@@ -10,16 +10,16 @@
 
 /* ---- the log ---- */
 
-/* Makes the parser stop: every later token is the end of the text, even if the parser goes back to an earlier place. */
+/* Stops the parser: every later token is the end of the text, even if the parser goes back to an earlier place. */
 static void ptx_stop(ptx_parser *p)
 {
     p->cursor = p->end = p->start;
     p->token.kind = PTX_TOKEN_END;
 }
 
-/* Adds an error to the log. After PTX_ERROR_LIMIT errors stops the parser. Otherwise the time would not be bounded,
- * because each wrong statement may be compared with a long list of parameters. Returns false if the parser had stopped
- * before. */
+/* Adds an error to the log. Stops the parser after PTX_ERROR_LIMIT errors. Without this limit the time would not be
+ * bounded, because each wrong statement may be compared with a long list of parameters. Returns false if the parser had
+ * stopped before. */
 static bool ptx_report(ptx_parser *p, uint32_t line, const char *format, va_list arguments)
 {
     if (p->errors++ >= PTX_ERROR_LIMIT)
@@ -170,7 +170,7 @@ static uint32_t ptx_reg_add(ptx_parser *p, const char *name, ptx_type type)
     return (uint32_t)p->reg_count++;
 }
 
-/* Returns the range that declares `name`, as "%r<73>" declares "%r12". Returns NULL if no range declares it. */
+/* Returns the range that declares `name`, as "%r<73>" declares "%r12". Returns NULL if no range declares this name. */
 static ptx_binding *ptx_range_of(ptx_parser *p, const ptx_name *name)
 {
     size_t length = name->length;
@@ -260,7 +260,7 @@ void ptx_scope_pop(ptx_parser *p)
             ptx_resolve(p, fixup, label->index);
         } else if (outermost) {
             ptx_error(p, fixup->line, "label '%s' is not defined in this function", fixup->name->text);
-        } else { /* the label may be one of the outer scope */
+        } else { /* the label may be a label of the outer scope */
             fixup->next = outer->fixups;
             outer->fixups = fixup;
         }
@@ -277,9 +277,9 @@ void ptx_scope_pop(ptx_parser *p)
     p->depth--;
 }
 
-/* Binds the names that PTX predefines: the special registers and WARP_SZ. The current scope must be the outermost one.
- * A special register keeps its least target in `count` and its width in `type`; a width of 0 bytes means a predicate.
- * Returns false if there is no memory. */
+/* Binds the names that PTX predefines: the special registers and WARP_SZ. The current scope must be the outermost
+ * scope. A special register keeps its least target in `count` and its width in `type`; a width of 0 bytes means a
+ * predicate. Returns false if memory runs out. */
 bool ptx_names_init(ptx_parser *p)
 {
     static const char *const sregs[] = {
@@ -315,8 +315,8 @@ bool ptx_names_init(ptx_parser *p)
 
 /* ---- tokens ---- */
 
-/* Bits that tell where in a token a character may occur. A table has them for each character, so that the lexer needs
- * one look-up per character. This matters because most of a text consists of names. */
+/* Bits that tell where in a token a character may occur. A table has these bits for each character, so that the lexer
+ * needs one look-up per character. The speed of the lexer matters because most of a text consists of names. */
 enum { CHAR_START = 1, CHAR_DIGIT = 2, CHAR_FOLLOW = 4 };
 #define LETTER (CHAR_START | CHAR_FOLLOW)
 #define DIGIT (CHAR_DIGIT | CHAR_FOLLOW)
@@ -477,9 +477,9 @@ static void ptx_lex_punctuation(ptx_parser *p)
 }
 
 /* Reads the next token into p->token. The kind is PTX_TOKEN_END at the end of the text, or when memory runs out. The
- * kind is PTX_TOKEN_BAD for text that is no token. The first character and the one after it decide the kind. A '%'
- * starts a name only before a character that can start a name; otherwise it is the operator. The text of a string
- * excludes its quotes, and the text of a directive excludes its dot. */
+ * kind is PTX_TOKEN_BAD for text that is no token. The first character and the character after it decide the kind. A
+ * '%' starts a name only before a character that can start a name. Otherwise the '%' is the operator. The text of a
+ * string excludes its quotes, and the text of a directive excludes its dot. */
 void ptx_next(ptx_parser *p)
 {
     ptx_skip_space(p);

@@ -1,5 +1,5 @@
 /* link.c - links several parsed modules into one. A table holds all names that are not local to a module, and tells
- * which definition each name means. Then the linker gives new indices to the functions and symbols that it keeps, and
+ * which definition each name means. The linker then gives new indices to the functions and symbols that it keeps. It
  * changes all references in place. */
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 
 /* The meaning of a global name over all modules: a definition or, as long as there is no definition, a declaration. */
 typedef struct meaning {
-    const char *name;       /* NULL in a free slot */
-    uint32_t module, index; /* place of the definition, or of the first declaration if there is no definition */
+    const char *name;       /* the name; NULL in a free slot of the table */
+    uint32_t module, index; /* place of the definition, or of the first declaration if the name has no definition */
     uint32_t align;         /* for a .common variable: the largest alignment of all modules */
     bool function, defined, missed;
 } meaning;
@@ -33,9 +33,10 @@ typedef struct linker {
     meaning *table;
     size_t mask;
     uint64_t seed;       /* an odd number */
-    provider *providers; /* of all libraries, sorted by name */
+    provider *providers; /* the definitions of all libraries, sorted by name */
     size_t provider_count;
-    /* indexed by module: how many names the module defines that are declared in the table but not defined yet */
+    /* indexed by module: the number of names that the module defines, and that are declared in the table but not
+     * defined yet */
     uint32_t *missing;
     bool *wanted;                    /* wanted[m] is true if the module m is not used yet and missing[m] is not 0 */
     uint32_t **functions, **symbols; /* indexed by module and index: the new index, or GONE */
@@ -58,7 +59,7 @@ static void complain(linker *l, const char *format, ...)
     va_end(arguments);
 }
 
-/* ---- the table ---- */
+/* ---- the table of names ---- */
 
 /* Finds a name by linear probing. The seed differs from link to link, so that nobody can write a text whose names all
  * begin at the same slot. */
@@ -70,7 +71,7 @@ static meaning *slot_of(const linker *l, const char *name)
     return &l->table[at];
 }
 
-/* Allocates the table, once, for the names of all modules. */
+/* Allocates the table once for the names of all modules. */
 static bool make_table(linker *l)
 {
     size_t names = 0, size = 64;
@@ -189,7 +190,8 @@ static void add_meaning(linker *l, const meaning *new)
     }
 }
 
-/* Returns true if other modules see the name. A name that is declared but not defined is always global. */
+/* Returns true if other modules see the name of the function. A name that is declared but not defined is always
+ * global. */
 static bool function_is_global(const ptx_function *f) { return f->linkage != PTX_LOCAL || !f->defined; }
 
 static bool symbol_is_global(const ptx_symbol *s)
@@ -219,7 +221,8 @@ static void mention_all(linker *l, uint32_t m)
                                       .defined = module->symbols[s].linkage != PTX_EXTERN});
 }
 
-/* Appends the definitions of a library's module to the providers. If `write` is false, it only counts them. */
+/* Appends the definitions of a library's module to the providers. If `write` is false, the function only counts the
+ * definitions. */
 static void list_providers(linker *l, uint32_t m, bool write)
 {
     const ptx_module *module = l->inputs[m].module;
@@ -238,8 +241,8 @@ static void list_providers(linker *l, uint32_t m, bool write)
 }
 
 /* Makes the sorted list of providers. Without this list, each missing name would need a search of all modules of the
- * libraries. The time would be quadratic if each module of a library needs the previous module. Returns false if memory
- * runs out. */
+ * libraries. The time would be quadratic if each module of a library needed the previous module. Returns false if
+ * memory runs out. */
 static bool make_providers(linker *l)
 {
     l->missing = kiln__calloc(l->mem, (size_t)l->count + 1, sizeof *l->missing);
@@ -258,9 +261,9 @@ static bool make_providers(linker *l)
     return true;
 }
 
-/* Uses all modules that are not lazy, and then each module of a library that defines a missing name. It goes through
- * the libraries in the order of the inputs. It repeats this, because an earlier module may define a name that a later
- * module needs. */
+/* Uses all modules that are not lazy, and then each module of a library that defines a missing name. The linker goes
+ * through the libraries in the order of the inputs. It goes through them repeatedly, because an earlier module may
+ * define a name that a later module needs. */
 static void resolve(linker *l)
 {
     for (uint32_t m = 0; m < l->count; m++)
@@ -296,8 +299,8 @@ static bool is_chosen(const meaning *known, uint32_t m, uint32_t index)
     return !known || (known->module == m && known->index == index);
 }
 
-/* Numbers the functions that are kept. If the definition of another module replaces a function, the first alias that
- * uses the function's body becomes the owner of the body. */
+/* Gives new indices to the functions that are kept. If the definition of another module replaces a function, the first
+ * alias that uses the function's body becomes the owner of the body. */
 static void number_functions(linker *l, uint32_t m, ptx_module *out)
 {
     const ptx_module *module = l->inputs[m].module;
@@ -312,8 +315,8 @@ static void number_functions(linker *l, uint32_t m, ptx_module *out)
     }
 }
 
-/* Numbers the functions and symbols that are kept, module by module. A function or symbol that is not kept gets the
- * index of the definition that replaces it. Returns false if memory runs out. */
+/* Gives new indices to the functions and symbols that are kept, module by module. A function or symbol that is not kept
+ * gets the index of the definition that replaces it. Returns false if memory runs out. */
 static bool number(linker *l, ptx_module *out)
 {
     for (uint32_t m = 0; m < l->count; m++) {
@@ -371,7 +374,8 @@ static uint32_t move_symbol(linker *l, uint32_t m, uint32_t s)
 {
     const ptx_symbol *symbol = &l->inputs[m].module->symbols[s];
     meaning *known = symbol_meaning(l, m, s);
-    bool dynamic = symbol->space == PTX_SPACE_SHARED && symbol->bytes == 0; /* its size is given at the launch */
+    /* the size of this variable is given at the launch */
+    bool dynamic = symbol->space == PTX_SPACE_SHARED && symbol->bytes == 0;
     if (l->symbols[m][s] == GONE || (known && !known->defined && !dynamic))
         miss(l, m, known, symbol->name);
     return l->symbols[m][s];
@@ -489,9 +493,9 @@ static bool move_module(linker *l, uint32_t m, ptx_module *out, const lists *to)
 
 /* Fills the linked module from the inputs that are used. The linked module has the highest PTX version and the highest
  * target of the inputs. The functions and symbols get their new indices before any reference changes, because a
- * reference may point to a later input. Entry 0 of `locs` stands for "no source position"; instructions of all inputs
- * use it. Undefined references are logged and counted in l->errors; the function still returns true for them. Returns
- * false if there is no memory, or if there are more source positions or files than 32 bits can count. */
+ * reference may point to a later input. Entry 0 of `locs` stands for "no source position". Instructions of all inputs
+ * use it. Undefined references are logged and counted in l->errors. The function still returns true for them. Returns
+ * false if memory runs out, or if there are more source positions or files than 32 bits can count. */
 static bool build(linker *l, ptx_module *out)
 {
     size_t locs = 1, files = 0;

@@ -1,12 +1,13 @@
-/* module.c - ptx_parse(), and directives outside functions. */
+/* module.c - ptx_parse(), and the directives outside of functions. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "ptx_internal.h"
 #include "random.h"
 
-/* Skips a statement: up to and including the next ';', or the whole block if a '{' comes first. Stops before a '}'
- * without its '{'. The parser uses it after an error, and for directives that have no effect in the simulator. */
+/* Skips a statement: up to and including the next ';', or the whole block if a '{' comes first. Stops before a '}' that
+ * has no '{' in the statement. The parser calls the function after an error, and for directives that have no effect in
+ * the simulator. */
 void ptx_skip_statement(ptx_parser *p)
 {
     unsigned open = 0;
@@ -93,7 +94,7 @@ static bool ptx_linkage_word(ptx_parser *p, ptx_linkage *linkage)
 }
 
 /* Reads one directive at module scope, or a stray ';'. A declaration is a list of linkage words, then .entry, .func or
- * a state space. Returns false after an error; the caller then skips to the end of the statement. */
+ * a state space. Returns false after an error. The caller then skips to the end of the statement. */
 static bool ptx_directive(ptx_parser *p)
 {
     ptx_linkage linkage = PTX_LOCAL;
@@ -200,7 +201,7 @@ ptx_result ptx_parse_for(int device, const kiln_allocator *mem, const char *text
         return PTX_MEMORY;
     }
     made->arena.mem = mem;
-    /* assigns single members, because an assignment of the whole structure would clear its 10 KB once more */
+    /* the code assigns single members, because an assignment of the whole structure would clear its 10 KB once more */
     p->mem = p->scratch.mem = mem;
     p->seed = (uint32_t)kiln__random_mix(kiln__now_ns() ^ (uintptr_t)p);
     p->module = made;

@@ -172,8 +172,9 @@ static bool is_real(ptx_type type) { return type_class(type) == 'f' || type == P
 
 static bool is_plain_bits(ptx_type type) { return type_class(type) == 'b' && !is_real(type); }
 
-/* Returns true if a register of type `reg` may hold an operand of type `want`. `relaxed` also allows a wider
- * register, except of 128 bits. Signed and unsigned integers match; untyped registers match all types. */
+/* Returns true if a register of type `reg` may hold an operand of type `want`. If `relaxed` is true, a wider register
+ * also fits, except a register of 128 bits. Signed and unsigned integers match each other. Untyped registers match all
+ * types. */
 bool ptx_reg_fits(ptx_type want, ptx_type reg, bool relaxed)
 {
     if (want == PTX_PRED || reg == PTX_PRED)
@@ -388,10 +389,10 @@ static bool is_address_type(ptx_type type)
 
 /* Matches an operand with an address: [register + offset], [variable + offset] or [offset].
  *
- * A variable must lie in the instruction's state space; an instruction with a generic address also takes a .global
- * variable. For an instruction with several memory operands, the state space of a variable is not checked. An access to
- * a .param variable must lie within the variable, because the interpreter does not check it again. On failure stores
- * the reason in p->why and returns false. */
+ * A variable must lie in the instruction's state space. An instruction with a generic address also takes a .global
+ * variable. If an instruction has several memory operands, the function does not check the state space of a variable.
+ * An access to a .param variable must lie within the variable, because the interpreter does not check this again. On
+ * failure stores the reason in p->why and returns false. */
 static bool ptx_match_address(ptx_parser *p, const ptx_raw *raw, ptx_type type, const ptx_insn *insn,
                               ptx_operand *operand)
 {
@@ -485,8 +486,8 @@ static bool ptx_match_constants(ptx_parser *p, const ptx_raw *raws, unsigned cou
     return true;
 }
 
-/* Matches the scales of a product as one vector operand of six elements, three for A and three for B. These are a
- * register with scales, and the numbers of the byte and the thread that select some of these scales. */
+/* Matches the scales of a product as one vector operand of six elements, three for A and three for B. The three
+ * elements are a register with scales, and the numbers of the byte and the thread that select some of these scales. */
 static bool ptx_match_scales(ptx_parser *p, const ptx_raw *raws, ptx_operand *operand)
 {
     enum { EACH = 3, SIDES = 2 };
@@ -560,7 +561,7 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
     case 'r':
     case 'V': return ptx_match_reg(p, raw, type, pattern.relaxed, operand);
     case 'p':
-        /* a constant predicate: 0 is false, other values are true */
+        /* a constant predicate: 0 is false, and all other values are true */
         return raw->kind == PTX_RAW_VALUE ? ptx_match_value(p, raw, PTX_PRED, operand)
                                           : ptx_match_reg(p, raw, type, false, operand);
     case 's':
@@ -572,12 +573,12 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
     case 'X':
     case 'x': return ptx_match_split(p, raw, type, pattern, operand);
     case 'o': return ptx_match_object(p, raw, type, insn, ptx_coordinates(insn), operand);
-    case 'T': { /* gather4 and scatter4 have the column and four rows */
+    case 'T': { /* gather4 and scatter4 have the coordinates of the column and of four rows */
         const bool rows = ptx_has(insn, PTX_MOD_GATHER4) || ptx_has(insn, PTX_MOD_SCATTER4);
         return ptx_match_object(p, raw, PTX_S32, insn, rows ? 5 : ptx_rank(insn), operand);
     }
     case 'f': return ptx_match_vector(p, raw, ptx_rank(insn) - 2, type, pattern, operand);
-    case 'g': { /* one element for each coordinate, except the index into the array */
+    case 'g': { /* the vector has one element for each coordinate, except the index into the array */
         const unsigned count = ptx_coordinates(insn) - (ptx_has(insn, PTX_MOD_A1D)   ? 1
                                                         : ptx_has(insn, PTX_MOD_A2D) ? 2
                                                                                      : 0);

@@ -1,4 +1,5 @@
-/* ptx.h - turns PTX text into a checked module. This is the front end of the simulated device; vm.h is the back end.
+/* ptx.h - turns PTX text into a checked module. ptx_parse() is the front end of the simulated device, and vm.h is the
+ * back end.
  *
  * ptx_parse() accepts only the instructions that the table in ops.def describes. An unknown directive, instruction,
  * modifier or operand is an error, whose message names the line and the kernel.
@@ -78,8 +79,8 @@ typedef enum ptx_space {
     PTX_SPACE_PARAM
 } ptx_space;
 
-/* The modifiers: every suffix after a dot that is not a type or a state space. X(name, spelling). An instruction has a
- * set of modifiers. A spelling may contain a scope prefix: "shared::cta". */
+/* The modifiers: every suffix after a dot that is not a type or a state space. X(name, spelling). Each instruction has
+ * a set of modifiers. A spelling may contain a scope prefix: "shared::cta". */
 #define PTX_MOD_MAP(X)                                                                                                 \
     X(RN, "rn")                                                                                                        \
     X(RZ, "rz")                                                                                                        \
@@ -283,7 +284,7 @@ typedef enum ptx_space {
     X(TENSORMAP_GENERIC, "tensormap::generic")                                                                         \
     X(RESTRICT_CTA, "sync_restrict::shared::cta")                                                                      \
     X(RESTRICT_CLUSTER, "sync_restrict::shared::cluster")                                                              \
-    /* conversion with random bits; video */                                                                           \
+    /* conversions with random bits; video instructions */                                                             \
     X(RS, "rs")                                                                                                        \
     X(SHR7, "shr7")                                                                                                    \
     X(SHR15, "shr15")                                                                                                  \
@@ -377,7 +378,7 @@ typedef enum ptx_space {
     X(SCATTER4, "tile::scatter4")                                                                                      \
     X(IM2COL_W, "im2col::w")                                                                                           \
     X(IM2COL_W128, "im2col::w::128")                                                                                   \
-    /* multimem: the precision of the sum */                                                                           \
+    /* multimem: the precision of the sum of a reduction */                                                            \
     X(ACC_F32, "acc::f32")                                                                                             \
     X(ACC_F16, "acc::f16")
 #define PTX_MOD_WORDS 6u
@@ -405,7 +406,7 @@ const char *ptx_op_name(ptx_op op);
 typedef struct ptx_traits {
     uint8_t class, cost, effect;
 } ptx_traits;
-/* indexed by opcode; ptx_class_of() and similar functions read it */
+/* indexed by opcode; ptx_class_of() and similar functions read this table */
 extern const ptx_traits ptx_op_traits[PTX_OP_COUNT];
 
 /* The special registers: X(name, spelling, bytes, least target). A least target of 0 means any target. Each element of
@@ -523,19 +524,19 @@ typedef enum ptx_operand_kind {
     PTX_OPERAND_NONE,
     /* `index` is a register of the function; `negate` is set for !p, and for -x in a video instruction */
     PTX_OPERAND_REG,
-    /* `imm` has the bits of the value in the operand's own type, zero-extended: an f32 or s32 has 32 bits */
+    /* `imm` has the bits of the value in the operand's own type, zero-extended. An f32 or s32 has 32 bits. */
     PTX_OPERAND_IMM,
     PTX_OPERAND_SREG, /* `index` is a ptx_sreg */
-    /* the address of the symbol `index` plus `imm`, in the symbol's state space (mov %rd, name) */
+    /* the sum of the address of the symbol `index` and `imm`, in the symbol's state space (mov %rd, name) */
     PTX_OPERAND_SYMBOL,
     PTX_OPERAND_ADDRESS,   /* [base + offset]; `base` tells the kind of base */
-    PTX_OPERAND_VECTOR,    /* {a, b, ...}: the function's elements [index, index + count) */
-    PTX_OPERAND_LABEL,     /* `index` is an instruction of the function */
-    PTX_OPERAND_FUNCTION,  /* `index` is a function of the module */
-    PTX_OPERAND_PROTOTYPE, /* `index` is a prototype of the function, for indirect calls */
-    PTX_OPERAND_TARGETS,   /* the labels of brx.idx, in the function's elements [index, index + count) */
-    /* The list of arguments or results of a call, in the function's elements [index, index + count). They are symbols
-     * in .param space, registers or immediates. */
+    PTX_OPERAND_VECTOR,    /* {a, b, ...}: the elements [index, index + count) of the function */
+    PTX_OPERAND_LABEL,     /* `index` is the number of an instruction of the function */
+    PTX_OPERAND_FUNCTION,  /* `index` is the number of a function of the module */
+    PTX_OPERAND_PROTOTYPE, /* `index` is the number of a prototype of the function, for indirect calls */
+    PTX_OPERAND_TARGETS,   /* the labels of brx.idx, which are the elements [index, index + count) of the function */
+    /* The list of arguments or results of a call, which are the elements [index, index + count) of the function. The
+     * elements are symbols in .param space, registers or immediates. */
     PTX_OPERAND_LIST,
     PTX_OPERAND_SINK /* _ */
 } ptx_operand_kind;
@@ -546,11 +547,14 @@ typedef struct ptx_operand {
     /* The ptx_type with which the instruction reads or writes the operand. The register of a REG may be wider where the
      * ISA allows it (ld, st, cvt). */
     uint8_t type;
-    /* For VECTOR, TARGETS and LIST, the number of elements. For REG, the selected parts, as in %r1.b3210, or 0 if there
-     * is no selection. */
+    /* For VECTOR, TARGETS and LIST, the number of elements. For REG, the selected parts of the register, as in
+     * %r1.b3210, or 0 if no parts are selected. */
     uint32_t count;
-    uint32_t index; /* The index that the kind names. For ADDRESS it is a register or a symbol, as `base` tells. */
-    /* the second destination of `p|q` (setp, shfl, match, vote): the register's index + 1, or 0 if there is none */
+    /* The index that the kind of the operand names. For ADDRESS the index is a register or a symbol, as `base`
+     * tells. */
+    uint32_t index;
+    /* the second destination of `p|q` (setp, shfl, match, vote): the register's index + 1, or 0 if there is no second
+     * destination */
     uint32_t pred;
     union {
         uint64_t imm;
@@ -570,16 +574,16 @@ typedef struct ptx_operand {
 typedef struct ptx_insn {
     uint16_t op; /* ptx_op */
     uint8_t guard_negate;
-    uint8_t space;    /* the ptx_space that the instruction names, as ld and st do */
-    uint8_t types[4]; /* the types in the order of the text: cvt.f32.s64 has F32, S64 */
+    uint8_t space;    /* the ptx_space that the instruction names, such as global in ld.global */
+    uint8_t types[4]; /* the types in the order of the text: cvt.f32.s64 has the types F32, S64 */
     uint8_t operand_count;
     uint8_t vector; /* 1, 2, 4 or 8 */
-    uint8_t tiles;  /* for the shape of a warpgroup: the number of columns / 8, from 1 to 32 */
-    uint32_t guard; /* predicate register, or PTX_NO_PRED */
+    uint8_t tiles;  /* for the shape of a warpgroup: the number of columns divided by 8, from 1 to 32 */
+    uint32_t guard; /* the predicate register of the guard, or PTX_NO_PRED */
     uint64_t mods[PTX_MOD_WORDS];
-    uint32_t line;       /* line in the PTX text */
-    uint32_t loc;        /* index into the module's locs; 0 if no source line is known */
-    uint32_t reconverge; /* for a branch: index of the immediate post-dominator, or insn_count for the exit */
+    uint32_t line;       /* line of the instruction in the PTX text */
+    uint32_t loc;        /* index into the module's locs; 0 if the source line is unknown */
+    uint32_t reconverge; /* for a branch: the index of the immediate post-dominator, or insn_count for the exit */
     /* The operands in the order of the text, so the destination comes first. A call has the list of results, the
      * callee, the list of arguments and, if it is indirect, the prototype. */
     ptx_operand operands[PTX_MAX_OPERANDS];
@@ -603,7 +607,8 @@ typedef struct ptx_reg {
 
 typedef enum ptx_linkage { PTX_LOCAL, PTX_VISIBLE, PTX_EXTERN, PTX_WEAK, PTX_COMMON } ptx_linkage;
 
-typedef struct ptx_reloc { /* an address in an initialiser: the address of a symbol or function is stored at `offset` */
+/* an address in an initial value: the address of a symbol or function is stored at `offset` */
+typedef struct ptx_reloc {
     uint64_t offset;
     uint8_t bytes;
     bool generic, function;
@@ -620,9 +625,9 @@ typedef struct ptx_symbol {
     bool managed;       /* .attribute(.managed) is given: host and device share the variable at one address */
     uint32_t align, line;
     uint64_t bytes;    /* 0 for extern .shared name[], which is the dynamic shared memory */
-    uint32_t function; /* the function that declares it, or UINT32_MAX if the module declares it */
-    /* For a symbol in .param space: the offset in the function's parameter block if it is a parameter, or in the
-     * function's frame if it is a variable for calls (ptx_function.frame_bytes). */
+    uint32_t function; /* the function that declares the symbol, or UINT32_MAX if the module declares it */
+    /* The offset of a symbol in .param space. For a parameter it is the offset in the function's parameter block. For a
+     * variable for calls it is the offset in the function's frame (ptx_function.frame_bytes). */
     uint64_t offset;
     /* for a symbol in .param space: true for a parameter or return value of the function itself */
     bool formal;
@@ -640,15 +645,15 @@ typedef struct ptx_function {
     const char *name;
     bool entry, defined, noreturn;
     uint8_t linkage;
-    /* 1 + index of the function whose body and parameters this alias shares; 0 if the function is no alias */
+    /* the index + 1 of the function whose body and parameters this alias shares; 0 if the function is no alias */
     uint32_t alias_of;
     uint32_t line;
-    uint32_t param_count, return_count; /* `params` has the return values first */
+    uint32_t param_count, return_count; /* `params` has the return values first, then the parameters */
     /* Indices of symbols. The offset of a parameter is a multiple of its alignment, as the launch of a kernel
      * demands. */
     const uint32_t *params;
-    const uint64_t *param_sizes; /* bytes of each of `params`; NULL if the parser did not need the sizes */
-    uint64_t param_bytes;        /* size of the parameter block; for an entry at most 32764 */
+    const uint64_t *param_sizes; /* the bytes of each of `params`; NULL if the parser did not need the sizes */
+    uint64_t param_bytes;        /* size of the parameter block; for a kernel (.entry) at most 32764 */
     uint64_t frame_bytes;        /* size of the .param variables that the function declares for its calls */
     uint32_t reg_count;
     const ptx_reg *regs;
@@ -659,8 +664,8 @@ typedef struct ptx_function {
     uint32_t prototype_count;
     const ptx_prototype *prototypes;
     uint32_t max_threads[3], req_threads[3], req_cluster[3];
-    uint32_t min_blocks, max_registers; /* 0 if it is not given */
-    uint32_t max_cluster;               /* largest number of blocks of a cluster; 0 if it is not given */
+    uint32_t min_blocks, max_registers; /* the numbers of the directives; 0 if a directive is not given */
+    uint32_t max_cluster;               /* largest number of blocks of a cluster; 0 if the directive is not given */
     bool explicit_cluster, blocks_are_clusters;
 } ptx_function;
 
@@ -672,23 +677,23 @@ typedef struct ptx_loc {
 
 typedef struct ptx_module {
     kiln__arena arena;
-    int version_major, version_minor, target; /* for example 9, 0 and 75 */
+    int version_major, version_minor, target; /* for example 9, 0 and 75 for PTX 9.0 and sm_75 */
     /* the letter of the target: 'a' of sm_90a, 'f' of sm_100f; 0 if it has no letter */
     char target_kind;
     uint32_t function_count;
     const ptx_function *functions;
     uint32_t symbol_count;
-    const ptx_symbol *symbols; /* all symbols, of the module and of its functions */
+    const ptx_symbol *symbols; /* all symbols of the module and of its functions */
     uint32_t loc_count;
-    const ptx_loc *locs; /* locs[0] stands for an unknown place */
+    const ptx_loc *locs; /* the places in sources; locs[0] stands for an unknown place */
     uint32_t file_count;
     const char *const *files; /* indexed by the number of a .file directive */
 } ptx_module;
 
-/* Parses a text into *module. On failure, sets *module to NULL and appends lines in the form of a driver's JIT log to
- * `log`: "ptxas application ptx input, line 12; error   : Unknown instruction 'foo' (kernel 'k')". All errors up to a
- * limit are reported, not only the first error; the text after the last reported error is not read. The text need not
- * be NUL-terminated. It may be any bytes, because it is untrusted input.
+/* ptx_parse() parses a text into *module. On failure, sets *module to NULL and appends lines in the form of a driver's
+ * JIT log to `log`: "ptxas application ptx input, line 12; error   : Unknown instruction 'foo' (kernel 'k')". The
+ * parser reports all errors up to a limit, not only the first error. It does not read the text after the last reported
+ * error. The text need not be NUL-terminated. The text may be any bytes, because it is untrusted input.
  *
  * PTX_UNSUPPORTED means that all errors are about PTX that no simulated device runs. PTX_INVALID means that at
  * least one other error was found. */
@@ -701,8 +706,8 @@ enum { PTX_TENSOR_COLUMNS = 512 }; /* columns of the tensor memory of an SM */
 int ptx_tensor_columns(const ptx_module *module, uint32_t kernel);
 
 /* Does the same as ptx_parse() for a device of compute capability `device`, such as 90. An instruction that this device
- * does not have is an error that names the line and the target that the instruction needs. The text's .target has no
- * influence on this error. If `device` is 0, the device has every instruction. */
+ * does not have is an error that names the line and the target that the instruction needs. The .target of the text has
+ * no influence on this error. If `device` is 0, the device has every instruction. */
 ptx_result ptx_parse_for(int device, const kiln_allocator *mem, const char *text, size_t length, ptx_module **module,
                          kiln__text *log);
 void ptx_free(const kiln_allocator *mem, ptx_module *module);

@@ -1,5 +1,5 @@
-/* alone.c - the driver without programs/. It has no captures, graphs and pools, and it makes no profile of a program.
- * Until somebody calls sim_programs_set(), the driver calls the functions below instead of the functions of
+/* alone.c - the driver without programs/. Such a driver has no captures, graphs and pools, and it makes no profile of a
+ * program. Until somebody calls sim_programs_set(), the driver calls the functions below instead of the functions of
  * programs/. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* array.c - arrays and mipmapped arrays. Their texels have an opaque layout, which only textures, surfaces and copies
- * access. */
+/* array.c - arrays and mipmapped arrays. The texels of an array have an opaque layout, which only textures, surfaces
+ * and copies access. */
 #include "cu_objects.h"
 
 bool sim_format(CUarray_format format, vm_format *out)

@@ -396,8 +396,8 @@ void sim_report_new(sim_context *context)
     }
 }
 
-/* Adds the last element of a check. It has the final count of each finding, the number of suppressed findings, the
- * number of dropped findings, and whether memory has run out. */
+/* Adds the last element of a check. This element has the final count of each finding, the number of suppressed
+ * findings, the number of dropped findings, and whether memory has run out. */
 static void end_journal(sim_context *context, size_t suppressed)
 {
     const vm_check *check = context->check;

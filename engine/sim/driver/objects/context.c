@@ -1,7 +1,7 @@
 /* context.c - queries and settings of a context: limits, preferences, peers. The functions that create, find and end
  * contexts are in state.c. Only three settings have an effect: peer access, the heap of malloc(), and the limit of
- * pending launches. All other settings can only be set and queried. They apply to caches and queues, which the
- * simulator does not have. */
+ * pending launches. All other settings can only be set and queried. The settings without effect apply to caches and
+ * queues, which the simulator does not have. */
 #include "cu_objects.h"
 
 /* Begins a call with a context as parameter. NULL stands for the current context. On success returns CUDA_SUCCESS, and
@@ -66,8 +66,8 @@ CUresult sim_cuCtxSetFlags(unsigned flags)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* These deprecated functions count the users of a context. They do not change the number of users of a primary context,
- * which is counted separately. */
+/* These deprecated functions count the users of a context. The number of users of a primary context is counted
+ * separately, so these functions do not change it. */
 CUresult sim_cuCtxAttach(CUcontext *handle, unsigned flags)
 {
     sim_context *context;

@@ -1,7 +1,7 @@
 /* cu_api.h - the list of the driver API functions that sim/driver defines. X(name, since): `name` is the name in the
- * API. `since` is the CUDA version in which cuGetProcAddress() first returned this form of the function. It is 1000 *
- * major + 10 * minor. The function sim_NAME has the type that cuda.h gives NAME. programs/cu_programs_api.h lists the
- * functions of programs/ in the same format. */
+ * API. `since` is the CUDA version in which cuGetProcAddress() first returned this form of the function. A version is
+ * 1000 * major + 10 * minor. The function sim_NAME has the type that cuda.h gives NAME. programs/cu_programs_api.h
+ * lists the functions of programs/ in the same format. */
 #ifndef KILN_SIM_CU_API_H
 #define KILN_SIM_CU_API_H
 

@@ -22,8 +22,8 @@ typedef struct sim_texts {
     uint64_t unpacked; /* number of uncompressed bytes until now; the limit is SIM_UNPACKED_MOST */
     /* If a fat binary has PTX only for architectures later than the device: the earliest of them. Otherwise 0. */
     int later;
-    /* True if the texts must be linked together. This is so if they come from cuLinkComplete() or are parts of one
-     * program. */
+    /* True if the texts must be linked together. Texts must be linked if they come from cuLinkComplete() or are parts
+     * of one program. */
     bool linked;
 } sim_texts;
 

@@ -1,8 +1,8 @@
 /* cu_objects.h - declarations that all files of the simulated driver share (sim/driver/objects, sim/driver/work).
  *
- * As in libcuda, the state belongs to the process. It is the devices, their contexts, and a table of all objects. A
- * handle is a number that the driver looks up in this table. It is never a pointer. So a stale or invalid handle gives
- * an error code, and the driver does not crash.
+ * As in libcuda, the state belongs to the process. The state is the devices, their contexts, and a table of all
+ * objects. A handle is a number that the driver looks up in this table, and never a pointer. So a stale or invalid
+ * handle gives an error code, and the driver does not crash.
  *
  * The driver has two locks. A thread that needs both takes them in this order. A thread holds `work` while the device
  * works: during a kernel, a copy, a fill, or the release of memory. This lock keeps the order of streams. `state`
@@ -124,7 +124,7 @@ typedef struct sim_object {
     void (*meet)(struct sim_object *object, const struct sim_context *made);
 } sim_object;
 
-/* A pool of stream-ordered allocations. The pool frees memory at once. It keeps no memory for later allocations. */
+/* A pool of stream-ordered allocations. The pool frees memory at once, and keeps no memory for later allocations. */
 typedef struct sim_pool {
     sim_object object;
     uint64_t threshold, used, most;
@@ -142,8 +142,8 @@ typedef struct sim_pool {
 struct sim_context {
     sim_object object;
     unsigned ordinal; /* the ordinal of the device of this context */
-    /* The number of users of a primary context. It is 0 if the primary context does not exist. It is always 0 for a
-     * context from cuCtxCreate. */
+    /* The number of users of a primary context. The number is 0 if the primary context does not exist, and always 0 for
+     * a context from cuCtxCreate. */
     unsigned retained;
     CUresult sticky; /* the error of a fault, after which no call can use the context; otherwise CUDA_SUCCESS */
     vm_device *device;
@@ -156,11 +156,11 @@ struct sim_context {
     struct sim_context *next;      /* the next context in the list of contexts from cuCtxCreate */
     struct sim_counting *counting; /* state of count.c, or NULL if the context does not count */
     struct vm_check *check;        /* state of check.c, or NULL if the context is not checked */
-    /* The happens-before order of the context's streams (driver/work/order.c). It is NULL until the context has checked
-     * work. */
+    /* The happens-before order of the context's streams (driver/work/order.c). The pointer is NULL until the context
+     * has checked work. */
     struct sim_order *order;
     void (*order_end)(sim_context *context); /* called to remove the context from the order */
-    /* Called when the host has waited for all work of the context. It removes the guards of host memory. */
+    /* Called when the host has waited for all work of the context. The function removes the guards of host memory. */
     void (*order_let)(sim_context *context);
     bool check_shown;  /* the environment demands that findings are reported */
     size_t check_told; /* number of findings that the journal of check_report.c already has */
@@ -223,7 +223,7 @@ typedef struct sim_stream {
     double device_end; /* the time, in the timeline of a program, at which the stream's work so far ends */
     unsigned track;    /* number of the stream in the timeline; 0 until the stream gets a number */
 } sim_stream;
-/* Memory that host and device share. Both use the same pointer. */
+/* Memory that host and device share and use by the same pointer. */
 typedef enum sim_sharing { SIM_PINNED, SIM_REGISTERED, SIM_MANAGED } sim_sharing;
 typedef struct sim_host {
     sim_object object;
@@ -370,8 +370,8 @@ void sim_resume(void);
 CUresult sim_begin_bare(void);
 const sim_profile *sim_current_profile(void); /* Returns the selected profile. The caller must hold the state lock. */
 const kiln_allocator *sim_memory(void);
-/* For tests: sets the allocator that serves all later allocations. NULL means malloc(). It must not be called while the
- * primary context is retained. */
+/* For tests: sets the allocator that serves all later allocations. NULL means malloc(). A test must not call this while
+ * the primary context is retained. */
 void sim_set_memory(const kiln_allocator *mem);
 
 /* ---- modules ---- */
@@ -407,15 +407,15 @@ CUresult sim_module_load(sim_context *context, const void *image, size_t length,
 sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel);
 CUresult sim_file_read(const char *path, char **data, size_t *length);
 void sim_link_drop(sim_object *link); /* Frees the contents of a link object, but not the object itself. */
-/* sim_module_on() returns the module that was loaded from `image` on this device. sim_module_twin() returns a
- * module that was loaded from `image` on any device except the device of the context. Both compare only the pointer of
- * the image. They return NULL if no module has this image. The caller must hold the state lock. */
+/* sim_module_on() returns the module that was loaded from `image` on this device. sim_module_twin() returns a module
+ * that was loaded from `image` on any device except the device of the context. Both functions compare only the pointer
+ * of the image, and return NULL if no module has this image. The caller must hold the state lock. */
 const sim_module *sim_module_on(unsigned ordinal, const void *image);
 const sim_module *sim_module_twin(const sim_context *context, const void *image);
 /* Frees a module and its functions. The caller must hold both locks. */
 void sim_module_close(sim_context *context, sim_module *module);
 /* Stands for the stream of synchronous copies and fills. A synchronous copy or fill invalidates the captures of
- * blocking streams, whatever their mode. It does not invalidate other captures. */
+ * blocking streams, whatever their mode. Other captures stay valid. */
 #define SIM_WAITS CU_STREAM_LEGACY
 /* Returns the memory that host and device share and that contains the address, or NULL. */
 sim_host *sim_host_at(const sim_context *context, uint64_t address);
@@ -442,9 +442,9 @@ void sim_bury_users(void);      /* Calls and frees all destructors of the list. 
 /* Reads a variable of the environment as a number. *value is 0 if the variable is not set. If the variable is not a
  * number, prints a line on stderr and returns false. */
 bool sim_environment(const char *name, uint64_t *value);
-/* Sets *threshold to $KILN_SIM_JIT. This is the number of runs after which the device compiles code (vm_jit.h). A
- * threshold of 0 means that code is never compiled. If the variable is not set, the threshold is SIM_JIT_DEFAULT. If
- * the variable is not a number, prints a line on stderr and returns false. */
+/* Sets *threshold to $KILN_SIM_JIT. The threshold is the number of runs after which the device compiles code
+ * (vm_jit.h). A threshold of 0 means that code is never compiled. If the variable is not set, the threshold is
+ * SIM_JIT_DEFAULT. If the variable is not a number, prints a line on stderr and returns false. */
 enum { SIM_JIT_DEFAULT = 65536 };
 bool sim_jit_asked(uint32_t *threshold);
 /* Checks the values of $KILN_SIM_ISA and $KILN_SIM_TARGET. If one of these variables has an unknown value, prints a
@@ -453,8 +453,7 @@ bool sim_right_words(void);
 /* On Linux, no process has memory of its own at addresses between VM_GLOBAL_BASE and this address. So if such an
  * address lies outside all allocations, it is a wrong device address. */
 #define SIM_DEVICE_ONLY_END 0x400000000000ull
-/* One side of a copy. It is a host pointer, an address of `context`, or a pointer of unknown kind
- * (CU_MEMORYTYPE_UNIFIED). */
+/* One side of a copy: a host pointer, an address of `context`, or a pointer of unknown kind (CU_MEMORYTYPE_UNIFIED). */
 typedef struct sim_side {
     CUmemorytype type;
     bool write; /* true if this side is the target of the copy */
@@ -477,11 +476,11 @@ CUresult sim_begin_device(CUdevice device, const void *out);
 bool sim_check_wanted(void); /* returns true if the environment demands checks */
 bool sim_check_open(sim_context *context);
 /* If the environment demands it, prints the findings of a context to standard error. `locked` tells that the caller
- * holds both locks. Otherwise the function only prints the findings that exist so far. */
+ * holds both locks. If the caller does not hold the locks, the function only prints the findings that exist so far. */
 void sim_check_show(sim_context *context, bool locked, bool leaks);
 const volatile int *sim_ending(void); /* Returns a flag that becomes 1 if the process ends while it checks kernels. */
 /* Writes the findings of a context in the format that the environment demands. At the end of the process,
- * sim_report_end() writes the end of the report. It may end the process with an exit code. */
+ * sim_report_end() writes the end of the report. sim_report_end() may end the process with an exit code. */
 void sim_report(sim_context *context);
 /* The driver calls this function for each new context. The first call reads the rules of suppression. If the format is
  * JSON, it also creates the journal. */
@@ -529,7 +528,7 @@ typedef struct sim_timed { /* the times of one launch */
     vm_time_result result;
 } sim_timed;
 /* The driver calls these functions before and after a launch. vm_time_launch explains `at_once`. If `wanted` is true,
- * they make an estimate even if the thread has not requested one. */
+ * the two functions make an estimate even if the thread has not requested one. */
 void sim_estimate_launch(const sim_function *function, uint32_t resident, uint64_t at_once, const vm_launch *launch,
                          bool wanted, struct vm_watch *watch, sim_estimate *estimate);
 void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole, sim_timed *timed);

@@ -1,5 +1,5 @@
 /* device.c - device profiles, which have the attributes of the simulated device. This file has two built-in profiles.
- * Other profiles are read from text (profile.c). They also have figures for the estimate of times. */
+ * Other profiles are read from text (profile.c). Profiles from text also have figures for the estimate of times. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,8 +255,8 @@ bool kiln__sim_runs(const char *instruction)
     return what.runs;
 }
 
-/* Returns true if the device has tensor maps. Its architecture must have them, and the simulator must be able to run
- * their instructions. */
+/* Returns true if the device has tensor maps. The device's architecture must have tensor maps, and the simulator must
+ * be able to run their instructions. */
 static bool has_tensor_maps(const sim_profile *profile)
 {
     return sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= 9 &&

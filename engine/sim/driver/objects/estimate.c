@@ -1,4 +1,4 @@
-/* estimate.c - estimates of launches. It traces a few blocks of a launch, and replays them on the model of the
+/* estimate.c - estimates of launches. This file traces a few blocks of a launch, and replays them on the model of the
  * profile's device. While a thread has estimates switched on (sim.h), the times of its launches are summed. The profile
  * of a program (program.c) asks for the times of single launches. See engine/sim/observe/model/ESTIMATE.md. */
 #include <math.h>
@@ -35,9 +35,9 @@ double kiln__sim_estimate_end(uint64_t *launches)
     return was.failed || !was.active ? -1 : was.seconds;
 }
 
-/* Chooses the blocks to be traced. They are the blocks that one SM runs at the same time. The model assumes that the SM
- * with number n runs every sm_count-th block, beginning with block n. If the grid has several waves, the blocks come
- * from the middle wave. If all blocks run at once, the chosen blocks are the blocks of SM 0. The reason is that kernels
+/* Chooses the blocks to be traced: the blocks that one SM runs at the same time. The model assumes that the SM with
+ * number n runs every sm_count-th block, beginning with block n. If the grid has several waves, the blocks come from
+ * the middle wave. If all blocks run at once, the chosen blocks are the blocks of SM 0. The reason is that kernels
  * which distribute work dynamically give the most work to the first blocks. */
 static void choose_blocks(struct vm_trace *trace, uint64_t blocks, uint64_t sms, uint32_t resident)
 {
@@ -133,8 +133,8 @@ void sim_estimate_drop(sim_estimate *estimate)
     *estimate = (sim_estimate){0};
 }
 
-/* The time of a fill or a copy is the time of an empty launch, plus the bytes divided by a rate. This is the rate of
- * the memory or of the bus. The time is -1 if the profile has no figures for estimates. */
+/* The time of a fill or a copy is the time of an empty launch, plus the bytes divided by the rate of the memory or of
+ * the bus. The time is -1 if the profile has no figures for estimates. */
 void sim_estimate_bytes(sim_context *context, sim_lane lane, const char *what, uint64_t bytes)
 {
     const sim_model *model = sim_current_profile()->model;

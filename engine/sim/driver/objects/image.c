@@ -366,8 +366,8 @@ static sim_image_result read_object(sim_texts *texts, Elf *elf, const char *name
     return worst;
 }
 
-/* Reads all members of an archive. It skips members that have no PTX for the device. If a program needs a name from a
- * skipped member, the linker reports that the name is missing. */
+/* Reads all members of an archive. The function skips members that have no PTX for the device. If a program needs a
+ * name from a skipped member, the linker reports that the name is missing. */
 static sim_image_result read_archive(sim_texts *texts, Elf *archive, const char *name, int cc, kiln__text *log)
 {
     sim_image_result worst = SIM_IMAGE_OK;

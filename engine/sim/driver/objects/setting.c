@@ -1,5 +1,5 @@
-/* setting.c - settings that come from the environment. It also has the list of destructors of user objects that the
- * driver must call later without locks. */
+/* setting.c - settings that come from the environment. This file also has the list of destructors of user objects that
+ * the driver must call later without locks. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -34,8 +34,8 @@ bool sim_jit_asked(uint32_t *threshold)
     return true;
 }
 
-/* Returns true if the variable is not set, or if it has one of the known values. Otherwise prints a line on stderr,
- * because the functions that use these variables would ignore an unknown value. */
+/* Returns true if the variable is not set, or if it has one of the known values. If the value is unknown, prints a line
+ * on stderr, because the functions that use these variables would ignore an unknown value. */
 static bool is_one_of(const char *variable, const char *const *known, size_t count, const char *all)
 {
     const char *text = getenv(variable);

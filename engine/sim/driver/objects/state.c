@@ -611,8 +611,8 @@ static CUresult context_open(sim_context *made, unsigned ordinal, uint64_t handl
 }
 
 /* Frees the memory of the context and all its objects that are still alive, as NVIDIA's driver does. Objects that
- * belong to the process do not end. They move to the context `homeless`. If no other context remains, frees the table
- * of handles too. The function does not free the struct itself. The caller must hold both locks. */
+ * belong to the process do not end, but move to the context `homeless`. If no other context remains, frees the table of
+ * handles too. The function does not free the struct itself. The caller must hold both locks. */
 static void context_close(sim_context *context)
 {
     sim_object *object = context->objects;
@@ -730,7 +730,7 @@ CUresult sim_cuDevicePrimaryCtxRelease(CUdevice device) { return release_primary
 CUresult sim_cuDevicePrimaryCtxReset(CUdevice device) { return release_primary(device, true); }
 
 /* Returns true if the flags of a context are valid. A flag must be known, and at most one scheduling flag may be set.
- * The scheduling flags choose how a thread waits. They have no effect in the simulator. */
+ * The scheduling flags choose how a thread waits, and have no effect in the simulator. */
 static bool right_flags(unsigned flags)
 {
     unsigned way = flags & CU_CTX_SCHED_MASK;

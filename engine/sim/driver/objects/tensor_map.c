@@ -1,4 +1,4 @@
-/* tensor_map.c - tensor maps. It checks the rules that cuda.h has for cuTensorMapEncode*, and makes the maps. */
+/* tensor_map.c - tensor maps. This file checks the rules that cuda.h has for cuTensorMapEncode*, and makes the maps. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -99,8 +99,8 @@ static bool check_memory(const kiln__tensor_map *map, kiln__tensor_fault *fault)
     return true;
 }
 
-/* Checks the number of bytes that `count` elements of the inner dimension take in shared memory. It must be a multiple
- * of 16, and at most the span of the swizzle. This rule does not apply to interleaved maps. */
+/* Checks the number of bytes that `count` elements of the inner dimension take in shared memory. This number must be a
+ * multiple of 16, and at most the span of the swizzle. This rule does not apply to interleaved maps. */
 static bool check_inner(const kiln__tensor_map *map, kiln__tensor_field field, uint32_t count,
                         kiln__tensor_fault *fault)
 {

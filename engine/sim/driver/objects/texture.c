@@ -1,5 +1,5 @@
-/* texture.c - texture and surface objects. It checks the descriptors that a program passes, and makes a vm_texture
- * (vm.h) for each object. Kernels access texels through the vm_texture. */
+/* texture.c - texture and surface objects. This file checks the descriptors that a program passes, and makes a
+ * vm_texture (vm.h) for each object. Kernels access texels through the vm_texture. */
 #include <string.h>
 
 #include "cu_objects.h"

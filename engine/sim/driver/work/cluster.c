@@ -1,4 +1,5 @@
-/* cluster.c - the clusters of a launch. It checks their size, and computes how many clusters fit on the device. */
+/* cluster.c - the clusters of a launch. This file checks the size of clusters, and computes how many clusters fit on
+ * the device. */
 #include <string.h>
 
 #include "cu_work.h"

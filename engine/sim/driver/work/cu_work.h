@@ -22,13 +22,13 @@ typedef enum sim_trigger {
     SIM_TRIGGERS
 } sim_trigger;
 
-/* An operation. It has a kind and parameters, in the form of the driver API. The operation owns the memory to which its
+/* An operation has a kind and parameters, in the form of the driver API. The operation owns the memory to which its
  * parameters point. */
 struct sim_op {
     CUgraphNodeParams what;
-    /* Runs an operation whose kind the driver does not know (programs/). It is NULL if the driver knows the kind, or if
-     * the operation has no effect. If the context ends while the operation runs, the function sets *context to NULL.
-     * Needs both locks. */
+    /* Runs an operation whose kind the driver does not know (programs/). The pointer is NULL if the driver knows the
+     * kind, or if the operation has no effect. If the context ends while the operation runs, the function sets *context
+     * to NULL. Needs both locks. */
     CUresult (*run)(sim_context **context, const sim_op *op);
     void *owned;
     /* pointers: at the beginning of a kernel's `owned` there are this number of pointers into `owned` */
@@ -50,9 +50,9 @@ struct sim_op {
 /* ---- operations (op.c) ---- */
 
 /* Submits an operation to a stream. If no capture records the stream, runs the operation. The caller still owns the
- * memory of the operation. Otherwise adds the operation to the graph. The graph takes over the memory, and the function
- * sets op->owned to NULL. Needs both locks. If the context ends while a host function runs, the function sets *context
- * to NULL. */
+ * memory of the operation. If a capture records the stream, adds the operation to the graph. The graph takes over the
+ * memory, and the function sets op->owned to NULL. Needs both locks. If the context ends while a host function runs,
+ * the function sets *context to NULL. */
 CUresult sim_submit(sim_context **context, CUstream stream, sim_op *op);
 CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op);
 /* Returns the context in which an operation of a graph runs. This is `context`, unless the operation names another
@@ -90,7 +90,7 @@ bool sim_right_window(const CUaccessPolicyWindow *window);
  * nothing. For a function about work that runs now, the caller must hold both locks. For every other function, the
  * caller must hold the state lock. */
 typedef struct sim_order sim_order;
-/* Begins a piece of work in the stream. `op` is the operation. It is NULL for work that is not a single operation. */
+/* Begins a piece of work in the stream. `op` is the operation, or NULL for work that is not a single operation. */
 void sim_order_begin(sim_context *context, CUstream stream, const sim_op *op);
 /* Records that the work that runs now accesses a range of memory. `what` names the operation for messages, such as "the
  * host's copy". The text `what` must stay valid until the order forgets the work. */

@@ -35,7 +35,7 @@ static const CUdevice_attribute block_most[3] = {
 
 /* ---- checks ---- */
 
-/* Checks the grid, the blocks, the shared memory and the clusters of a launch. They must suit the device and the
+/* Checks the grid, the blocks, the shared memory and the clusters of a launch. All four must suit the device and the
  * kernel. Fills in `made`. */
 static CUresult check_shape(const sim_function *function, const shape *launch, residence *made)
 {
@@ -342,7 +342,8 @@ static void report_refused(sim_context *context, CUfunction handle, const shape 
     check_host_launch(context->device, kernel, text);
 }
 
-/* Checks the events that mark moments of the launch. They must record no times, and processes must not share them. */
+/* Checks the events that mark moments of the launch. Such an event must record no times, and processes must not share
+ * it. */
 static CUresult check_marks(const sim_context *context, const shape *launch)
 {
     for (unsigned k = 0; k < SIM_TRIGGERS; k++) {
@@ -355,8 +356,9 @@ static CUresult check_marks(const sim_context *context, const shape *launch)
     return CUDA_SUCCESS;
 }
 
-/* Checks the preferred cluster of a launch. Its size must be a multiple of the size of the regular cluster, and it must
- * divide the grid. A device may always launch regular clusters instead, and the simulated device does so. */
+/* Checks the preferred cluster of a launch. The size of the preferred cluster must be a multiple of the size of the
+ * regular cluster, and it must divide the grid. A device may always launch regular clusters instead, and the simulated
+ * device does so. */
 static CUresult check_preferred(const shape *launch)
 {
     for (int i = 0; launch->preferred[0] && i < 3; i++) {
@@ -426,8 +428,8 @@ static CUresult add_mark(shape *launch, sim_trigger trigger, CUevent event, int 
     return !event ? CUDA_ERROR_INVALID_HANDLE : flags != 0 ? CUDA_ERROR_ILLEGAL_STATE : CUDA_SUCCESS;
 }
 
-/* Reads one attribute of a launch. The function accepts an attribute that is only a hint. It refuses an attribute that
- * would change the result of the kernel. */
+/* Reads one attribute of a launch. The function accepts an attribute that is only a hint. The function refuses an
+ * attribute that would change the result of the kernel. */
 static CUresult read_attribute(const CUlaunchAttribute *attribute, shape *launch)
 {
     switch (attribute->id) {

@@ -18,10 +18,10 @@
  * works of the lane tell this. The set `begun` has the works that are ordered before the start of a dependent launch.
  * The set `waited` has the works that are ordered before the accesses after griddepcontrol.wait. In both sets, bit i
  * stands for the work that is i + 1 works before the next work. All works that are older than the sets count as
- * ordered. If a work is not a dependent launch, it is ordered after all earlier works of its lane. finish_launch()
- * computes the sets for the next launch. It uses the sets for this launch, and the way in which this launch waited
- * (vm_dependence). The next launch begins when all blocks of this launch have executed launch_dependents. If a block
- * waited for work before it executed launch_dependents, the next launch therefore begins after that work.
+ * ordered. If a work is not a dependent launch, it is ordered after all earlier works of its lane. The function
+ * finish_launch() computes the sets for the next launch from the sets for this launch, and from the way in which this
+ * launch waited (vm_dependence). The next launch begins when all blocks of this launch have executed launch_dependents.
+ * If a block waited for work before it executed launch_dependents, the next launch therefore begins after that work.
  *
  * A work has two states. A work runs from sim_order_begin() until sim_order_end(). While a work runs, its `span.until`
  * is UINT32_MAX, and sim_order_touch() adds ranges of memory to it. When a work has ended, later works are compared
@@ -85,8 +85,8 @@ struct sim_order {
         waited[LANES];
     uint64_t now_begun, now_waited; /* the sets of the work that runs now */
     bool now_kernel;                /* the work that runs now is the launch of one kernel */
-    /* Indexed by lane: the vector clock that the next work of the lane acquires by griddepcontrol.wait. It comes from
-     * events that mark the trigger of a launch. */
+    /* Indexed by lane: the vector clock that the next work of the lane acquires by griddepcontrol.wait. This clock
+     * comes from events that mark the trigger of a launch. */
     uint32_t promised[LANES][LANES];
 };
 
@@ -460,9 +460,9 @@ void sim_order_devices_wait(sim_context *const *contexts, size_t count)
 
 /* ---- work ---- */
 
-/* Sets the checks of all contexts to the same time. It is the latest time of any of them, plus 1. If there is an order
- * and its time is above TIME_MOST, the time restarts at 1. After a restart, all earlier work counts as ordered before
- * all later work. */
+/* Sets the checks of all contexts to the same time, which is 1 later than the latest time of any of them. If there is
+ * an order and its time is above TIME_MOST, the time restarts at 1. After a restart, all earlier work counts as ordered
+ * before all later work. */
 static void keep_time(sim_order *o)
 {
     uint32_t most = 0;
@@ -548,7 +548,7 @@ static void tell_spans(const sim_order *o)
 }
 
 /* Begins the next work of the lane. Tells the checks which earlier works are not ordered before it. `op` is the
- * operation. It is NULL for work that is not a single operation. Does nothing if `lane` is 0. */
+ * operation, or NULL for work that is not a single operation. Does nothing if `lane` is 0. */
 static void begin_work(sim_context *context, sim_order *o, uint32_t lane, const sim_op *op)
 {
     if (!lane)

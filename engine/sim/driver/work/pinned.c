@@ -23,10 +23,11 @@ typedef struct guard {
     _Atomic uintptr_t first, end;
     atomic_bool set;
     _Atomic uintptr_t touched; /* the address that the host touched, or 0 */
-    /* The address of the instruction that touched the pages. It is 1 if this address is unknown, and 0 if the host has
-     * not touched the pages. */
+    /* The address of the instruction that touched the pages. `fired` is 1 if this address is unknown, and 0 if the host
+     * has not touched the pages. */
     _Atomic uintptr_t fired;
-    /* Number of faults after the guard was removed. They come from threads that accessed the pages just before. */
+    /* Number of faults after the guard was removed. Such faults come from threads that accessed the pages just
+     * before. */
     atomic_uint late;
 } guard;
 static guard guards[GUARDS];

@@ -5,7 +5,7 @@
  * functions, because a recorded event never marks a kernel that still runs.
  *
  * When an event is recorded, it stores the clock of its context. This clock is the host time in nanoseconds that the
- * work of the device has taken until now. This time shows the speed of the simulator. It is no estimate of a GPU.
+ * work of the device has taken until now. This time shows the speed of the simulator, and is no estimate of a GPU.
  *
  * Most functions call sim_begin(), which takes the state lock. A function that runs work, or that waits for a kernel of
  * another thread, calls sim_begin_work() instead. sim_begin_work() takes the work lock and then the state lock. A

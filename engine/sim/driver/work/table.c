@@ -41,8 +41,8 @@ static void *get_pointer(const sim_entry *found)
     return symbol;
 }
 
-/* Returns the form of a function to which cuda.h maps its name. It is the first form of this name in its list. Returns
- * NULL if no function has this name. */
+/* Returns the form of a function to which cuda.h maps its name. This form is the first form of the name in its list.
+ * Returns NULL if no function has this name. */
 void *kiln__sim_symbol(const char *name)
 {
     for (size_t i = 0; i < KILN__COUNT(entries); i++)

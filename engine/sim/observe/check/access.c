@@ -1,8 +1,8 @@
-/* access.c - checks loads, stores, atomics, cp.async and matrix accesses. It makes one pass over the shadow cells that
- * the lanes of an instruction touch. bounds.c, race.c and uninitialised.c report the defects that this pass finds. Two
- * facts make the common case cheap. First, the address differences between lanes repeat from warp to warp, so a table
- * entry for each instruction (vm_pattern) remembers which lanes touch the same cell. Second, if all marks of a cell are
- * older than the warp's limit, one comparison for each mark decides that there is no race.
+/* access.c - checks loads, stores, atomics, cp.async and matrix accesses. This file makes one pass over the shadow
+ * cells that the lanes of an instruction touch. bounds.c, race.c and uninitialised.c report the defects that this pass
+ * finds. Two facts make the common case cheap. First, the address differences between lanes repeat from warp to warp,
+ * so a table entry for each instruction (vm_pattern) remembers which lanes touch the same cell. Second, if all marks of
+ * a cell are older than the warp's limit, one comparison for each mark decides that there is no race.
  *
  * A checked launch runs on one host thread, so this file needs no locks. */
 #include <inttypes.h>
@@ -170,9 +170,9 @@ static inline bool is_same_group(const vm_look *k, const vm_mark *a, const vm_ma
 }
 
 /* Merges a read into a mark of the same warp or block. If the same thread made both reads, or if the old read is
- * ordered before the new read, the new read replaces the old read. Otherwise the mark represents several threads
- * (VM_MANY): it keeps the first thread and its instruction, takes the new time, and is strong only if both reads are
- * strong. */
+ * ordered before the new read, the new read replaces the old read. In other cases the merged mark represents several
+ * threads (VM_MANY): it keeps the first thread and its instruction, takes the new time, and is strong only if both
+ * reads are strong. */
 static void merge_read(vm_look *k, vm_mark *r, const vm_mark *me)
 {
     if (((r->who ^ me->who) & (VM_WHO | VM_MANY)) == 0 ||
@@ -186,9 +186,9 @@ static void merge_read(vm_look *k, vm_mark *r, const vm_mark *me)
 
 /* Records a read in the two read slots (r1, r2) of the cell. A slot is free if its mark is ordered before this read. If
  * r1 is free, the new read goes there. If a slot has a read of the same warp or block, the new read is merged into that
- * slot. Otherwise the mark of r1 moves to r2, and r1 gets the new read. If r2 had a concurrent read of a third warp or
- * block, that read is lost, and a race with it may be missed. The lost read is usually the oldest of the three reads,
- * unless merge_read() has renewed its mark. */
+ * slot. If neither slot is free or has such a read, the mark of r1 moves to r2, and r1 gets the new read. If r2 had a
+ * concurrent read of a third warp or block, that read is lost, and a race with it may be missed. The lost read is
+ * usually the oldest of the three reads, unless merge_read() has renewed its mark. */
 static inline void record_read(vm_look *k, vm_cell *c, const vm_mark *me)
 {
     if (c->r1.stamp <= k->limit)
@@ -702,7 +702,8 @@ static void poison_registers(const vm_warp *w, const vm_code *i, unsigned see, u
     }
 }
 
-/* Performs the release fence that .release, .acq_rel or .sc implies. This comes before the access is recorded. */
+/* Performs the release fence that .release, .acq_rel or .sc implies. The caller calls the function before it records
+ * the access. */
 static void perform_release(vm_look *k)
 {
     if (ptx_has(k->in, PTX_MOD_RELEASE) || ptx_has(k->in, PTX_MOD_ACQ_REL) || ptx_has(k->in, PTX_MOD_SC))

@@ -15,9 +15,9 @@
 #include "vm_async.h"
 #include "vm_tensor.h"
 
-/* Begins a copy of one lane. `bar` is the address of the mbarrier on which the copy completes. It is NULL if the copy
- * completes in a bulk group. `layout` and `generic` are stored in the operation (vm_flight). Returns the number of the
- * operation, or 0 if the checks do not follow the copy. */
+/* Begins a copy of one lane. `bar` is the address of the mbarrier on which the copy completes. `bar` is NULL if the
+ * copy completes in a bulk group. `layout` and `generic` are stored in the operation (vm_flight). Returns the number of
+ * the operation, or 0 if the checks do not follow the copy. */
 static uint32_t begin_copy(vm_warp *w, const vm_code *i, uint32_t lane, const uint64_t *bar, unsigned layout,
                            bool generic)
 {

@@ -1,6 +1,6 @@
-/* before.c - tests of the happens-before order. They tell whether an access, an asynchronous operation, a phase of an
- * mbarrier or a fence happened before the current access of a lane. These tests read the vector clocks. order.c, view.c
- * and flight.c change the clocks. */
+/* before.c - tests of the happens-before order. The tests tell whether an access, an asynchronous operation, a phase of
+ * an mbarrier or a fence happened before the current access of a lane. These tests read the vector clocks. order.c,
+ * view.c and flight.c change the clocks. */
 #include "before_internal.h"
 #include "far_internal.h"
 #include "streams_internal.h"
@@ -17,9 +17,9 @@ static uint32_t clock_length(const vm_block *block)
     return VM_LANES + (block->cluster->size > 1 ? block->cluster->size : 0);
 }
 
-/* Computes `fast` again. It is the minimum over all entries, or the horizon if the horizon is later. A mark whose stamp
- * is at most `fast` is ordered before every access of the warp, whichever thread of the cluster made the mark. So one
- * comparison is enough for most cells. */
+/* Computes `fast` again. `fast` is the minimum over all entries, or the horizon if the horizon is later. A mark whose
+ * stamp is at most `fast` is ordered before every access of the warp, whichever thread of the cluster made the mark. So
+ * one comparison is enough for most cells. */
 void check_refresh_fast(const vm_block *block, vm_clock *c)
 {
     uint32_t least = c->firm;
@@ -275,10 +275,10 @@ bool check_flight_is_complete(const vm_warp *w, uint32_t id, uint32_t by, uint32
 
 /* ---- accesses ---- */
 
-/* This is the central test. It compares the time of the mark with the entry that the lane's vector clock has for the
- * mark's thread. FastTrack calls this test "epoch <= clock". The cases come in this order: operations in flight, the
- * horizon, earlier launches, other blocks, several threads at once, other warps of the block, and other lanes of the
- * same warp. */
+/* check_happened_before() is the central test. It compares the time of the mark with the entry that the lane's vector
+ * clock has for the mark's thread. FastTrack calls this test "epoch <= clock". The cases come in this order: operations
+ * in flight, the horizon, earlier launches, other blocks, several threads at once, other warps of the block, and other
+ * lanes of the same warp. */
 bool check_happened_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared)
 {
     const vm_clock *c = &w->block->check->warps[w->index];

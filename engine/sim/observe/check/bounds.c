@@ -1,5 +1,5 @@
-/* bounds.c - finds accesses that are out of bounds, to freed memory, or misaligned. It decides which memory the lanes
- * of an instruction may touch, and which lanes must not make their access. */
+/* bounds.c - finds accesses that are out of bounds, to freed memory, or misaligned. This file decides which memory the
+ * lanes of an instruction may touch, and which lanes must not make their access. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

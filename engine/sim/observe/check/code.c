@@ -1,5 +1,5 @@
-/* code.c - the static analysis of a module. It finds out how to check each instruction, and which shared or local
- * variable each access can touch. */
+/* code.c - the static analysis of a module. The analysis finds out how to check each instruction, and which shared or
+ * local variable each access can touch. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -11,8 +11,8 @@
  * Two fields of a warp's vector clock describe the waits. `after` has the lanes for which all prerequisite launches
  * happened before the next access. The wait adds the lanes that execute it to `after`. A barrier, an mbarrier or a flag
  * passes this knowledge on for whole warps: if one lane has waited, all lanes of its warp count as having waited. So
- * the checks may order too many accesses, and miss a race. They never order too few accesses. `early` is an entry for
- * the lanes that are not in `after`: accesses of prerequisite launches up to this time happened before the next
+ * the checks may order too many accesses, and miss a race. The checks never order too few accesses. `early` is an entry
+ * for the lanes that are not in `after`: accesses of prerequisite launches up to this time happened before the next
  * accesses of these lanes. A flag that a prerequisite launch has published raises this entry. Barriers and mbarriers
  * join `early` like the other entries of a clock. If the joined value reaches the start of this launch, the lanes that
  * get it are added to `after`. */

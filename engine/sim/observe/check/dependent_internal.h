@@ -16,10 +16,10 @@ void check_dependent_start(const vm_block *block, vm_clock *c);
 void check_dependent(vm_warp *w, const ptx_insn *in, uint32_t m);
 /* Counts the end of a block, because dependent launches may begin when all blocks have ended. */
 void check_dependent_end(const vm_block *block);
-/* Returns the time that a warp publishes about prerequisite launches. Their accesses up to this time happened before
- * the present point of the warp. If a lane of the warp is in `after`, all accesses of the prerequisite launches
- * happened before, so the time is the start of the warp's own launch. Otherwise the time is the entry `early` of the
- * warp's clock. */
+/* Returns the time that a warp publishes about prerequisite launches. The accesses of these launches up to this time
+ * happened before the present point of the warp. If a lane of the warp is in `after`, all accesses of the prerequisite
+ * launches happened before, so the time is the start of the warp's own launch. Otherwise the time is the entry `early`
+ * of the warp's clock. */
 uint32_t check_dependent_known(const vm_warp *w);
 /* Joins a time that another warp got from check_dependent_known() into the clock of lanes that acquire it. */
 void check_dependent_learn(vm_warp *w, uint32_t known, uint32_t lanes);

@@ -95,8 +95,8 @@ uint32_t check_far_join(vm_check *check, uint32_t a, uint32_t b)
     return r->id;
 }
 
-/* Returns a record that the phase `owner` may change. It is the record `to` if the phase owns this record, otherwise a
- * copy of `to`. Returns NULL if everything counts as ordered. */
+/* Returns a record that the phase `owner` may change. If the phase owns the record `to`, the result is this record,
+ * otherwise a copy of it. Returns NULL if everything counts as ordered. */
 static vm_far *own_record(vm_check *check, uint32_t to, uint32_t owner)
 {
     vm_far *r = find_record(check, to);

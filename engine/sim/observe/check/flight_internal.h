@@ -5,8 +5,8 @@
 #include "look_internal.h"
 
 /* Creates the record of an asynchronous operation that lanes of the warp begin. `home` is the block in whose shared
- * memory the operation completes. It is the block of the mbarrier, or the block of the warp. Returns NULL if memory or
- * numbers run out, or if the warp has no asynchronous state (vm_clock.more). Then the checks do not follow the
+ * memory the operation completes. `home` is the block of the mbarrier, or the block of the warp. Returns NULL if memory
+ * or numbers run out, or if the warp has no asynchronous state (vm_clock.more). Then the checks do not follow the
  * operation. */
 vm_flight *check_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint32_t lanes, vm_block *home);
 /* Adds the operation to the list of operations for which the warp has to wait. */

@@ -1,4 +1,4 @@
-/* line.c - decides which of the two read slots of a cell gets a new read. It handles compact lines in which some
+/* line.c - decides which of the two read slots of a cell gets a new read. This file handles compact lines in which some
  * earlier reads are not ordered before the new read. For open lines, record_read() and merge_read() of access.c do the
  * same cell by cell. This file also has the reads of single cells. */
 #include <stddef.h>

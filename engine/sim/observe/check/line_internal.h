@@ -35,7 +35,7 @@ static inline bool check_is_empty_row(const vm_row *row)
 }
 /* Returns a copy of a cell of the line. */
 vm_cell check_line_get(const vm_line *line, unsigned n);
-/* Changes a cell of the line to `cell`. Its present value must be `before`. */
+/* Changes a cell of the line to `cell`. The present value of the cell must be `before`. */
 void check_line_put(vm_check *check, vm_line *line, unsigned n, const vm_cell *before, const vm_cell *cell);
 /* Gives the mark to the cells `in`. These cells must have no mark in this role, or the line must be open. */
 void check_line_add(vm_check *check, vm_line *line, enum vm_role role, const vm_row *mark, uint32_t in);
@@ -59,7 +59,7 @@ static inline uint32_t check_line_written(const vm_line *line, unsigned n)
 }
 
 /* Returns a line of shared memory. If an open line has not been used by this block, all its marks are older than the
- * block. They count as "never written", so the line becomes compact again. */
+ * block. Such marks count as "never written", so the line becomes compact again. */
 static inline vm_line *check_shared_line(vm_check *check, const vm_check_block *b, uint64_t at)
 {
     vm_line *line = &b->lines[at];

@@ -1,5 +1,5 @@
-/* mbarrier.c - mbarriers. It counts the arrivals of each phase, computes the vector clock that a wait acquires, and
- * reports wrong counts and waits that never end.
+/* mbarrier.c - checks mbarriers. This file counts the arrivals of each phase, computes the vector clock that a wait
+ * acquires, and reports wrong counts and waits that never end.
  *
  * From a wait, a thread learns only facts that hold on every schedule of the threads. Suppose that a thread knows of n
  * complete phases. If it waits for the parity of phase n, it learns that phase n is complete. A wait for the other

@@ -470,8 +470,8 @@ static void publish_barrier(vm_block *block, const uint32_t lanes[VM_LANES], uin
 }
 
 /* Opens a barrier. Checks how the warps wait there, gives the join of the clocks to each of them, and then empties the
- * join. The number VM_BARRIERS is the cluster's barrier. Its join is kept for warps that wait later. If the barrier is
- * for all threads, exited warps count as arrived. */
+ * join. The number VM_BARRIERS is the cluster's barrier. The join of the cluster's barrier is kept for warps that wait
+ * later. If the barrier is for all threads, exited warps count as arrived. */
 void check_open(vm_block *block, uint32_t id)
 {
     vm_check *check = block->runner->run->device->check;

@@ -22,7 +22,7 @@ void check_release(vm_warp *w, bool block);
 /* Checks the arrival of lanes at a barrier of the block, and joins their warp's clock into it. */
 void check_barrier(vm_warp *w, const vm_code *i, uint32_t m);
 /* Performs a fence with the scope that the instruction names. `lanes` has the lanes that execute a fence instruction.
- * It is 0 for a fence that another instruction implies. */
+ * `lanes` is 0 for a fence that another instruction implies. */
 void check_fence(vm_warp *w, const ptx_insn *in, uint32_t lanes);
 bool check_block_new(vm_block *block);
 void check_block_start(vm_block *block);

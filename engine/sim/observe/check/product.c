@@ -1,5 +1,5 @@
-/* product.c - products of a warpgroup (wgmma). It checks the shared memory that they read and the layouts in their
- * descriptors. It also checks the registers that they use until a thread waits for the product. */
+/* product.c - products of a warpgroup (wgmma). This file checks the shared memory that products read and the layouts in
+ * their descriptors. It also checks the registers that a product uses until a thread waits for the product. */
 #include <string.h>
 
 #include "access_internal.h"

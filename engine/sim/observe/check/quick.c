@@ -1,6 +1,6 @@
-/* quick.c - the fast path for plain loads and stores. It handles accesses with address differences between lanes that
- * an earlier access of the same instruction had (vm_pattern). The fast path checks eight cells at once with vector
- * instructions.
+/* quick.c - the fast path for plain loads and stores. The fast path handles accesses with address differences between
+ * lanes that an earlier access of the same instruction had (vm_pattern). The fast path checks eight cells at once with
+ * vector instructions.
  *
  * This file never reports a finding. If an access is not plain or may have a defect, the functions return false. Then
  * access.c checks the access cell by cell. quick.c and access.c must give the same results:
@@ -53,8 +53,8 @@ INLINE void store8(uint32_t *to, x8 in, x8 v, bool whole)
     memcpy(to, &v, sizeof v);
 }
 
-/* The cells of one line that an instruction touches. who[c] is the lane of cell c. It has VM_MANY if several lanes
- * touch the cell. For a compact line, `touch` describes the same cells by rows. */
+/* The cells of one line that an instruction touches. who[c] is the lane of cell c. who[c] has the flag VM_MANY if
+ * several lanes touch the cell. For a compact line, `touch` describes the same cells by rows. */
 enum { TOUCHES = 4 };
 typedef struct part {
     int64_t at;     /* distance in lines from the line of the first lane's cell */

@@ -1,5 +1,6 @@
-/* shadow.c - shadow memory of an allocation. It has a bit for each byte, set if the byte was written, and lines of
- * cells in pages that are allocated at the first access. RACES.md describes the layout of lines and cells. */
+/* shadow.c - shadow memory of an allocation. The shadow has a bit for each byte, set if the byte was written. It also
+ * has lines of cells, in pages that are allocated at the first access. RACES.md describes the layout of lines and
+ * cells. */
 #include <string.h>
 
 #include "line_internal.h"

@@ -198,8 +198,8 @@ static bool is_pipelined(const vm_flight *earlier, role was, const vm_flight *la
 
 /* Tells whether the earlier operation `f` on a cell is ordered before the visiting operation.
  *   mma, cp, shift  A commit and its mbarrier order it (check_commit_order()). A later operation of the same pipeline
- *                   needs neither. It is in order at once if the same thread issues it, or if a barrier with both
- *                   fences orders the two threads.
+ *                   needs neither. Such an operation is in order at once if the same thread issues it, or if a barrier
+ *                   with both fences orders the two threads.
  *   ld, st          The warp of `f` must have executed wait::ld or wait::st. An operation of another warp also needs a
  *                   barrier with both fences.
  * tcgen05.dealloc (v->f is NULL) needs no fence, and does not need the wait of a load. It accesses no memory, so even a
@@ -494,9 +494,9 @@ static bool check_operand(visit *v, const vm_code *i, const vm_block *block, uin
     return true;
 }
 
-/* Checks one operand of a product in tensor memory. It checks the order of the accesses to the columns, and that
- * something has written the columns that are read. An earlier operation may be in order for one operand and not for
- * another, so the function begins with an empty `ordered`. */
+/* Checks one operand of a product in tensor memory. The function checks the order of the accesses to the columns, and
+ * whether something has written the columns that are read. An earlier operation may be in order for one operand and not
+ * for another, so the function begins with an empty `ordered`. */
 static void check_columns(visit *v, const vm_block *block, uint32_t groups, uint32_t address, uint32_t columns, role is,
                           const char *what)
 {

@@ -166,7 +166,7 @@ typedef struct vm_cell {
      * `published_cta` for threads of the block that made the last write. */
     uint32_t published, published_cta;
 } vm_cell;
-/* Eight neighbouring cells. They are stored as a structure of arrays. A warp mostly touches a row of cells, and one
+/* Eight neighbouring cells, which are stored as a structure of arrays. A warp mostly touches a row of cells, and one
  * vector instruction of quick.c compares one field of all eight cells. The four fields of one mark fill two cache
  * lines. */
 enum { VM_CELLS = 8 };
@@ -188,9 +188,8 @@ static inline void vm_mark_put(vm_marks *m, size_t n, const vm_mark *mark)
     m->stamp[n] = mark->stamp, m->who[n] = mark->who, m->insn[n] = mark->insn, m->block[n] = mark->block;
 }
 
-/* A row of marks. These are the marks that one instruction of one warp has left in the cells of a line. The marks of
- * the cells differ only by the lane: cell c belongs to lane `lane + (c >> step)`. If `step` is VM_STEP_ONE, all cells
- * belong to one lane. */
+/* A row: the marks that one instruction of one warp has left in the cells of a line. The marks of the cells differ only
+ * by the lane: cell c belongs to lane `lane + (c >> step)`. If `step` is VM_STEP_ONE, all cells belong to one lane. */
 typedef struct vm_row {
     uint32_t stamp, insn, block;
     uint16_t who; /* vm_mark.who for the first lane of the warp, with flags */
@@ -245,8 +244,8 @@ typedef struct vm_shadow {
 typedef struct vm_check_local_piece {
     uint32_t start, end;
 } vm_check_local_piece;
-/* The static analysis of a module (code.c). It is made at the first checked launch of the module. The arena of the
- * module owns it. */
+/* The static analysis of a module (code.c). The analysis is made at the first checked launch of the module. The arena
+ * of the module owns it. */
 typedef struct vm_check_code {
     uint8_t *kind; /* indexed by tally index: how the instruction is checked (vm_check_see), and flags */
     /* indexed by tally index: 1 + the only shared variable that the access can touch, or 0 if that is unknown */
@@ -259,8 +258,8 @@ typedef struct vm_check_code {
     uint32_t **numbers, reg_count;
     /* tensor: the module uses tensor memory; tensor_fences: the module has a tcgen05.fence */
     bool tensor, tensor_fences;
-    /* The number of the module among the modules that the check has seen, from 1. It is 0 while the check has not seen
-     * the module. */
+    /* The number of the module among the modules that the check has seen, from 1. The number is 0 while the check has
+     * not seen the module. */
     uint32_t serial;
 } vm_check_code;
 /* Tells how an instruction is checked. */
@@ -295,9 +294,10 @@ typedef enum vm_flight_kind {
     VM_FLIGHT_TENSOR_LOAD, /* tcgen05.ld, which completes at tcgen05.wait::ld of its warp */
     VM_FLIGHT_TENSOR_STORE /* tcgen05.st, which completes at tcgen05.wait::st of its warp */
 } vm_flight_kind;
-/* An asynchronous operation. It is in flight from the call of check_flight_new() that makes it. It is complete for a
- * thread when check_flight_is_complete() returns true for this thread. For another thread it may still be in flight.
- * VM_FLIGHTS operations later another operation takes its place. Then the checks have forgotten the operation. */
+/* An asynchronous operation. The call of check_flight_new() that makes the operation also puts it in flight. The
+ * operation is complete for a thread when check_flight_is_complete() returns true for this thread. For another thread
+ * it may still be in flight. VM_FLIGHTS operations later another operation takes its place. Then the checks have
+ * forgotten the operation. */
 typedef struct vm_flight {
     uint32_t id, insn, block, group;
     /* the mbarrier and the phase on which the operation completes; they are for all lanes of a LOAD, and for the lanes
@@ -330,9 +330,9 @@ typedef struct vm_reg {
 /* The limits: the number of mbarriers of a block that are followed, the number of their phases that are kept, and the
  * number of proxy fences of a thread. */
 enum { VM_BARS = 128, VM_BAR_PHASES = 4, VM_FENCES = 4, VM_BAR_NONE = VM_BARS };
-/* A part of a vector clock. It describes one other block of the cluster, warp by warp. The record orders accesses of
- * all lanes up to the time `know`, and accesses of the lanes `lanes` up to the later time `part`. As soon as a thread
- * has the number of a record, the record is immutable, so that threads can share it (far.c). */
+/* A part of a vector clock. This part describes one other block of the cluster, warp by warp. The record orders
+ * accesses of all lanes up to the time `know`, and accesses of the lanes `lanes` up to the later time `part`. As soon
+ * as a thread has the number of a record, the record is immutable, so that threads can share it (far.c). */
 typedef struct vm_far {
     uint32_t id;
     /* if a phase still collects arrivals, and may therefore change the record: the number of this phase */
@@ -470,8 +470,8 @@ typedef struct vm_bar {
     uint32_t old_commit;
 } vm_bar;
 
-/* A cell of the shadow of tensor memory. It covers one column of sixteen lanes. Its members are numbers of operations
- * (vm_flight.id). 0 means that there is no such operation. */
+/* A cell of the shadow of tensor memory covers one column of sixteen lanes. The members of the cell are numbers of
+ * operations (vm_flight.id). 0 means that there is no such operation. */
 typedef struct vm_tensor_cell {
     uint32_t write;    /* the last operation that wrote the cell */
     uint32_t loads[2]; /* the last tcgen05.ld of each of two threads, the later one first */
@@ -510,8 +510,8 @@ typedef struct vm_check_block {
     /* Indexed by barrier of the block. Each element is the join of the clocks that have arrived at the barrier. The
      * last element belongs to the cluster's barrier. */
     vm_gate gates[VM_BARRIERS + 1];
-    /* A copy of the last element of `gates`. It is made when the cluster's barrier opens, because warps may wait for
-     * the barrier later. */
+    /* A copy of the last element of `gates`. The copy is made when the cluster's barrier opens, because warps may wait
+     * for the barrier later. */
     vm_gate opened;
     vm_line *lines; /* the shadow of shared memory */
     size_t line_count;

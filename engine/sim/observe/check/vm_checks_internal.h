@@ -26,7 +26,8 @@ typedef struct vm_pattern {
     int64_t at[VM_LANES];
     uint32_t who[VM_LANES];
     uint8_t lane[VM_LANES];
-    /* The allocation of the last access. It is valid while `generation` equals the generation of the device. */
+    /* The allocation of the last access. The pointer is valid while `generation` equals the generation of the
+     * device. */
     const vm_allocation *allocation;
     uint64_t generation;
 } vm_pattern;
@@ -81,8 +82,8 @@ struct vm_check {
     uint32_t time, launch; /* launch: the time at which the present launch started */
     uint32_t known;        /* accesses up to this time are ordered before the present launch */
     /* Accesses up to this time are ordered before the launch even before a griddepcontrol.wait, because they are
-     * earlier than the prerequisite launches. It is at most `known`, or equal to `launch` if there are no prerequisite
-     * launches. */
+     * earlier than the prerequisite launches. `early` is at most `known`, or equal to `launch` if there are no
+     * prerequisite launches. */
     uint32_t early;
     uint32_t first_wait;        /* the time of the first griddepcontrol.wait of the launch, or 0 */
     const vm_prior *concurrent; /* the work that is not ordered before the launch, see check_concurrent() */

@@ -65,7 +65,7 @@ void count_read_addresses(const vm_warp *w, const vm_code *i, vm_access *a)
         a->address[l] = (r[l] + offset) & keep;
 }
 
-/* Lists a load, a store or an atomic. Its address is in slot a, and its offset is imm. */
+/* Lists a load, a store or an atomic. The address of the access is in slot a, and the offset is imm. */
 static unsigned list_plain(const vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m, unsigned kind,
                            vm_access *out)
 {

@@ -17,7 +17,7 @@ static unsigned lanes_in(uint32_t mask) { return mask == VM_ALL ? VM_LANES : (un
 
 /* ---- sets of numbers ---- */
 
-/* A set of at most 32 numbers. It is a hash table that is at most half full. */
+/* A set of at most 32 numbers, in a hash table that is at most half full. */
 typedef struct set {
     uint64_t used;
     uint64_t key[SLOTS];
@@ -163,7 +163,7 @@ static extent extent_of_local(const vm_access *a)
 
 /* ---- shared memory: banks ---- */
 
-/* Returns true if no bank must deliver two different words. This holds for most accesses of good kernels. */
+/* Returns true if no bank must deliver two different words. In good kernels this is true of most accesses. */
 static bool is_one_pass(const vm_access *a, uint32_t lanes)
 {
     uint32_t first[BANKS], used = 0, apart = 0;

@@ -75,9 +75,9 @@ void count_trace_put(vm_warp *w, vm_trace_warp *t, uint32_t word)
 
 /* ---- the cost of an access ---- */
 
-/* Returns the number of wavefronts of an access to shared memory. It is the largest number of different words in one
- * bank. A wide access needs one wavefront for each of its words. An atomic needs one more wavefront for each further
- * lane at the same word. */
+/* Returns the number of wavefronts of an access to shared memory: the largest number of different words in one bank. A
+ * wide access needs one wavefront for each of its words. An atomic needs one more wavefront for each further lane at
+ * the same word. */
 static uint32_t get_wavefronts(const vm_access *a, uint32_t bytes)
 {
     uint32_t seen[VM_LANES][8], most = 0;
@@ -131,8 +131,8 @@ static uint32_t count_meeting(const vm_access *a)
 static uint32_t line_of(uint64_t address) { return (uint32_t)(address / VM_TRACE_LINE_BYTES) & 0x0fffffffu; }
 uint32_t count_trace_line(uint64_t address, uint32_t sectors) { return line_of(address) << 4 | sectors; }
 
-/* Returns the number of passes that an atomic needs in the L2. It adds, for each sector of the line, the number of
- * lanes at the most used address of the sector. */
+/* Returns the number of passes that an atomic needs in the L2. The number is a sum over the sectors of the line: for
+ * each sector, the lanes at its most used address. */
 static uint32_t count_l2_passes(const vm_access *list, unsigned count, uint32_t line)
 {
     uint32_t sum = 0;
@@ -243,8 +243,8 @@ static void cut_back(vm_trace_warp *t, uint32_t at)
 }
 
 /* Adds an instruction to the warp's trace. If the instruction follows the last instruction of the trace, the current
- * run becomes one instruction longer. Otherwise a new run begins. For a memory access, a bulk copy or an operation on
- * an mbarrier, also adds a record. */
+ * run becomes one instruction longer. If it does not follow, a new run begins. For a memory access, a bulk copy or an
+ * operation on an mbarrier, also adds a record. */
 void count_trace_insn(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_trace_warp *t = w->block->trace ? &w->block->trace[w->index] : NULL;

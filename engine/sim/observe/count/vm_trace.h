@@ -1,9 +1,9 @@
 /* vm_trace.h - traces. A trace has the instructions that the warps of some blocks execute. The estimate of a launch's
- * time (observe/model/time.c) replays it.
+ * time (observe/model/time.c) replays the trace.
  *
- * A trace consists of words. A *run* is a sequence of consecutive instructions. It names them by their tally index
- * (vm_watch.h). A run begins with two words: the index of its first instruction, and the number of instructions. Then
- * it has a record for each instruction of the run that touches memory, in order:
+ * A trace consists of words. A *run* is a sequence of consecutive instructions. A run names its instructions by their
+ * tally index (vm_watch.h). A run begins with two words: the index of its first instruction, and the number of
+ * instructions. Then it has a record for each instruction of the run that touches memory, in order:
  *     word   bit fields: number of lines, wavefronts of shared memory, lanes at the most used address, and the flags
  *            VM_TRACE_*
  *     lines  for each line of 128 bytes: its number, and which of its four sectors
@@ -45,8 +45,8 @@ enum {
     VM_ENGINE_STORE,  /* a copy from shared to global memory; its words are the words of VM_ENGINE_COPY */
     VM_ENGINE_ARRIVE, /* 1 word follows: the phase in which the arrival counts */
     VM_ENGINE_WAIT,   /* 1 word follows: the phase for which the warp waits */
-    /* 1 word follows: the phase in which the bytes of st.async or red.async arrive in this block. It is 0 if they go to
-     * another block. */
+    /* 1 word follows: the phase in which the bytes of st.async or red.async arrive in this block. The phase is 0 if the
+     * bytes go to another block. */
     VM_ENGINE_SEND
 };
 #define VM_TRACE_KIND(word) ((word)&15u)
@@ -63,7 +63,7 @@ typedef struct vm_traced {
     uint8_t merge_index, merge_count;
 } vm_traced;
 
-/* A place in a trace to which the trace can be cut back. It is the state before an instruction. */
+/* A place in a trace to which the trace can be cut back: the state before an instruction. */
 typedef struct vm_trace_mark {
     bool valid;
     uint32_t insn, next, left; /* left: number of instructions of the current run at this place */
@@ -135,7 +135,7 @@ static inline bool count_trace_is_open(const vm_warp *w)
 {
     return w->block->trace && !w->block->trace[w->index].closed;
 }
-/* Returns the length of a warp's next turn. It is at most `most`. */
+/* Returns the length of a warp's next turn, which is at most `most`. */
 uint64_t count_trace_slice(const vm_warp *w, uint64_t most);
 /* Returns true if the block may end now because the traces of all its warps are complete. */
 bool count_trace_enough(const vm_block *block);

@@ -1,7 +1,8 @@
 /* vm_watch.h - the observers of a launch: counters in count.c, traces in trace.c, and checks in sim/observe/check.
  *
- * An observed launch uses the same handlers, but it runs in a second copy of the inner loop (device/vm/warp.c). This
- * copy calls the observers before each instruction. A launch without observers has no overhead. */
+ * An observed launch uses the same handlers as any other launch, but it runs in a second copy of the inner loop
+ * (device/vm/warp.c). This copy calls the observers before each instruction. A launch without observers has no
+ * overhead. */
 #ifndef KILN_SIM_VM_WATCH_H
 #define KILN_SIM_VM_WATCH_H
 
@@ -47,8 +48,8 @@ size_t count_tally_first(const vm_module *module, uint32_t function);
 struct vm_watch {
     /* count_tallies() elements to which the launch adds its counts. NULL if the launch is not counted. */
     vm_tally *tally;
-    /* The hooks of the checks, or NULL. They are called only if the device has a check (vm_device.check). A launch that
-     * is checked runs on one host thread. */
+    /* The hooks of the checks, or NULL. These hooks are called only if the device has a check (vm_device.check). A
+     * launch that is checked runs on one host thread. */
     const struct vm_hooks *checks;
     /* The counters to which the launch adds its counts when it ends (vm_count.h), or NULL if the launch is not
      * counted. */

@@ -6,8 +6,8 @@
  * smaller share, the bottleneck is latency: warps wait for results. */
 #define BOUND_LEAST 0.6
 
-/* Names the launch's overhead, or atomics at one address, if it takes at least as long as the rest of the launch.
- * Otherwise names the unit or path with the greatest share of at least BOUND_LEAST. */
+/* Names the launch's overhead, or atomics at one address, if it takes at least as long as the rest of the launch. If
+ * neither does, names the unit or path with the greatest share of at least BOUND_LEAST. */
 const char *model_time_bound(const vm_time_result *result, double overhead)
 {
     static const char *const units[VM_UNITS] = {

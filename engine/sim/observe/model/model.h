@@ -46,7 +46,7 @@
     X(l2_bytes, "l2_bytes_per_clock", 1, 65536)       /* rate of the whole device */                                   \
     X(l2_copies, "l2_copy_bytes_per_clock", 1, 65536) /* rate of the whole device for bulk copies */                   \
     X(l2_writes, "l2_writes_per_clock", 1, 65536)     /* written lines of the whole device, whole or in part */        \
-    X(l2_atomics, "l2_atomics_per_clock", 1, 65536)   /* sectors of the whole device */                                \
+    X(l2_atomics, "l2_atomics_per_clock", 1, 65536)   /* passes in the whole device */                                 \
     X(atomic_clocks, "atomic_clocks", 0.1, 1000)      /* clocks between two atomics in one slice of the L2 */          \
     X(dram_latency, "dram_latency", 1, 10000)         /* clocks while memory is idle */                                \
     X(dram_loaded, "dram_loaded_latency", 1, 100000)  /* clocks while memory is busy all the time */                   \
@@ -56,9 +56,9 @@
     X(block_clocks, "clocks_per_block", 0, 10000) /* clocks between the starts of two blocks on the device */          \
     X(launch, "launch_microseconds", 0, 10000)    /* time of a kernel that does nothing */
 
-/* Figures of the link between host and device. They give the times of copies in the timeline of a program (timeline.h).
- * The estimate of a kernel does not use these figures. If a profile leaves out such a figure, the default applies.
- * X(member, key in a profile, smallest valid value, largest valid value, default) */
+/* Figures of the link between host and device. The times of copies in the timeline of a program (timeline.h) come from
+ * these figures. The estimate of a kernel does not use these figures. If a profile leaves out such a figure, the
+ * default applies. X(member, key in a profile, smallest valid value, largest valid value, default) */
 #define SIM_LINK_MAP(X)                                                                                                \
     X(host_rate, "host_gb_per_second", 0.01, 100000, 31.5) /* each direction; default: PCIe 4.0, 16 lanes */           \
     X(host_share, "host_efficiency", 0.01, 1, 0.9)         /* share of data in packets of 256 bytes */

@@ -1,4 +1,4 @@
-/* time.c - an operational model of one SM. It replays the traces of blocks clock by clock on warp schedulers,
+/* time.c - an operational model of one SM. The model replays the traces of blocks clock by clock on warp schedulers,
  * functional units, queues and caches. The replay hides latency as a GPU does: a warp that waits for an operand lets
  * the other resident warps issue. The model extrapolates the time of the launch from the time of the replayed blocks.
  *
@@ -99,7 +99,8 @@ struct replay {
     vm_footprint *footprint;
     /* traffic in bytes; traffic_written is the written part of traffic_dram */
     uint64_t issued, traffic_l2, traffic_dram, traffic_written;
-    double unit_busy[VM_UNITS];                           /* busy clocks, summed over all schedulers */
+    /* clocks for which each unit was busy, summed over all schedulers */
+    double unit_busy[VM_UNITS];
     double memory_busy, engine_busy, l2_busy, write_busy; /* busy clocks of the queues with these names */
     uint32_t first_round;                                 /* the clock at which one block for each slot had ended */
     uint32_t later_round; /* the clock at which rounds - 1 blocks for each slot had ended */
@@ -116,9 +117,9 @@ struct replay {
 static uint32_t round_up_clock(double clock) { return clock < 4e9 ? (uint32_t)(clock + 0.999) : NEVER - 1; }
 
 /* Returns the latency of memory at this clock. The latency grows with the share u of memory's rate that the launch has
- * used since its start. A read waits if its bank is busy, with a probability of about u. It then waits in a queue whose
- * length also grows with u. So the mean wait grows with the product, u^2. A write counts twice. A bank must finish a
- * write before it opens another row (tWR of JEDEC's HBM standards), and the bus must change its direction. */
+ * used since its start. A read waits if its bank is busy, with a probability of about u. The read then waits in a queue
+ * whose length also grows with u. So the mean wait grows with the product, u^2. A write counts twice. A bank must
+ * finish a write before it opens another row (tWR of JEDEC's HBM standards), and the bus must change its direction. */
 static double get_memory_latency(const replay *r, double now)
 {
     const double idle = r->model->dram_latency, total = (double)r->traffic_dram;
@@ -129,7 +130,7 @@ static double get_memory_latency(const replay *r, double now)
 }
 
 /* Returns the clock at which the sectors arrive from the L2, or from memory if they miss in the L2. `blocks` is the
- * number of blocks to which a bulk copy writes. It is 0 for a load. */
+ * number of blocks to which a bulk copy writes. `blocks` is 0 for a load. */
 static double fetch_from_l2(replay *r, uint32_t line, uint32_t sectors, double now, bool write, uint32_t blocks)
 {
     unsigned count = (unsigned)__builtin_popcount(sectors);
@@ -316,7 +317,7 @@ static void complete_arrival(replay *r, warp *w, uint32_t phase, uint32_t at)
     }
 }
 
-/* Issues a bulk copy. The lines of the copy come from the L2 and go through shared memory. They do not use the
+/* Issues a bulk copy. The lines of the copy come from the L2 and go through shared memory, but not through the
  * load/store unit. */
 static void issue_copy(replay *r, warp *w, const uint32_t *record, uint32_t now)
 {
