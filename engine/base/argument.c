@@ -5,8 +5,8 @@
 
 #include "base.h"
 
-/* The largest size of an options struct that a newer header could have. If the caller gives a larger size, it is a
- * mistake, and reading so many bytes could go beyond the caller's struct. */
+/* The largest size of an options struct that a newer header could have. A larger size is a mistake of the caller. A
+ * read of that many bytes could go beyond the caller's struct. */
 enum { MOST_BYTES = 4096 };
 
 kiln_status kiln__fail_null(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument)

@@ -384,7 +384,7 @@ void kiln__host_describe(kiln__text *out);
 /* Returns the kind of the network file system ("NFS", "Lustre") on which a folder lies. On such a file system, locks
  * and shared memory may not work across machines. Returns NULL if the folder is not on a known network file system. */
 const char *kiln__network_disk(const char *folder);
-/* Restricts the calling thread, and threads that it starts later, to those of its cores that are near a PCI device.
+/* Restricts the calling thread, and threads that it starts later, to its cores near a PCI device.
  * Returns their number. Returns 0 and changes nothing if the near cores are unknown, if all cores are near, or if the
  * thread may use none of the near cores (*far is then true). `list` is the path of the file in /sys that lists the near
  * cores, "0-15,32-47" (local_cpulist of the device). */

@@ -40,7 +40,7 @@ void kiln__pch_used(kiln__pch *pch, const kiln__pch_use *use, bool used, bool di
  * the positions of the names, as kiln__message_request() returned them. */
 bool kiln__group_fits(const kiln__text *one, size_t one_names, const kiln__text *other, size_t other_names);
 /* Adds the names of a member to the message of a group, which is empty at first. All members of a group must fit each
- * other (kiln__group_fits()). If the message already has a name, the function does not add the name again. If memory
+ * other, by kiln__group_fits(). If the message already has a name, the function does not add the name again. If memory
  * runs out, the function sets message->failed. */
 void kiln__group_add(kiln__text *message, const kiln__text *member, size_t names);
 /* Makes the unit of a member from the unit of its group. The code of the unit contains the kernels of all members. The

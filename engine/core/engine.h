@@ -208,7 +208,7 @@ bool kiln__capture_default(const char *folder, kiln__arena *arena, kiln__capture
 /* Hashes the code of a host function, and of the libraries on which its results depend. Returns false if the object
  * file of the function or of a library was not found. */
 bool kiln__host_identity(const kiln__host *host, kiln__hash128 *identity);
-/* Returns the host function with this name, or NULL if there is none. */
+/* Finds a host function by its name. Returns NULL if there is no such function. */
 const kiln__host *kiln__engine_host(kiln_engine *engine, const char *name, unsigned use);
 kiln__host_lookup kiln__engine_hosts(kiln_engine *engine);
 /* Returns the name of the first host function that was registered without KILN_HOST_SHIPPED. Kiln's own programs lack

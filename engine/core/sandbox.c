@@ -63,8 +63,8 @@ static bool is_compiled(const kiln_spec *spec)
     return false;
 }
 
-/* Lists the files and folders that the process may read after it gave up its rights: the files that a spec may name,
- * the input files of the options, the files that the simulated device reads, and the compiler's files. */
+/* Lists the files and folders that the process may read after it gave up its rights. These are the files that a spec
+ * may name, the input files of the options, the files that the simulated device reads, and the compiler's files. */
 static void list_readable(kiln_engine *engine, const kiln_spec *spec, const kiln__sandbox *want, bool executes,
                           path_list *list)
 {
