@@ -77,7 +77,7 @@ kiln_status kiln__file_check(const kiln_allocator *mem, const char *path, kiln_e
 kiln_status kiln__file_open(const kiln_allocator *mem, const char *path, bool resolved, int *file, kiln_error **error)
 {
     struct stat info;
-    /* The check comes before open(), because open() has side effects on some devices (a watchdog, a tape). A second
+    /* The check comes first, because open() has side effects on some devices (a watchdog, a tape). A second
      * check later concerns the file that was opened. */
     kiln_status status = kiln__file_check(mem, path, error);
     if (status != KILN_OK)

@@ -15,7 +15,7 @@
  * fails, its followers become QUEUED again, and the pool compiles each of them alone, so that every job gets the error
  * of its own kernels.
  *
- * States of a slot's thread (serve_jobs):
+ * States of a slot's thread, in serve_jobs():
  * - idle: waits until there is a job and no other slot retries alone (`lone`).
  * - compiling: without the lock, in compile_there() or compile_here().
  * - retrying: the worker died. retry_alone() waits until nothing else compiles, then compiles once more with a new
