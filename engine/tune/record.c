@@ -30,7 +30,7 @@ struct kiln__recorder {
     bool told_read, told_write; /* the log already has the message that the store cannot be read, or written */
     uint64_t lost;              /* the number of samples that could not be stored */
     const char *run;            /* the options of the runs, as a text */
-    const char *path;           /* the path of the spec; "" means that it is not from a file */
+    const char *path;           /* the path of the spec; "" if it is not from a file, or its file is gone */
     recorder_device *devices;
     size_t device_count;
     const char *sizes;      /* the sizes as a text; "" until the first configuration is known */
@@ -229,8 +229,8 @@ static void make_key(const kiln__recorder *r, const kiln__identity *identity, si
 
 /* ---- reading and writing ---- */
 
-/* Logs an error of the store, once for reading and once for writing. The sweep then goes on without the store. Frees
- * `why`. */
+/* Logs an error of the store, once for reading and once for writing. The sweep then goes on, and tries the store again
+ * for each sample without a further message. Frees `why`. */
 static void tell(kiln__recorder *r, bool writes, kiln_error *why)
 {
     bool *told = writes ? &r->told_write : &r->told_read;
