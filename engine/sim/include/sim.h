@@ -119,8 +119,8 @@ bool kiln__sim_kernel_registers(const void *function, int registers, const kiln_
  * the accesses of block number `block`. `see` may be NULL. Returns false if counting is already on in the context, or
  * if memory runs out. */
 bool kiln__sim_count_begin(kiln__sim_access_fn see, void *user, uint64_t block);
-/* Ends counting and returns the counted kernels in the order of their first launch. The arena holds the
- * list. The list lacks kernels of modules that were unloaded in the meantime. Returns false if memory runs out. */
+/* Ends counting and returns the counted kernels in the order of their first launch. The arena holds the list. The list
+ * lacks kernels of modules that were unloaded in the meantime. Returns false if memory runs out. */
 bool kiln__sim_count_end(kiln__arena *arena, kiln__sim_kernel **kernels, size_t *count);
 
 /* ---- checks of kernels, see engine/sim/observe/check/CHECKS.md ---- */
