@@ -72,9 +72,9 @@ void kiln__sim_keep(bool keep);
  * of blocks, so the answer of a correct kernel does not depend on the order. In a launch with clusters, the order is an
  * order of whole clusters.
  *
- * If the seed has the bit KILN__SIM_LATE, the simulator also delays blocks. Without this bit a block runs until it
- * waits or ends. With this bit as many blocks as possible take turns. The lengths of the turns differ by a factor of
- * 2^16, so other blocks overtake a block at any instruction. */
+ * If the seed has the bit KILN__SIM_LATE, the simulator also delays blocks. Without this bit a block usually runs
+ * until it waits or ends. With this bit as many blocks as possible take turns. The lengths of the turns differ by a
+ * factor of 2^16, so other blocks overtake a block at any instruction. */
 #define KILN__SIM_LATE ((uint64_t)1 << 63)
 void kiln__sim_order(uint64_t order);
 
