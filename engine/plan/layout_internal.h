@@ -52,8 +52,8 @@ kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *buffer, kiln_
 kiln_status kiln__plan_download(kiln_plan *plan, const kiln__plan_buffer *buffer, kiln_array *array,
                                 kiln_error **error);
 /* Finds the shared entry of a .npy file, and checks that the engine may read the file. If the caller gave a file to the
- * run, `file` is its path. If `file` is NULL, reads the file that the spec names, which is `named` or, if it is not
- * NULL, the template `path`. */
+ * run, `file` is its path. If `file` is NULL, reads the file that the spec names: the template `path`, or `named` if
+ * `path` is NULL. */
 kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, const kiln__template *path,
                             kiln__plan_entry **entry, kiln_error **error);
 

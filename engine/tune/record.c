@@ -133,7 +133,7 @@ kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, cons
     describe_run(kiln__tune_run(options), &run);
     kiln__split_print(spec, options, &run);
     r->run = keep_text(&r->arena, &run);
-    char *path = realpath(spec->path, NULL); /* realpath(); NULL means that the spec was parsed from memory */
+    char *path = realpath(spec->path, NULL); /* NULL means that the spec was parsed from memory */
     r->path = path && !strchr(path, '\n') ? kiln__arena_strdup(&r->arena, path) : "";
     free(path);
     r->variants = kiln__arena_alloc(&r->arena, (spec->variant_count + 1) * sizeof *r->variants);
