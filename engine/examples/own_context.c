@@ -2,9 +2,8 @@
  *
  * Usage: own_context specs/examples/first.yaml
  *
- * The program links with libcuda and owns everything on the device. Kiln loads modules into the program's context,
- * and frees only the objects that Kiln made. To run this program without a GPU:
- * kiln sim run own_context specs/examples/first.yaml */
+ * The program links with libcuda and owns everything on the device. Kiln loads modules into the program's context, and
+ * frees only what Kiln made. To run this program without a GPU: kiln sim run own_context specs/examples/first.yaml */
 #include <cuda.h>
 #include <kiln.h>
 #include <stdio.h>
