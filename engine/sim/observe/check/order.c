@@ -70,7 +70,7 @@ void check_block_free(vm_block *block)
 
 /* Resets the clocks for the next block that becomes resident here. Shared memory counts as unwritten, because all marks
  * in its shadow are older than `base`. A mark of an asynchronous operation has no time, so it would look newer than
- * every access. Only lines with such marks are cleared. */
+ * every access. If the shadow has such marks, all its lines are cleared. */
 void check_block_start(vm_block *block)
 {
     vm_check *check = block->runner->run->device->check;
@@ -89,8 +89,8 @@ void check_block_start(vm_block *block)
         vm_clock *c = &b->warps[k];
         if (c->lanes)
             memset(c->lanes, 0, VM_LANES * VM_LANES * sizeof *c->lanes);
-        /* All accesses before the launch of a child kernel are ordered before the child kernel, because the child never
-         * runs at the same time as its launcher. */
+        /* All accesses before the launch of a child kernel are ordered before the child kernel, and the child never runs
+         * at the same time as its launcher. */
         *c = (vm_clock){.horizon = block->runner->run->launcher ? b->base : check->known,
                         .full = b->base,
                         .firm = b->base,

@@ -209,17 +209,15 @@ typedef struct vm_line {
     vm_cells *cells;      /* VM_LINE / VM_CELLS groups of cells, or NULL if the line is compact */
     vm_row *more;         /* all rows of the line if `rows` has no room for them, otherwise NULL */
     uint32_t count, room; /* count: number of rows in use, which come first; room: capacity of `more` */
-    uint32_t
-        /* shared memory: the start of the last block that used the line (vm_check_block.base); global memory: 0 */
-        base;
+    /* shared memory: the start of the last block that used the line (vm_check_block.base); global memory: 0 */
+    uint32_t base;
     uint32_t unused;
     vm_row rows[VM_ROWS];
 } vm_line;
 _Static_assert(sizeof(vm_line) == 128, "two cache lines");
 
 /* The shadow memory of one allocation. The allocation owns its shadow, and the allocator of the check provides the
- * memory.
- */
+ * memory. */
 typedef struct vm_shadow {
     /* one bit for each byte, set if something has written the byte; NULL if all bytes count as written */
     uint64_t *written;
@@ -521,9 +519,8 @@ typedef struct vm_check_block {
     /* The members from here on are used only if the module has asynchronous instructions. */
     vm_more *gate_more; /* indexed by barrier, like `gates` */
     vm_more *more;      /* indexed by warp */
-    uint32_t(
-        /* indexed by thread: the times of the thread's last fence.proxy.async, with the latest first */
-        *fences)[VM_FENCES + 1];
+    /* indexed by thread: the times of the thread's last fence.proxy.async, with the latest first */
+    uint32_t (*fences)[VM_FENCES + 1];
     vm_bar *bars;
     size_t bar_count, bar_capacity;
     bool dirty; /* the shadow of shared memory contains numbers of asynchronous operations */
