@@ -253,8 +253,7 @@ const cli_command cli_cache_command = {
         "`list` shows the entries. `show` prints one entry; any unique prefix of its id names it. `gc` removes the "
         "least recently used entries until at most --max-size is left. `clear` removes all entries. `verify` reads "
         "every entry and removes damaged ones. A kernel or reference that was removed is made again when a command "
-        "needs it. Without "
-        "an action the command prints the folder and the number of entries.",
+        "needs it. Without an action the command prints the folder and the number of entries.",
     .min_words = 0,
     .max_words = 2,
     .completes = CLI_WORDS,
