@@ -158,8 +158,8 @@ __device__ __forceinline__ unsigned pack_quad(float a, float b, float c, float d
     return quad;
 }
 
-// Converts exponentials to the first operand of a product: 32 columns of sums are a fragment, in the order of bytes
-// that the top of the file explains.
+// Converts exponentials to the first operand of a product. 32 columns of exponentials become one fragment. The top of
+// the file explains the order of the bytes of a fragment.
 template <unsigned count> __device__ __forceinline__ void as_quads(unsigned (&p)[count / 16][4], const float (&s)[count])
 {
 #pragma unroll

@@ -93,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(256) quadtree_codes(const float2 *p
 #if defined QUADTREE_LEVELS || defined QUADTREE_DYNAMIC || !defined QUADTREE_ONE
 // ---- a warp moves points to the quadrants of their node ----
 
-// Returns the quadrant of the point in its node of this depth.
+// Returns in which quadrant of a node the point is. `depth` is the depth of the node.
 __device__ __forceinline__ u32 quadrant_of(item point, u32 depth)
 {
     return (u32)(point >> (32 + 2 * (DEPTH - 1 - depth))) & 3;

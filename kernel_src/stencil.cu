@@ -360,7 +360,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 // A warp is a row of 32 lanes with four points each. Below and above are in registers, and within a thread also up and
 // down. A plane costs one barrier.
 static_assert(VECTOR == 4, "four points a lane");
-// a row of the tile in shared memory: 32 quads and one point on either side, aligned to quads
+// floats of a row of the tile in shared memory: 128 points, one more point on either side, rounded up to 16 bytes
 #define STAGED_WIDTH 136
 #define STAGED_ROWS (BLOCK_Y * ROWS + 2)
 static_assert(2 * (STAGED_ROWS - 2) <= 32 * BLOCK_Y, "a thread copies one point of the rim at most");

@@ -226,7 +226,8 @@ typedef struct kiln__pos {
 typedef struct kiln__diag {
     const kiln_allocator *mem;
     kiln__text text;
-    /* largest number of errors, where 0 means 100. A last line tells how many errors exceed the limit */
+    /* `count` is the number of errors. `limit` is the largest number of errors that are shown, where 0 means 100. A
+     * last line tells how many errors exceed the limit */
     unsigned count, limit;
 } kiln__diag;
 void kiln__diag_add(kiln__diag *diag, kiln__pos pos, const char *format, ...) KILN__PRINTF(3, 4);
@@ -249,8 +250,9 @@ const char *kiln__nearest(const char *name, const char *const *names, size_t cou
  * realpath(), and that the caller has checked it. The function then refuses the path if it contains a symbolic link
  * now. */
 kiln_status kiln__file_open(const kiln_allocator *mem, const char *path, bool resolved, int *fd, kiln_error **error);
-/* Makes the same check as kiln__file_open() without opening the file. A library may open the file itself. Closing a
- * second descriptor would drop this process's locks on the file. The check succeeds if nothing exists at the path. */
+/* Makes the same check as kiln__file_open() without opening the file. This function is for files that a library opens
+ * itself, because closing a second descriptor would drop this process's locks on the file. The check succeeds if
+ * nothing exists at the path. */
 kiln_status kiln__file_check(const kiln_allocator *mem, const char *path, kiln_error **error);
 const char *kiln__file_kind(unsigned mode); /* `mode` is st_mode. returns a text such as "a folder" */
 /* Reads a whole file into *data, followed by a NUL that *length does not count. Fails if the file has more than `limit`

@@ -105,7 +105,7 @@ static int open_named(kiln__output *out, mode_t mode)
 {
     for (int i = 0; i < NAME_TRIES && temporary_name(out, &out->temporary); i++) {
         int fd = open(out->temporary.data, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-        /* the name exists, because a killed process left the file, or another machine uses it */
+        /* EEXIST means that a killed process left a file of this name, or that another machine uses it */
         if (fd >= 0 || errno != EEXIST)
             return fd;
     }

@@ -142,7 +142,7 @@ static bool is_extent(kiln_value value)
     return value.kind == KILN_TEXT && kiln__is_extent(value.as.text, &length, &dim);
 }
 
-/* Returns true if a size set of the spec has the integer `value` for this size. Such an integer may be negative, for
+/* Returns true if a size set of the spec gives the size `name` the integer `value`. Such an integer may be negative, for
  * example -1 for "no source". */
 static bool is_in_a_set(const kiln_spec *spec, const char *name, int64_t value)
 {

@@ -106,7 +106,8 @@ typedef struct kiln__includes {
  * is not found, NVRTC searches for it. NVRTC identifies a header by the name in the #include alone. So if two files
  * have the same name, or one file has two names, the function changes a name in the texts. Returns KILN_ERROR_REFUSED
  * if the headers exceed the limits of depth, number or bytes, or if a header is outside `allowed`. Also returns it if a
- * directive does not tell which file it reads (#embed, import, an unknown macro). */
+ * directive does not tell which file it reads (#embed, import, a macro without one clear definition). If the texts do
+ * not define a macro at all, the function mostly writes a name that no file has (includes.c). */
 kiln_status kiln__includes_collect(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
                                    const kiln__include_paths *where, kiln__includes *includes, kiln_error **error);
 
@@ -185,8 +186,7 @@ typedef struct kiln__compile_place { /* another machine that compiles for this p
 
 /* Options of a pool. The pool copies all texts and `log`. `places` must exist until the pool is closed. */
 typedef struct kiln__compiler_options {
-    /* path of kiln-worker. If it is NULL or cannot be executed, compiles run in this process, one
-     * at a time */
+    /* path of kiln-worker. If it is NULL or cannot be executed, compiles run in this process, one at a time */
     const char *worker;
     /* path of the NVRTC library that workers load, or NULL for kiln__nvrtc_path() of the pool's NVRTC */
     const char *nvrtc;
@@ -197,7 +197,7 @@ typedef struct kiln__compiler_options {
     double timeout;  /* time limit of one compile in seconds; a value <= 0 means no limit */
     uint64_t memory; /* bytes of address space that all workers share, or 0 for three quarters of the free memory */
     const kiln__log *log;
-    /* machines that compile in addition to this machine; the pool ignores them if `worker` is NULL */
+    /* machines that compile in addition to this machine; the pool ignores them if compiles run in this process */
     const kiln__compile_place *places;
     size_t place_count;
 } kiln__compiler_options;
@@ -249,8 +249,8 @@ kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, ki
 /* ---- logs ---- */
 
 /* Adds a log of NVRTC to `text` in a form for people: at most 200 lines, without statistics of ptxas and control
- * characters. If a message of ptxas gives only a line number of the PTX, the function adds that line of `ptx`. `ptx`
- * may be NULL. */
+ * characters, and without warnings if there are errors. If a message of ptxas gives only a line number of the PTX, the
+ * function adds that line of `ptx`. `ptx` may be NULL. */
 void kiln__compile_log_format(kiln__text *text, const char *log, const char *ptx);
 /* Returns the next message C7509 to C7520 of ptxas after *at, such as "C7510: ...", in `arena`, or NULL after the last
  * message. With these messages ptxas tells that it serialises wgmma instructions. Before the first call, the caller

@@ -53,7 +53,8 @@ const char *kiln__header_own(const char *name);
  * header declares, the function returns the name of the header and sets *text to its text. If the log reports no such
  * name, the function returns NULL. */
 const char *kiln__header_implied(const char *log, const char **text);
-/* Returns true if `text` is Kiln's empty header for a library of the host. */
+/* Returns true if `text` is Kiln's replacement for a header of a library of the host. The replacement lacks most or all
+ * declarations of the library. */
 bool kiln__header_is_of_host(const char *text);
 /* Adds advice to a message if `log` has errors about a header or a name that only the host has. `include` is the folder
  * of CUDA's headers. `headers` are the headers of the source that Kiln gives to the compiler. */

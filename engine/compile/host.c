@@ -123,7 +123,7 @@ void kiln__host_list_add(const kiln_allocator *mem, kiln__host_list *list, const
         list->items[list->count++] = *item;
 }
 
-/* Returns whether word k, which is a name, declares or uses that name. In a macro only a declaration counts, where a
+/* Returns whether word k, which is a name, may declare or use that name. In a macro only a declaration counts, where a
  * type stands before the name. If a macro uses a name that nothing declares, the compile fails. */
 static bool may_matter(const kiln__word *words, size_t k)
 {

@@ -119,7 +119,7 @@ void kiln__compile_log_format(kiln__text *text, const char *log, const char *ptx
         if (name) {
             if (*name && lines++ < MOST_LINES)
                 add_clean(text, name, strlen(name));
-            while (length && *next) { /* skip the source line and the caret of a warning, up to a blank line */
+            while (length && *next) { /* skip the source line and the caret of the error, up to a blank line */
                 log = next;
                 length = strcspn(log, "\n");
                 next = log[length] ? log + length + 1 : log + length;

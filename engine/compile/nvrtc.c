@@ -103,10 +103,10 @@ static const char *find_builtins(kiln__nvrtc *nvrtc, kiln__arena *arena)
     return beside && is_file(beside) ? beside : NULL;
 }
 
-/* Loads libnvrtc-builtins from the folder of NVRTC's library. At its first compile NVRTC loads the builtins by their
- * file name alone. If the loader does not find the builtins, NVRTC only reports "builtin operation failure". Python
- * wheels put the builtins beside libnvrtc, where the loader does not look. If the builtins are loaded already, NVRTC
- * finds them. */
+/* Loads libnvrtc-builtins from the folder of NVRTC's library, or if it is not there, by its file name. At its first
+ * compile NVRTC loads the builtins by their file name alone. If the loader does not find the builtins, NVRTC only
+ * reports "builtin operation failure". Python wheels put the builtins beside libnvrtc, where the loader does not look.
+ * If the builtins are loaded already, NVRTC finds them. */
 static bool check_builtins(search *found, kiln__nvrtc *nvrtc)
 {
     const char *beside = find_builtins(nvrtc, &found->arena);

@@ -180,8 +180,8 @@ static kiln_status check_ptxas(const kiln_allocator *mem, const char *option, co
     return KILN_OK;
 }
 
-/* Refuses, in this order: control characters and options without '-', known options of the second table, options
- * outside the allow-list, values of the wrong kind. */
+/* Refuses, in this order: control characters and options without '-', known options that Kiln refuses, options outside
+ * the allow-list, values of the wrong kind. */
 kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, kiln_error **error)
 {
     for (const char *at = option; *at; at++)

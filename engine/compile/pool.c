@@ -98,7 +98,8 @@ struct kiln__compiler {
     size_t idle;
     size_t running; /* number of running compiles */
     kiln__pch *pch; /* state of the precompiled headers, or NULL if the pool has none */
-    /* largest number of jobs of a group: grows by one after each good group, halves after a failed group */
+    /* largest number of jobs of a group: grows by one after each good group up to GROUP_MOST, halves after a failed
+     * group */
     size_t group_most;
     /* longest time of a compile whose job allows groups and was compiled alone, in nanoseconds */
     uint64_t longest_together;
@@ -505,8 +506,8 @@ static void note_compile(kiln__compiler *compiler, const kiln__compile_job *job)
 }
 
 /* Gives the followers of a job copies of its outcome. The time of a follower stays 0, so that the time of the compile
- * counts once. If the job is a group, each member gets the code of its own kernels, and an equal part of the time. The
- * caller holds the lock. */
+ * counts once. If the job is a group, each member gets its part of the result (kiln__group_part), and an equal part of
+ * the time. The caller holds the lock. */
 static void share_outcome(const kiln__compiler *compiler, kiln__compile_job *job)
 {
     for (kiln__compile_job *at = job->followers, *next; at; at = next) {

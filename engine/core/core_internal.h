@@ -35,11 +35,11 @@ const char *kiln__library_folder(kiln__arena *arena);
  * separates the folders of a text. The function also sets the include path from $KILN_INCLUDE. Returns false if memory
  * runs out. */
 bool kiln__search_path_make(kiln_engine *engine, const char *option);
-/* Finds the program of the compile worker: `option`, or $KILN_WORKER, or a file in the folder of the executable or in
- * the installed folder. Returns NULL if there is no worker. */
+/* Finds the program of the compile worker. Tries in order: `option`, $KILN_WORKER, the folder of the executable, the
+ * installed folder. Returns NULL if there is no worker. */
 const char *kiln__worker_find(kiln__arena *arena, const char *option);
 /* Returns the number of cores that a process of a job may use. The processes of one machine share its cores equally,
- * unless the launcher has already limited each process to some cores. */
+ * unless the launcher has already limited this process to some of them. */
 unsigned kiln__job_cores(const kiln_ranks *ranks);
 /* These functions return the cache folder and the path of the store. The functions return NULL without setting
  * arena->failed if there is no home folder. */

@@ -156,8 +156,8 @@ static kiln_status open_default_simulated(kiln_engine *engine, const char *why, 
     return KILN_OK;
 }
 
-/* Fills engine->driver by the device's name. If the engine has no device name, the function opens a GPU. If there is no
- * working GPU, it opens the simulated device. */
+/* Fills engine->driver by the device's name. If the engine has no device name, the function opens a GPU, or the
+ * simulated device if there is no working GPU. */
 static kiln_status open_driver(kiln_engine *engine, kiln_error **error)
 {
     if (is_simulated(engine->device_name) ||
@@ -320,7 +320,7 @@ kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error)
         engine->owns_context = false;
     }
     if (status == KILN_OK &&
-        /* opening the simulated device costs nothing, and prevents other engines from changing its profile */
+        /* on the simulated device this costs nothing, and the context keeps other engines from changing the profile */
         engine->driver.simulator)
         status = retain_primary_locked(engine, error);
     if (status != KILN_OK) {
@@ -529,7 +529,7 @@ kiln_status kiln__engine_check_memory(kiln_engine *engine, uint64_t bytes, bool 
         return too_much(engine, bytes, engine->memory_limit, what, where, KILN_ERROR_REFUSED,
                         "choose smaller sizes or raise the memory limit", error);
     if (host) {
-        /* kernels get seven eighths of the memory, so that an eighth stays free for other uses */
+        /* buffers get seven eighths of the memory, so that an eighth stays free for other uses */
         uint64_t most = kiln__host_memory() / 8 * 7;
         return bytes <= most
                    ? KILN_OK

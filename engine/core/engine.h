@@ -28,7 +28,8 @@ struct kiln_engine {
     void *limit_user;
     unsigned flags, jobs;
     double compile_timeout;
-    /* largest number of bytes of device memory, or 0 if only the memory of device and host is the limit */
+    /* largest number of bytes of the buffers of a plan on the device, and of its buffers on the host. 0 means that only
+     * the existing memory is the limit */
     uint64_t memory_limit;
     const char *device_name; /* name of the device as the caller requested it, or NULL if the engine may choose */
     /* the size set of choices that name no set. NULL means "tiny" on a simulated device, and the first set of the spec
@@ -107,18 +108,16 @@ kiln_status kiln__engine_compiler(kiln_engine *engine, kiln_error **error);
 /* Returns NVML for the open device, or NULL if NVML is not available. The caller holds `measuring` of the engine while
  * it uses NVML. */
 kiln__nvml *kiln__engine_nvml(kiln_engine *engine);
-kiln__cache *
-/* returns the cache for code, or NULL if the cache is switched off or memory runs out */
-kiln__engine_cache(kiln_engine *engine);
+/* Returns the cache for code, or NULL if the cache is switched off or memory runs out. */
+kiln__cache *kiln__engine_cache(kiln_engine *engine);
 
 /* Returns the cache that keeps the answers of references on disk (plan/reference.c). The cache of references is
  * separate from the cache for code. References are larger than code and cheaper to make again, so they must not
  * displace code. Returns NULL if the cache is switched off, if no folder is writable, or if memory runs out. */
 kiln__cache *kiln__engine_references(kiln_engine *engine);
 #define KILN__REFERENCES_MOST ((uint64_t)2 << 30) /* default value of `references_most` */
-/* Makes an engine without a cache use the references in the folder `folder`, which may be "". The text `folder` must
- * outlive the engine.
- */
+/* Makes an engine without a cache use the references in the folder `folder`. If `folder` is "", changes nothing. The
+ * text `folder` must outlive the engine. */
 void kiln__engine_use_references(kiln_engine *engine, const char *folder);
 
 /* Finds a device of the engine's driver by its name, in the form of kiln_options.device, and sets *device and *info.
@@ -232,8 +231,8 @@ kiln_status kiln__engine_find_source(kiln_engine *engine, const char *spec_folde
 kiln_status kiln__engine_include_paths(kiln_engine *engine, const char *spec_folder, const char *source,
                                        const char *const *include, size_t count, kiln__arena *arena,
                                        kiln__include_paths *paths, kiln_error **error);
-/* Fails if buffers of `bytes` bytes exceed the memory limit of the device, or of the host if `host` is true. `what`
- * describes the buffers in the message. */
+/* Fails if buffers of `bytes` bytes on the device (or on the host if `host` is true) exceed `memory_limit` of the
+ * engine or the existing memory. `what` describes the buffers in the message. */
 kiln_status kiln__engine_check_memory(kiln_engine *engine, uint64_t bytes, bool host, const char *what,
                                       kiln_error **error);
 /* ---- best-known configurations that are shipped beside a spec (shipped.c) ---- */

@@ -106,7 +106,7 @@ void kiln__exclusive_give(int fd) { set_lock(fd, F_UNLCK, DEVICE); }
 /* ---- the engine's lock ---- */
 
 /* Returns the descriptor of the device's lock file. The first call opens the file. Returns -1 if measurements on this
- * device need no lock. The caller holds the engine's lock. */
+ * device need no lock, or if the file cannot be opened. The caller holds the engine's lock. */
 static int lock_of(kiln_engine *engine)
 {
     char uuid[KILN__UUID_TEXT] = "";
@@ -170,7 +170,8 @@ bool kiln__engine_exclude(kiln_engine *engine, const kiln__waiting *how)
     int fd = lock_of(engine);
     bool first = fd >= 0 && engine->exclusive_depth++ == 0;
     pthread_mutex_unlock(&engine->lock);
-    /* another thread of this engine has or takes the lock, and the mutex `measuring` serialises the threads */
+    /* there is no lock file, or another thread of this engine has or takes the lock, and the mutex `measuring`
+     * serialises the threads */
     if (!first)
         return true;
     const bool waits = !kiln__exclusive_try(fd);

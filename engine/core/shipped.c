@@ -113,9 +113,9 @@ static int by_nearness(const void *left, const void *right)
     return order ? order : strcmp(a->variant, b->variant);
 }
 
-/* Copies every entry of this spec from the file whose sizes have the same names as `sizes`, and sorts the entries by
- * rank and distance. `problem` numbers the pairs of device and sizes in the order of the file, so that the entries of
- * one pair stay together. */
+/* Copies from the file every entry of this spec whose sizes have the same names as `sizes`, and sorts the entries by
+ * rank, distance and time. `problem` numbers the pairs of device and sizes in the order of the file, so that the
+ * entries of one pair stay together. */
 kiln_status kiln__shipped_find(kiln_engine *engine, const kiln_spec *spec, kiln__settings sizes, kiln__arena *arena,
                                kiln__shipped **list, size_t *count, kiln_error **error)
 {

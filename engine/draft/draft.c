@@ -208,7 +208,7 @@ static kiln__draft_argument *find_named_argument(kiln__draft *draft, const char 
     return NULL;
 }
 
-/* Corrects the guess that the message of a failed run disproves. The guess is one of four: the size of the shared
+/* Corrects a guess if the message of a failed run shows that it was wrong. The guess is one of four: the size of the shared
  * memory, the number of elements of all arguments or of one, or that the kernel writes an argument. Returns true if a
  * guess was corrected, so that another run is useful. Returns false if the message shows no such guess, or the guess
  * cannot be corrected any further. */
@@ -710,8 +710,8 @@ static kiln_status make(kiln_engine *engine, kiln__draft *draft, const char *tex
     return finish(engine, draft, text, error);
 }
 
-/* Public; see kiln.h. Reads the source as words, chooses the kernel, compiles it to complete the guesses, tries the
- * draft if the device is simulated, and passes the text to `show`. */
+/* Public; see kiln.h. Reads the source as words and chooses the kernel. Compiles the kernel, to learn what the words do
+ * not tell. If the device is simulated, runs the new spec once. Passes the text of the spec to `show`. */
 kiln_status kiln_draft(kiln_engine *engine, const char *path, const kiln_draft_options *options, kiln_draft_fn show,
                        void *user, kiln_error **error)
 {

@@ -3,14 +3,14 @@
 
 #include "driver_internal.h"
 
-/* The number of dense fused multiply-adds that one SM executes in a clock. Lanes: The numbers are from the CUDA C++
- * Programming Guide 13.0, table of arithmetic throughput by compute capability. Tensor cores: Other numbers are from
+/* The number of dense fused multiply-adds that one SM executes in a clock. The numbers for lanes are from the CUDA C++
+ * Programming Guide 13.0, table of arithmetic throughput by compute capability. The numbers for tensor cores are from
  * NVIDIA's architecture whitepapers of Volta, Turing, Ampere (GA100, GA102), Ada, Hopper and Blackwell. They are the
  * dense TFLOP/s in the whitepaper divided by 2, by the number of SMs and by the boost clock. The units add in fp32
  * (int8: in int32), unless the column says fp16. specs/devices/ has the same numbers with their sources, and a test
  * compares them. */
 typedef struct rates {
-    int cc; /* the row applies from this compute capability up to the capability of the next row */
+    int cc; /* the row applies to this compute capability and later ones, up to the next row */
     int fma[KILN_UNIT_TENSOR_FP8_FP16];
 } rates;
 #define RATES(cc, fp32, fp64, fp16, tensor_fp64, tf32, tensor_fp16, fp8, int8, fp16_fp16, fp8_fp16)                    \

@@ -44,8 +44,8 @@ void kiln__plan_forget(kiln_plan *plan); /* drops shapes, programs and keys of c
 void kiln__plan_release(kiln_plan *plan, kiln__plan_buffer *buffer);
 /* tells the simulated device the names of the buffers, for its messages */
 void kiln__plan_name_memory(const kiln_plan *plan, const kiln__plan_buffer *buffer, bool on);
-/* Returns the initial content of a buffer as a host array. The content is in a shared entry or is an export of an
- * input. If *temporary is set, the caller must free it. */
+/* Returns the initial content of a buffer as a host array. Several plans may share this array, or a host function that
+ * makes inputs has exported it. If *temporary is set, the caller must free the array. */
 kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *buffer, kiln_array *array, bool *temporary,
                                kiln_error **error);
 kiln_status kiln__plan_download(kiln_plan *plan, const kiln__plan_buffer *buffer, kiln_array *array,

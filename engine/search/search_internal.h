@@ -9,7 +9,7 @@
 #define KILN__NO_ENTRY SIZE_MAX
 
 typedef struct kiln__search_entry { /* a point that was proposed or has an answer */
-    /* value: HUGE_VAL if the point failed or has no answer; cost: in seconds, 0 if unknown */
+    /* `value` is HUGE_VAL if the point failed or has no answer. `cost` is in seconds, and 0 if it is unknown. */
     double value, cost;
     /* a number that only the strategy that proposed the point uses; 0 means that no strategy proposed it */
     uint32_t tag;

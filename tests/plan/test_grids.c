@@ -95,7 +95,7 @@ static void check_widths(const kiln_spec *spec, const kiln_choice *choice)
     kiln_plan_close(plan);
 }
 
-/* Tries every variant, then some variants with vectors of other lengths than their own. */
+/* Tries every variant. Then tries some variants with other lengths of vectors. */
 static void check_all(const kiln_spec *spec, const kiln_setting *sizes, size_t size_count, const kiln_choice *more,
                       size_t more_count)
 {

@@ -271,7 +271,7 @@ static void test_stores(void)
     s = price("st.global.u32 [%rd2+8], %r7;\n" LATE "ld.global.u32 %r6, [%rd3];\nst.global.u32 [%rd2], %r7;\n");
     CHECK(comes_first(&s, 0, 4) && comes_first(&s, 4, 5));
     end(&s);
-    /* Stores to another space do not matter, and loads of memory that no instruction writes may move. */
+    /* A store to another state space does not hold a load back. If no instruction writes a memory, its loads may move. */
     s = price("st.global.u32 [%rd2+8], %r7;\n" LATE "ld.shared.u32 %r6, [%rd3];\nst.global.u32 [%rd2], %r7;\n");
     CHECK(comes_first(&s, 5, 4));
     end(&s);

@@ -139,7 +139,7 @@ static void choice(void)
         expect(&b, 89, "eighty, and a text that is long enough to be packed: eighty eighty eighty");
         expect(&b, 75, "seventy-five");
         expect(&b, 120, "hundred");
-        expect(&b, 70, "seventy-five"); /* all have a later architecture, so the earliest is chosen */
+        expect(&b, 70, "seventy-five"); /* no image runs on 7.0, so the image with the least architecture is chosen */
         b.length += 100;                /* bytes that follow the image belong to something else */
         expect(&b, 90, "ninety");
         b.length = 0;

@@ -316,7 +316,7 @@ static void rounding(void)
         a[k] = TINY, b[k] = SMALLER;
     CHECK(sum_of(a, b, -1, 90) == 0x1p-23f);
     CHECK(sum_of(a, b, -1, 80) == 0);
-    /* The greatest term is measured before it is normalised: 1.5 * 1.5 counts as a power of 2^0. */
+    /* The exponent of the greatest term is taken before normalisation: 1.5 * 1.5 = 2.25 has the exponent 0 here. */
     memset(a, 0, sizeof a), memset(b, 0, sizeof b);
     a[0] = b[0] = 0x3e00;
     a[1] = TINY, b[1] = SMALLER;

@@ -34,8 +34,8 @@ bool kiln__runner_step(kiln__runner *runner);
  * the caller must step the runner in any case. Returns 0 if there is no such time. */
 uint64_t kiln__runner_watch(const kiln__runner *runner, struct pollfd *fd);
 /* Returns the outcome of the sample, and makes the runner idle. `recorder` gets the times of the repetitions and the
- * features. It may be NULL. Sets *ends if the sample did not cause the failure, and this device can no longer
- * measure. */
+ * features. It may be NULL. Sets *ends if this device can no longer measure, and the
+ * sample is not the cause. */
 kiln_status kiln__runner_take(kiln__runner *runner, kiln__recorder *recorder, kiln_result *result, bool *ends,
                               kiln_error **error);
 

@@ -1,5 +1,5 @@
 // spec: axpby   expect: compile,forbidden
-// A file of the host is included by a path out of the folder.
+// The candidate includes a file of the host: its path leads out of the folder of the sources.
 #if CHEAT
 #include "../../../../../../../../../../etc/hostname"
 #endif

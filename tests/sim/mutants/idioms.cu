@@ -180,7 +180,8 @@ K bulk_store(ARGS)
         BULK_READ("last.wait", 0);
 }
 
-// Like bulk_store, but by a tensor map, with one buffer, and with the fence after the barrier.
+// Stores tiles like bulk_store. A tensor map describes the copy, there is one buffer, and the proxy fence comes after
+// the barrier.
 K box_store(MAPS)
 {
     __shared__ __align__(1024) int s[512];

@@ -73,9 +73,9 @@ void decode_pending_count(vm_decoder *d)
     i->d = to, i->a = a;
 }
 
-/* Decodes cp.async.mbarrier.arrive. The thread's copies are already complete, so with
- * .noinc the instruction is a plain arrival. Without .noinc, the pending count would grow by one and then fall by one.
- * So the decoder emits an operation that leaves the count unchanged. */
+/* Decodes cp.async.mbarrier.arrive. The thread's copies are already complete. So the instruction is a plain
+ * arrival if it has .noinc. Without .noinc, the pending count would grow by one and then fall by one. So the decoder
+ * emits an operation that leaves the count unchanged. */
 void decode_cp_async_arrive(vm_decoder *d)
 {
     if (HAS(NOINC))

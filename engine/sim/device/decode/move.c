@@ -325,12 +325,13 @@ static void convert_narrow(vm_decoder *d)
     i->extra = slots;
 }
 
-/* Decodes cvt. The first of these rules that fits decides: 1. Formats below 16 bits, scales and random rounding go to
- * convert_narrow().
+/* Decodes cvt. The first of these rules that fits decides:
+ * 1. Formats below 16 bits, scales and random rounding go to convert_narrow().
  * 2. Results of packed halves or tf32 go to ops_cvt_pack_half().
  * 3. Conversions between integers without .sat go to convert_int().
  * 4. Frequent conversions have a handler of vm_ops.def. These handlers need registers that are as wide as the types,
- *   and no flags. 5. Every other conversion goes to ops_cvt(), which works lane by lane.
+ *    and no flags.
+ * 5. Every other conversion goes to ops_cvt(), which works lane by lane.
  *
  * In ops_cvt() a register may be wider than its type. So three bits of `c` describe the registers to ops_cvt(). Bit 0
  * of `c` is set if the source has 64 bits. Bit 1 of `c` is set if the destination has 64 bits. Bit 2 of `c` is set if

@@ -230,8 +230,7 @@ static unsigned emit_upper(jit_emitter *e, unsigned x)
     return emit_cast(e, "trunc", I64V, emit_binary(e, "lshr", I64V, x, jit_splat64(e, 32)), I32V);
 }
 
-/* Writes a shift. Amounts of at least the width give 0. In arithmetic shifts they give copies of the
- * sign. */
+/* Writes a shift. Amounts of at least the width give 0. In arithmetic shifts they give copies of the sign. */
 static unsigned emit_shift(jit_emitter *e, const char *op, bool is64, unsigned a, unsigned amount)
 {
     const char *type = is64 ? I64V : I32V;

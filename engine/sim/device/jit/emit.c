@@ -14,9 +14,9 @@
 #include <string.h>
 
 #define MOST 1000u /* the largest number of instructions that a region may have */
-/* The least number of instructions of a region. Interpreting shorter code takes less time than
- * entering and leaving a region. A warp has a turn of its own for the code between two barriers, so there a shorter
- * region is worth its cost. */
+/* The least number of instructions of a region. Interpreting shorter code takes less time than entering and leaving a
+ * region. A warp has a turn of its own for the code between two barriers, so there a shorter region is worth its
+ * cost. */
 #define LEAST 6u
 #define LEAST_AFTER_BARRIER 3u
 /* At most one instruction in CALLS may be a call, because around a call all registers must be in memory, as in the
@@ -891,8 +891,9 @@ static void free_emitter(jit_emitter *e)
     kiln__free(mem, e);
 }
 
-/* Returns true if the region can be a series. A series begins with the kernel, reaches the kernel's end, and calls no
- * handler that may change more of a warp than registers. */
+/* Returns true if the region can be a series. A series begins with the kernel, reaches the kernel's end, and has
+ * neither atomics nor other instructions of the kind JIT_CALL, whose handlers may use or change more of a warp than
+ * registers. */
 static bool may_be_series(const jit_emitter *e)
 {
     bool ends = false;

@@ -7,7 +7,8 @@
  *   cold -> observed      half of the threshold is reached: handle_hot() observes the loop several times from then on
  *   observed -> compiled  the threshold is reached: compile_regions()
  *   compiled -> compiled  too many runs did not match the observations: handle_miss() observes and compiles again
- *   compiled -> given up  nothing new was observed, or the loop was compiled again TRIES times: it is interpreted */
+ *   compiled -> given up  more than half of the runs miss, and nothing new was observed or the loop was compiled again
+ *                         TRIES times: the loop is interpreted */
 #include "jit.h"
 
 #include <pthread.h>
@@ -439,9 +440,8 @@ static void handle_split(struct vm_jit *jit, vm_warp *w, const vm_code *i)
 }
 
 /* Implements vm_jit.missed: observes the instruction at which the region has ended. If the observation is new, compiles
- * the regions from the head on again, at most TRIES times. If the observation is not new and more than half of the runs
- * miss, restores the head's own handler. With fewer misses the region still saves time, because it runs until it
- * misses. */
+ * the regions from the head on again, at most TRIES times. In all other cases, restores the head's own handler if more
+ * than half of the runs miss. With fewer misses the region still saves time, because it runs until it misses. */
 static void handle_miss(struct vm_jit *jit, vm_warp *w, const vm_code *head)
 {
     compiler *c = (compiler *)jit;

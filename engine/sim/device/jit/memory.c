@@ -732,9 +732,9 @@ static unsigned stack_at(jit_emitter *e, const char *row, unsigned k, unsigned m
     return jit_value(e, "inttoptr i64 %%v%u to %s", at, jit_pointer(e, type));
 }
 
-/* Writes the update of the word at base + offset for the lane k + `lane`. Both are i64 values. `operand` is the
- * constant operand of all lanes, or NULL if the operands of the lanes are on the stack (%ub). If `wanted` is true, the
- * old value goes to the stack (%ud). */
+/* Writes the update of the word at base + offset for the lane k + `lane`. `base` and `offset` are i64 values. `operand`
+ * is the constant operand of all lanes, or NULL if the operands of the lanes are on the stack (%ub). If `wanted` is
+ * true, the old value goes to the stack (%ud). */
 static void update_lane(jit_emitter *e, const char *op, unsigned base, unsigned offset, const uint32_t *operand,
                         unsigned k, unsigned lane, bool wanted)
 {

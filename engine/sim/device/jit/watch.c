@@ -1,6 +1,6 @@
 /* watch.c - changes the regions of launches whose instructions an observer (the checks) sees. The region calls the
- * observer before each access of a whole warp. The interpreter executes all other instructions that the observer must
- * see. */
+ * observer before each access of a whole warp. For atomics, the region calls jit_run_watched(). The interpreter
+ * executes all other instructions that the observer must see. */
 #include <string.h>
 
 #include "emit.h"

@@ -35,8 +35,8 @@ static uint64_t step(const vm_code *i, unsigned type, unsigned op, uint64_t old,
     bool max = op == PTX_MOD_MAX;
     switch (type) {
     case PTX_F32:
-        /* Single-precision atomics on global memory flush subnormal numbers. The decoder marks atomics on global memory
-         * by VM_SIGNED. */
+        /* Single-precision atomics on global memory flush subnormal numbers. VM_SIGNED marks atomics on singles and
+         * doubles that may lie in global memory. */
         if (i->flags & VM_SIGNED)
             return vm_bits32(
                 vm_out(vm_in(vm_float((uint32_t)old), VM_FTZ) + vm_in(vm_float((uint32_t)b), VM_FTZ), VM_FTZ));

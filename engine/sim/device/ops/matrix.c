@@ -184,7 +184,7 @@ void ops_stmatrix(vm_warp *w, const vm_code *i, uint32_t m)
         const vm_u32 *reg = vm_r32(w, slots[row / 8]);
         unsigned r = row % 8;
         for (unsigned at = 0; at < 16; at++) {
-            /* the register has column r of a matrix of 16 rows and 8 columns, in the layout of mma's fragment C */
+            /* p gets column r of a matrix of 16 rows and 8 columns, which the lanes hold in the layout of fragment C */
             if (bytes)
                 p[at] = (unsigned char)(reg[at % 8 * 4 + r / 2] >> (r % 2 + at / 8 * 2) * 8);
             else if (i->c & TRANSPOSED)

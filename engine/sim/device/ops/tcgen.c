@@ -172,7 +172,7 @@ static bool is_better(const vm_tcgen_move *x, uint32_t a, uint32_t b)
         const float one = vm_float(a), other = vm_float(b);
         if (isnan(one) || isnan(other)) /* with .NaN, a NaN comes first; without .NaN, a number comes first */
             return isnan(other) && !isnan(one) ? !x->keeps_nan : isnan(one) && !isnan(other) && x->keeps_nan;
-        if (one == other) /* -0 comes before +0 */
+        if (one == other) /* -0 is less than +0 */
             return x->max ? signbit(other) && !signbit(one) : signbit(one) && !signbit(other);
         return x->max ? one > other : one < other;
     }

@@ -56,8 +56,9 @@ static int64_t combine(const vm_video *v, int64_t a, int64_t b)
 
 /* Computes one value. GPUs since Maxwell emulate the video instructions. In five points the emulation of an H200
  * differs from the manual, and the simulator follows the emulation (tests/conformance):
- * 1. Saturation to u32 stops at 0 and wraps at the upper end. 2. Saturation to a part of d gives the greatest value,
- *   both for values below the range and for values above it. 3. The part d.h1 gets the upper half of the result.
+ * 1. Saturation to u32 stops at 0 and wraps at the upper end.
+ * 2. Saturation to a part of d gives the greatest value, both for values below the range and for values above it.
+ * 3. The part d.h1 gets the upper half of the result.
  * 4. A min or max after a vadd or vsub to u32 treats a result of 2^31 or more as larger than every c.
  * 5. The third operand of vset is signed. */
 static uint32_t scalar(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)

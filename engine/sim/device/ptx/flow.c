@@ -109,7 +109,9 @@ static uint32_t ptx_evaluate(ptx_dominance *d, uint32_t v)
  * 2. Visit the vertices from the last to the first. Compute the semidominator of the vertex, link the vertex to its
  *    parent, and evaluate the vertices that wait in the parent's bucket.
  * 3. Visit the vertices from the first to the last, and complete each immediate dominator that differs from the
- *    semidominator. d->idom is valid for the `count` vertices that were reached. Returns false if memory runs out. */
+ *    semidominator.
+ *
+ * d->idom is valid for the `count` vertices that were reached. Returns false if memory runs out. */
 static bool ptx_dominators(kiln__arena *arena, const ptx_graph *graph, ptx_dominance *d)
 {
     uint32_t **const arrays[] = {&d->number,   &d->node,  &d->parent, &d->semi,        &d->idom,

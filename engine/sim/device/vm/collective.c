@@ -372,8 +372,8 @@ static vm_barrier *get_group_barrier(const vm_warp *w, uint32_t *id)
     return &w->block->barriers[*id];
 }
 
-/* Points base[] of the four warps to their frames. Returns false if threads of the warpgroup wait at other
- * instructions. */
+/* Points base[] of the four warps to their frames. Returns false if threads of the warpgroup wait at another
+ * instruction, or if the threads of a warp are in different calls. */
 static bool select_group_frames(vm_warp *w, const vm_code *i, uint32_t id)
 {
     for (uint32_t k = 0; k < 4; k++) {

@@ -1,6 +1,6 @@
 /* pages.c - the host memory of large allocations. A page takes memory only after the first write to it. Before its
- * first write, a page is a private (copy-on-write) mapping of a file with the initial content. All pages of an
- * allocation are mappings of the same file. */
+ * first write, a page is a private (copy-on-write) mapping of a file with the initial content. Many pages share one
+ * file. */
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>

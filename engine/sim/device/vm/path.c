@@ -253,8 +253,7 @@ void vm_send_lanes(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *s
         vm_path_add(w, target, lanes, sync, w->frame);
 }
 
-/* Executes bra. If all lanes of the path take the branch, only the pc changes. Otherwise the lanes diverge into two
- * paths. */
+/* Executes bra. If all lanes of the path take the branch, only the pc changes. Otherwise the lanes diverge. */
 void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m)
 {
     if (VM_LIKELY(m == w->mask)) {

@@ -231,7 +231,7 @@ static bool release_all_waiting(vm_runner *runner)
     return any;
 }
 
-/* Returns how many clusters the device could hold at once, divided by the number of runners of the launch. */
+/* Returns how many clusters the device could hold at once, divided by the number of runners that have not ended. */
 static size_t get_room(const vm_run_state *run)
 {
     enum { BLOCKS_A_MULTIPROCESSOR = 32 };
@@ -358,8 +358,7 @@ static void *run_helper(void *argument)
     return NULL;
 }
 
-/* Takes up to `most` of the host threads that the launch may still start, and returns their number. Returns their
- * number. */
+/* Takes up to `most` of the host threads that the launch may still start, and returns their number. */
 static unsigned borrow_threads(vm_family *family, uint64_t most)
 {
     int spare = atomic_load(&family->spare), take;

@@ -210,8 +210,7 @@ static uint32_t get_occupancy(const call_state *s)
     return write_int(s, 0, blocks);
 }
 
-/* ---- streams and events; the launched work runs in the order of the calls, so streams and events are only handles
- * ---- */
+/* ---- streams and events; they are only handles, because the launched work runs in the order of the calls ---- */
 
 static uint32_t create_handle(const call_state *s, bool stream)
 {

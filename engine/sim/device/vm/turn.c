@@ -101,7 +101,7 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
             break;
         if (w->gave_way && !w->in_vain) /* the warp may spin on another warp or block */
             spent += VM_SLICE;
-        /* the other blocks of the cluster must see the phase before it is over */
+        /* the other blocks of the cluster must see the end of the phase before the next phase is complete */
         if (w->phase_over && block->cluster->size > 1)
             spent = quantum;
         still = w->in_vain ? still + 1 : 0;

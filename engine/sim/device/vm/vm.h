@@ -67,7 +67,7 @@ bool vm_allowed(const vm_device *device, const vm_device *other);
 /* Sets which devices of the group may use the allocation at `address` without vm_allow(). Bit n of `numbers` stands for
  * the device with number n. */
 void vm_open(vm_device *device, uint64_t address, uint32_t numbers);
-/* calls vm_open() for all allocations of this owner */
+/* does the same as vm_open() for all allocations of this owner */
 void vm_open_owned(vm_device *device, uint64_t owner, uint32_t numbers);
 
 /* Allocates global memory. Addresses are multiples of 512 bytes (of more for large allocations), with a red zone

@@ -55,7 +55,7 @@ typedef struct vm_clear {
 
 /* The compiled regions of a function. */
 typedef struct vm_compiled {
-    _Atomic(_Atomic(vm_native *) *) at; /* a table with one region for each instruction; NULL until the table is made */
+    _Atomic(_Atomic(vm_native *) *) at; /* a table with one entry for each instruction; NULL until the table is made */
     /* True if no path reads a register before the path has written it, except the registers in clear[]. Only the
      * registers in clear[] need an initial value in a new frame. clear[] does not change once `blank` is true. */
     atomic_bool blank;

@@ -222,7 +222,7 @@ typedef struct vm_barrier {
  * block. */
 struct vm_cluster {
     vm_runner *runner;
-    /* live: the threads that have not exited; arrived: the threads that wait at barrier.cluster */
+    /* live: the threads that have not exited; arrived: the threads that have arrived at barrier.cluster */
     uint32_t size, live, arrived;
     vm_block *blocks[VM_CLUSTER_MOST]; /* indexed by rank */
 };
@@ -249,7 +249,7 @@ struct vm_block {
     uint64_t held; /* bytes of host memory that count against the launch's limit: vm_hold() */
     uint64_t number;
     uint32_t next_warp;
-    bool fresh;     /* no warp has run since the last call of vm_block_start() or vm_series_renew() */
+    bool fresh;     /* no warp has run since the last call of vm_block_start() or renew_block() */
     uint64_t begun; /* operations that a series has run in the turn of `next_warp` */
     /* Indexed by number. The barriers of the block come first. Then comes the number of the cluster's barrier, whose
      * element is unused. One barrier for each warpgroup follows. */

@@ -62,7 +62,7 @@ void vm_runner_update(vm_runner *runner, uint64_t generation);
 /* Returns the part of a multicast object that holds [address, address + bytes), or NULL. */
 const vm_allocation *vm_team_at(vm_device *device, uint64_t address, uint64_t bytes);
 /* Returns the memory that a device of the team has bound to all of [offset, offset + bytes) of the multicast object.
- * `member` is the device's index in the team. Returns NULL if the device has bound no memory there. */
+ * `member` is the device's index in the team. Returns NULL if there is no such memory. */
 const vm_replica *vm_replica_of(const vm_team *team, uint32_t member, uint64_t offset, uint64_t bytes);
 /* Sets hosts[k] to the host pointer of one lane's range on device k of the team, and returns how many devices the team
  * has. The address must be a multiple of `bytes`. Raises a fault and returns 0 in these cases: the address is not

@@ -134,8 +134,8 @@ static bool is_within(const vm_mark *mark, vm_period span)
     return !(mark->who & VM_PENDING) && mark->stamp > span.after && mark->stamp <= span.until;
 }
 
-/* Returns the mark of the cell that conflicts with the host's access. This is the cell's write or, if the host writes,
- * one of the cell's reads. Returns NULL if none of these marks is in the interval. */
+/* Returns the mark of the cell that conflicts with the host's access. If the host reads, only the write of the cell
+ * can conflict. If the host writes, a read of the cell can conflict too. Returns NULL if none of these marks is in the interval. */
 static const vm_mark *find_conflict(const vm_cell *cell, bool write, vm_period span)
 {
     return is_within(&cell->w, span)             ? &cell->w
