@@ -478,8 +478,8 @@ typedef struct vm_tensor_cell {
 enum { VM_TENSOR_GROUPS = 8, VM_TENSOR_CELLS = 512 * VM_TENSOR_GROUPS };
 /* The fences (tcgen05.fence) of a warp, which must surround barriers. */
 typedef struct vm_tensor_warp {
-    uint32_t
-        before[VM_FENCES + 1]; /* the times of the last fences of the kind before_thread_sync; the latest is first */
+    /* the times of the last fences of the kind before_thread_sync; the latest is first */
+    uint32_t before[VM_FENCES + 1];
     /* The vector clock of the warp at its last fence after_thread_sync. `seen` is indexed by mbarrier. */
     uint32_t horizon, know[VM_KNOWN], seen[VM_BARS];
 } vm_tensor_warp;
