@@ -442,7 +442,7 @@ typedef struct kiln_array {
 typedef struct kiln_call kiln_call;
 
 /* These functions return the argument `name` as a number or a text. If the call has no argument `name`, the value is
- * *fallback, unless `fallback` is NULL. KILN_ERROR_HOST_FUNCTION: the argument is missing or has another kind.
+ * the fallback, unless `fallback` is NULL. KILN_ERROR_HOST_FUNCTION: the argument is missing or has another kind.
  * KILN_ERROR_ARGUMENT: a pointer is NULL. The call keeps the reason, which is a message for the author of the spec.
  * Therefore the host function should return this status. The texts belong to the call. */
 KILN_API kiln_status kiln_call_int(kiln_call *call, const char *name, const int64_t *fallback, int64_t *value);
@@ -645,7 +645,7 @@ typedef enum kiln_spec_key_need {
 typedef struct kiln_spec_key_info {
     const char *mapping;       /* the mapping that has the key: "spec", "launch", ... */
     const char *mapping_about; /* one line about the mapping, the same text for all its keys */
-    /* An additional JSON schema for the mapping, or "". This schema tells which keys of the mapping may or must occur
+    /* An additional JSON schema for the mapping, or "{}". This schema tells which keys of the mapping may or must occur
      * together. All keys of one mapping have the same rule. */
     const char *mapping_rule;
     const char *name; /* "grid" */

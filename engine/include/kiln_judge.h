@@ -42,7 +42,7 @@ typedef struct kiln_judge_options {
     const char *variant;        /* the variant whose launch the candidate uses; NULL means the first contender */
     const kiln_setting *params; /* any subset of the variant's params, by name */
     size_t param_count;
-    /* The seed determines the sizes, the contents of the buffers and the order of the trials. The same seed gives the
+    /* The seed determines the sizes, the contents of the buffers and the orders of the blocks. The same seed gives the
      * same verdict, with one exception: on a GPU the clock decides which timed repetitions are compared. */
     uint64_t seed;
     double budget;       /* the seconds after which no further trial begins; 0 means 60 */

@@ -131,10 +131,10 @@ typedef struct kiln_store kiln_store;
 
 typedef struct kiln_tune_options {
     size_t size; /* sizeof(kiln_tune_options) */
-    /* The names of the variants to search. NULL means all variants, with two exceptions. If the sweep has a time limit
-     * or a limit of configurations, it leaves out variants with steps on the host. If `max_seconds` is set, the sweep
-     * also leaves out variants that are known to be slow. kiln_tuning_left_out() lists the variants that the sweep left
-     * out. */
+    /* The names of the variants to search. NULL means all variants, with two exceptions. If the sweep has a limit
+     * (`max_configurations`, `max_seconds`, `max_roofline` or `stagnation`), it leaves out variants with steps on the
+     * host. If `max_seconds` is set, the sweep also leaves out variants that are known to be slow.
+     * kiln_tuning_left_out() lists the variants that the sweep left out. */
     const char *const *variants;
     size_t variant_count;
     const kiln_setting *params; /* fixed values of params, for the variants that have these params */
@@ -679,7 +679,8 @@ KILN_API kiln_status kiln_replay(const kiln_recording *recording, const kiln_rep
 typedef struct kiln_score {
     size_t size;  /* set by the caller: sizeof(kiln_score) */
     double score; /* 0 means as good as random search; 1 means that the strategy finds the optimum at once */
-    /* The scores at equally spaced times from 0 to `budget` of kiln_recording_info. `score` is their mean. */
+    /* The scores at equally spaced times, the last of which is `budget` of kiln_recording_info. `score` is their
+     * mean. */
     double curve[KILN_SCORE_STEPS];
     /* For each of these times, the time of the best configuration until then, in seconds. It is a mean over the
      * seeds. */

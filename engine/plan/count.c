@@ -102,8 +102,8 @@ static const char head[] =
     "st.shared.u32 [%r11], 0;\nadd.u32 %r7, %r7, %r4;\nbra ZERO;\n"
     "ZEROED:\nbar.sync 0;\n"
     "cvt.u64.u32 %d6, %r3;\nmul.wide.u32 %d7, %r5, %r4;\nadd.u64 %d6, %d6, %d7;\nmul.wide.u32 %d7, %r6, %r4;\n"
-    "mov.u64 %d20, 0;\nmov.u64 %d21, 0;\nmov.u64 %d22, 0;\n" /* %d20 counts wrong elements, %d21 elements without a
-                                                              * reference */
+    "mov.u64 %d20, 0;\nmov.u64 %d21, 0;\nmov.u64 %d22, 0;\n" /* %d20 counts wrong elements, %d21 elements that the
+                                                              * reference lacks; %d22 is the largest error */
     "NEXT:\nsetp.ge.u64 %p1, %d6, %d3;\n@%p1 bra DONE;\n";
 static const char middle[] = "@!%p11 bra COMPARE;\n" /* a sampled reference */
                              "setp.ne.u64 %p1, %d13, %d5;\n@%p1 bra COMPARE;\nadd.u64 %d21, %d21, 1;\n"

@@ -313,7 +313,7 @@ void kiln__plan_forget(kiln_plan *plan)
     plan->laid_out = plan->ready = false;
     plan->steps.ready = plan->before.ready = false;
     for (size_t i = 0; i < plan->variant->input_count; i++)
-        plan->inputs[i].entry = NULL; /* the next plan finds the entry again by its key, if the key is the same */
+        plan->inputs[i].entry = NULL; /* the next layout finds the entry again by its key, if the key is the same */
     for (size_t i = 0; i < plan->variant->buffer_count; i++) {
         plan->slots[i] = (unsigned)i;
         if (!plan->buffers[i].custom)

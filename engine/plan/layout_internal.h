@@ -45,14 +45,15 @@ void kiln__plan_release(kiln_plan *plan, kiln__plan_buffer *buffer);
 /* tells the simulated device the names of the buffers, for its messages */
 void kiln__plan_name_memory(const kiln_plan *plan, const kiln__plan_buffer *buffer, bool on);
 /* Returns the initial content of a buffer as a host array. Several plans may share this array, or a host function that
- * makes inputs has exported it. If *temporary is set, the caller must free the array. */
+ * makes inputs has exported it. If the caller has bound or written the buffer, downloads its present content. If the
+ * buffer has no fill, makes a new array. If *temporary is set, the caller must free the array. */
 kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *buffer, kiln_array *array, bool *temporary,
                                kiln_error **error);
 kiln_status kiln__plan_download(kiln_plan *plan, const kiln__plan_buffer *buffer, kiln_array *array,
                                 kiln_error **error);
 /* Finds the shared entry of a .npy file, and checks that the engine may read the file. If the caller gave a file to the
- * run, `file` is its path. If `file` is NULL, reads the file that the spec names, which is `named` or, if it is not
- * NULL, the template `path`. */
+ * run, `file` is its path. If `file` is NULL, reads the file that the spec names: the template `path`, or `named` if
+ * `path` is NULL. */
 kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, const kiln__template *path,
                             kiln__plan_entry **entry, kiln_error **error);
 

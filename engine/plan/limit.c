@@ -1,8 +1,8 @@
 /* limit.c - the time limit of a configuration's kernels, and the caller's request to stop a run.
  *
  * The simulated device ends a kernel itself when the kernel's time is over or the caller's flag is set. A kernel on a
- * GPU cannot be ended. The host polls the stream, and stops waiting when the time is over. It first spins, and then
- * sleeps with two steps of back-off. The kernel then keeps the device until the process ends, and the engine is
+ * GPU cannot be ended. The host polls the stream: it first spins, and then sleeps with two steps of back-off. When
+ * the time is over, the host stops waiting. The kernel then keeps the device until the process ends, and the engine is
  * `stuck`. */
 #include <math.h>
 #include <string.h>

@@ -29,7 +29,7 @@ struct kiln_plan {
     unsigned lookups;    /* the nesting depth of look-ups */
     kiln__plan_kernel *kernels;
     size_t kernel_count;
-    unsigned unit;                     /* the unit (KILN_UNIT_...) whose peak bounds the arithmetic of the kernel */
+    unsigned unit;                     /* the unit (KILN_UNIT_...) whose peak bounds the arithmetic of the plan */
     struct kiln__plan_input *inputs;   /* variant->input_count */
     struct kiln__plan_buffer *buffers; /* variant->buffer_count */
     unsigned *slots;                   /* the number of the buffer to which each name refers now */

@@ -70,7 +70,7 @@ static bool reference_key(kiln_plan *plan, const kiln__verify *verify, bool own,
     return made;
 }
 
-/* Adds an array to a list. The list then owns the array. ---- references by a host function ---- */
+/* Adds an array to a list. The list then owns the array. On failure frees the array. */
 static kiln_status add_array(kiln_plan *plan, kiln__export **list, const char *name, kiln_array *array,
                              kiln_error **error)
 {
@@ -84,7 +84,7 @@ static kiln_status add_array(kiln_plan *plan, kiln__export **list, const char *n
     return KILN_OK;
 }
 
-/* ---- by a host function ---- */
+/* ---- references by a host function ---- */
 
 static bool is_sampled(const kiln_plan *plan, const kiln__buffer *buffer)
 {
@@ -670,8 +670,7 @@ typedef struct judgement {
     double rtol, atol;
 } judgement;
 
-/* Finds the reference of an entry of `verify`, and evaluates the tolerances. Drops the references for one run, because
- * the key of a reference does not contain the content that the caller wrote to an output. */
+/* Finds the reference of an entry of `verify`, and evaluates the tolerances. `got` needs no data. */
 static kiln_status find_judgement(kiln_plan *plan, const kiln__verify *verify, const kiln_array *got, judgement *by,
                                   kiln_error **error)
 {
@@ -707,7 +706,8 @@ kiln_status kiln__once_expect(kiln_plan *plan, size_t number, kiln__once_expecte
     *expected = (kiln__once_expected){.exact = verify->exact};
     memcpy(got.shape, b->shape, sizeof got.shape);
     plan->answer_use = KILN__ANSWER_WHOLE;
-    /* So no later run may find such a reference. */
+    /* Drops the references, because the key of a reference does not contain content that the caller wrote to an output.
+     * Such a reference must not be found again. */
     kiln__shared_drop(plan->shared, ONCE);
     kiln__shared_drop(plan->shared, kinds[verify->against]);
     kiln__shared_drop(plan->shared, OWN);

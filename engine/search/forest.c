@@ -117,8 +117,8 @@ static uint32_t read_position(const kiln__forest *f, uint32_t row, uint32_t axis
     return f->columns[(size_t)axis * f->room + row];
 }
 
-/* Scales 32 random bits to a number below `bound`. This method is much cheaper than kiln__random_below(). For the small
- * bounds in this file its bias is below 1 in 2^20. */
+/* Scales 32 random bits to a number below `bound`. This method is much cheaper than kiln__random_below(). For a bound
+ * of at most 4,096 its bias is below 1 in 2^20. */
 static uint32_t scale_random(uint64_t half, uint64_t bound) { return (uint32_t)(half * bound >> 32); }
 
 /* A cut that may divide the rows of a node. */
@@ -145,7 +145,7 @@ static double compute_gain(int64_t all, int64_t right)
 static bool draw_cut(const kiln__forest *f, kiln__random *random, size_t from, size_t to, cut *out)
 {
     uint64_t first = kiln__random_next(random), second = kiln__random_next(random);
-    /* Column 0 has the numbers of the parts. The feature is drawn as often as a quarter of all columns. */
+    /* Column 0 has the numbers of the parts. The feature is drawn as often as 1 + width / 4 columns together. */
     uint32_t axis = scale_random(first >> 32, f->width + (f->featured ? 1 + f->width / 4 : 0));
     axis = axis < f->width ? axis : (uint32_t)f->width;
     uint32_t one = read_position(f, f->order[from + scale_random(first & UINT32_MAX, to - from)], axis);

@@ -53,7 +53,7 @@ static bool take_next_neighbour(kiln__search *s, around *a)
 }
 
 /* Returns the best neighbour that is better than the current configuration. Returns KILN__NO_ENTRY if no neighbour is
- * better. Sets *waiting if some neighbours have no answer yet. */
+ * better. Sets *waiting if some neighbours were proposed and have no answer yet. */
 static size_t find_better_neighbour(const kiln__search *s, const around *a, bool *waiting)
 {
     size_t best = a->current;

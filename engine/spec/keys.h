@@ -10,7 +10,7 @@
 #include "kiln.h"
 
 /* X(mapping, its name in messages, rule, description). The keys of each mapping follow below, in the order in which
- * messages list the mappings. The rule of a mapping tells which keys may or must occur together, if the rows do not
+ * messages list them. The rule of a mapping tells which keys may or must occur together, if the rows do not
  * tell it. keys.c has each rule as a JSON schema. */
 #define KILN__MAPPINGS(X)                                                                                              \
     X(spec, "the spec", NONE, "The file.")                                                                             \
@@ -38,10 +38,9 @@
 
 /* The effects that a change of a key can have. X(name, text). These effects decide which stored samples a sweep does
  * not reuse. */
-/* the compiled code, and therefore its samples */
 #define KILN__KEY_EFFECTS(X)                                                                                           \
-    X(CODE, "code")                                                                                                    \
-    X(RUN, "run") /* the launches of the code, or the check of its answer */                                           \
+    X(CODE, "code") /* the compiled code, and therefore its samples */                                                 \
+    X(RUN, "run")   /* the launches of the code, or the check of its answer */                                         \
     X(BOTH, "code and run")                                                                                            \
     X(NAME, "name")     /* the name under which a store keeps the samples */                                           \
     X(CHOICE, "choice") /* the set of configurations and sizes, and their ranking; a sample has only one of them */    \

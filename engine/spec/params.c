@@ -106,7 +106,7 @@ bool kiln__check_different(kiln__reader *r, kiln__pos pos, const char *name, con
     while (rising < count &&
            by_value(&(const kiln_value *){&values[rising - 1]}, &(const kiln_value *){&values[rising]}) < 0)
         rising++;
-    if (rising >= count) /* the values rise, as in every range, so no two are equal */
+    if (rising >= count) /* the values rise, as in most ranges, so no two are equal */
         return true;
     const kiln_value **sorted = kiln__arena_alloc(r->scratch, count * sizeof *sorted);
     if (!sorted)

@@ -216,7 +216,8 @@ struct kiln__step {
         struct {
             const char *from, *to;
             kiln__expr *count, *from_offset, *to_offset;
-        } copy; /* `count` and the offsets are in elements; a NULL count means all, a NULL offset means 0 */
+        } copy; /* `count` and the offsets are in elements. A NULL count means all elements of `from` from its offset
+                 * on, and a NULL offset means 0 */
         struct {
             const char *symbol, *from;
             kiln__expr *count, *offset;

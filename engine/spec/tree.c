@@ -177,7 +177,7 @@ static void add_to_parent(builder *b, kiln__spec_node *node)
         return;
     }
     frame *top = &b->frames[b->depth - 1];
-    /* libyaml reports the end of a collection only after its start, so `top` is not empty.
+    /* libyaml reports the end of a collection only after its start, so a frame is open here.
      * NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     top->node->weight += node->weight;
     if (top->node->height <= node->height)

@@ -18,7 +18,7 @@ typedef struct kiln__lead {
     kiln__known *items; /* the configurations to try first, in order; some may be invalid */
     size_t count;
     const char *whence;  /* names the kind of the configurations in a message, such as "the defaults of the variants" */
-    bool shipped;        /* true: true: `items` are shipped with the spec; false: `items` are defaults of variants */
+    bool shipped;        /* true: `items` are shipped with the spec; false: `items` are defaults of variants */
     kiln_left_out *slow; /* the variants that the sweep leaves out because they are slow */
     size_t slow_count;
 } kiln__lead;

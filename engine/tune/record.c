@@ -30,7 +30,7 @@ struct kiln__recorder {
     bool told_read, told_write; /* the log already has the message that the store cannot be read, or written */
     uint64_t lost;              /* the number of samples that could not be stored */
     const char *run;            /* the options of the runs, as a text */
-    const char *path;           /* the path of the spec; "" means that it is not from a file */
+    const char *path;           /* the path of the spec; "" if it is not from a file, or its file is gone */
     recorder_device *devices;
     size_t device_count;
     const char *sizes;      /* the sizes as a text; "" until the first configuration is known */
@@ -133,7 +133,7 @@ kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, cons
     describe_run(kiln__tune_run(options), &run);
     kiln__split_print(spec, options, &run);
     r->run = keep_text(&r->arena, &run);
-    char *path = realpath(spec->path, NULL); /* realpath(); NULL means that the spec was parsed from memory */
+    char *path = realpath(spec->path, NULL); /* NULL means that the spec was parsed from memory */
     r->path = path && !strchr(path, '\n') ? kiln__arena_strdup(&r->arena, path) : "";
     free(path);
     r->variants = kiln__arena_alloc(&r->arena, (spec->variant_count + 1) * sizeof *r->variants);
@@ -229,8 +229,8 @@ static void make_key(const kiln__recorder *r, const kiln__identity *identity, si
 
 /* ---- reading and writing ---- */
 
-/* Logs an error of the store, once for reading and once for writing. The sweep then goes on without the store. Frees
- * `why`. */
+/* Logs an error of the store, once for reading and once for writing. The sweep then goes on, and tries the store again
+ * for each sample without a further message. Frees `why`. */
 static void tell(kiln__recorder *r, bool writes, kiln_error *why)
 {
     bool *told = writes ? &r->told_write : &r->told_read;

@@ -27,7 +27,8 @@ bool kiln__recorder_find(kiln__recorder *recorder, const kiln__identity *identit
                          kiln_sample *sample, kiln_status *status, const char **message);
 /* Lists at most 1,000 stored samples of the spec at these sizes, the best first. Lists only samples that a device of
  * the sweep made with the same options of the run. Texts and params are in `arena`. The caller frees *list by
- * kiln__free(). The list is empty if the store cannot be read or the sweep reuses nothing. */
+ * kiln__free(). The list is empty if the store cannot be read or the sweep reuses nothing. After an error in the middle,
+ * the list has the samples that were read before it. */
 kiln_status kiln__recorder_recall(kiln__recorder *recorder, kiln__settings sizes, kiln__arena *arena,
                                   kiln__known **list, size_t *count, kiln_error **error);
 /* Lists times of configurations of the spec on another device or at other sizes. Estimates are included. All these

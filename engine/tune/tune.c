@@ -396,7 +396,7 @@ static kiln_status draw(sweep *s, kiln_error **error)
                         : kiln__tune_source_gave_up(s->source) ? KILN_END_SEARCHED
                                                                : KILN_END_ALL;
         if (s->budget.end == KILN_END_SEARCHED)
-            kiln__budget_over(&s->budget); /* finding the configuration has used up the rest of the time */
+            kiln__budget_over(&s->budget); /* looking for a configuration has used up the rest of the time */
         return KILN_OK;
     }
     kiln_error *why = NULL;
@@ -418,7 +418,7 @@ static kiln_status draw(sweep *s, kiln_error **error)
         s->ahead = kiln__code_goes_together(made.code) ? s->together : s->ahead;
         status = kiln__code_begin(made.code, &why);
     }
-    s->tuning->totals.compile_seconds += kiln__seconds_since(start); /* a runner's read of the cache takes time too */
+    s->tuning->totals.compile_seconds += kiln__seconds_since(start); /* the time for reading the cache counts too */
     if (status == KILN_OK) {
         s->jobs[s->count++] = made;
         return KILN_OK;

@@ -28,13 +28,14 @@ struct kiln__capture {
     uint64_t bytes;             /* the number of bytes of all contents, also of contents that are not written yet */
     kiln__captured *buffers;    /* variant->buffer_count */
     bool *replaced;             /* for each input, true if its captured exports replace the input */
-    kiln__origins fixed;        /* params for whose current values only the captured data is valid */
+    kiln__origins fixed;        /* the captured data is valid only for the current values of these params */
     const kiln__export **taken; /* the exports that contain the content of a buffer */
     size_t taken_count;
     kiln__text notes; /* comments for the head of the spec */
 };
 
-/* Returns the file of an input's export. Also decides whether the content of a buffer is written to this file. */
+/* kiln__capture_export_file() returns the file of an input's export. kiln__capture_taken() tells whether the content of
+ * a buffer is written to this file. */
 const char *kiln__capture_export_file(kiln__capture *c, size_t input, const kiln__export *export);
 bool kiln__capture_taken(const kiln__capture *c, const kiln__export *export);
 kiln_status kiln__capture_array(kiln__capture *c, const char *file, const kiln_array *array, kiln_error **error);

@@ -1,5 +1,5 @@
-/* profile.c - runs a plan on the simulated device, and counts every instruction for each kernel and source line. The
- * file also has kiln_trace(), which records single accesses. */
+/* profile.c - runs a plan on the simulated device, and counts what every kernel, source line and instruction executes.
+ * The file also has kiln_trace(), which records single accesses. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -72,9 +72,9 @@ void kiln__sim_keep(bool keep);
  * of blocks, so the answer of a correct kernel does not depend on the order. In a launch with clusters, the order is an
  * order of whole clusters.
  *
- * If the seed has the bit KILN__SIM_LATE, the simulator also delays blocks. Without this bit a block runs until it
- * waits or ends. With this bit as many blocks as possible take turns. The lengths of the turns differ by a factor of
- * 2^16, so other blocks overtake a block at any instruction. */
+ * If the seed has the bit KILN__SIM_LATE, the simulator also delays blocks. Without this bit a block usually runs
+ * until it waits or ends. With this bit as many blocks as possible take turns. The lengths of the turns differ by a
+ * factor of 2^16, so other blocks overtake a block at any instruction. */
 #define KILN__SIM_LATE ((uint64_t)1 << 63)
 void kiln__sim_order(uint64_t order);
 
@@ -119,8 +119,8 @@ bool kiln__sim_kernel_registers(const void *function, int registers, const kiln_
  * the accesses of block number `block`. `see` may be NULL. Returns false if counting is already on in the context, or
  * if memory runs out. */
 bool kiln__sim_count_begin(kiln__sim_access_fn see, void *user, uint64_t block);
-/* Ends counting and returns the counted kernels in the order of their first launch. The arena holds the
- * list. The list lacks kernels of modules that were unloaded in the meantime. Returns false if memory runs out. */
+/* Ends counting and returns the counted kernels in the order of their first launch. The arena holds the list. The list
+ * lacks kernels of modules that were unloaded in the meantime. Returns false if memory runs out. */
 bool kiln__sim_count_end(kiln__arena *arena, kiln__sim_kernel **kernels, size_t *count);
 
 /* ---- checks of kernels, see engine/sim/observe/check/CHECKS.md ---- */

@@ -78,17 +78,17 @@ typedef struct sim_hold {
     unsigned count;
 } sim_hold;
 
-/* A graph of dependencies. A graph is `capturing` while a stream is captured into it. Any other graph is open to the
- * program. the node to which this child graph belongs, or NULL */
+/* A graph of dependencies. A graph is `capturing` while a stream is captured into it. A graph is `internal` if it is
+ * the copy that belongs to an executable graph, or a clone of such a copy. Any other graph is open to the program. */
 struct sim_graph {
     sim_object object;
     sim_node *first, *last;
     size_t count;
-    sim_node *owner;   /* handle of the graph of which this graph is a copy */
-    uint64_t original; /* handle of the graph from which it was cloned */
+    sim_node *owner;   /* the node to which this child graph belongs, or NULL */
+    uint64_t original; /* handle of the graph of which this graph is a copy */
     unsigned depth;    /* number of levels of child graphs below this graph */
-    /* Number of nodes that allocate or free memory. A graph with such nodes cannot be copied, and can have only one
-     * executable graph at a time. */
+    /* Number of nodes that allocate or free memory. A program cannot clone a graph with such nodes, and the graph can
+     * have only one executable graph at a time. */
     size_t memory_nodes;
     uint64_t instance; /* handle of the executable graph, if this graph has memory nodes */
     bool capturing;    /* a stream is being captured into it */
@@ -99,8 +99,8 @@ struct sim_graph {
     size_t hold_count, hold_capacity;
 };
 
-/* An executable graph is `busy` while a launch runs, and idle at other times. It is `doomed` if
- * the program destroyed it during a launch. The simulator frees it at the end of that launch. */
+/* An executable graph is `busy` while a launch runs, and idle at other times. It is `doomed` if the program destroyed
+ * it during a launch. The simulator frees it at the end of that launch. */
 typedef struct sim_exec {
     sim_object object;
     sim_graph *graph; /* a private copy of the graph */
@@ -129,7 +129,7 @@ void sim_op_free(sim_context *context, sim_op *op);
 CUresult sim_op_own(sim_op *op, const void *data, size_t bytes);
 /* Frees memory (sim_op.run). */
 CUresult sim_free_run(sim_context **context, const sim_op *op);
-/* Makes and runs operations on values in memory that a stream writes, or for which it waits (value.c). */
+/* Makes an operation on values in memory that a stream writes, or for which it waits (value.c). */
 CUresult sim_memops_make(sim_context *context, sim_op *op);
 /* Adds an operation to the graph of a captured stream. The operation depends on the stream's tips, and its node becomes
  * the only tip. */
@@ -206,8 +206,8 @@ CUresult sim_exec_begin(CUgraphExec handle, sim_context **context, sim_exec **ex
 /* Returns the node of an executable graph that is the copy of a graph's node, or NULL. */
 sim_node *sim_exec_node(const sim_exec *exec, CUgraphNode handle);
 
-/* If sim_exec.parts is NULL, these functions do nothing ---- Under both locks. Without sim_exec.parts these functions
- * do nothing ---- */
+/* ---- the order of nodes, for checks (graph_check.c). Under both locks. If sim_exec.parts is NULL, these functions do
+ * nothing ---- */
 
 /* Returns true if the edge is full, which means that its second node waits for the end of its first node. */
 bool sim_edge_is_full(const CUgraphEdgeData *data);

@@ -156,7 +156,7 @@ CUresult sim_op_copy(sim_context *context, const sim_op *from, sim_op *to)
     if (result != CUDA_SUCCESS)
         return result;
     void **pointers = to->owned; /* NULL if the operation has no pointers */
-    /* the program has these pointers too, and may have changed their targets */
+    /* the program has this array of pointers too, and may have changed the pointers */
     for (size_t i = 0; pointers && i < to->pointers; i++) {
         const uintptr_t offset = (uintptr_t)pointers[i] - (uintptr_t)from->owned;
         pointers[i] = offset < to->owned_bytes ? (char *)to->owned + offset : NULL;

@@ -48,8 +48,8 @@ static void put_params(FILE *out, const sim_context *context, const CUgraphNodeP
     }
 }
 
-/* Writes a graph. Each node has a number in its graph. The name of a node in a child graph is the
- * number of the child graph's node followed by the node's number. */
+/* Writes a graph. Each node has a number in its graph. The name of a node in a child graph is the number of the child
+ * graph's node, followed by the node's number. */
 static void put_graph(FILE *out, const sim_context *context, const sim_graph *graph, const char *prefix, bool params)
 {
     char name[512];

@@ -252,7 +252,7 @@ CUresult sim_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr
 void sim_pool_freed(sim_context *context, uint64_t pool, uint64_t address, uint64_t bytes)
 {
     sim_pool *from = sim_pool_at(context, (CUmemoryPool)(uintptr_t)pool);
-    if (from) /* NULL if the pool was destroyed before the allocation */
+    if (from) /* NULL if the pool was destroyed before the memory was freed */
         from->used -= bytes;
     if (!from || from->shared)
         sim_pool_let(context, address);

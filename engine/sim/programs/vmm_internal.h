@@ -56,7 +56,7 @@ typedef struct sim_range {
  * context. */
 sim_context *sim_context_for(sim_context *context, CUdevice device);
 sim_physical *sim_physical_at(sim_context *context, CUmemGenericAllocationHandle handle);
-/* Frees the memory if neither a handle nor a mapping refers to it. */
+/* Frees the memory if no handle, no mapping and no multicast object refers to it. */
 void sim_physical_release(sim_physical *physical);
 
 /* ---- range.c ---- */

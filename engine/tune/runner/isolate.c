@@ -76,9 +76,8 @@ struct kiln__runner {
     unsigned tries;     /* the number of tries of the current sample in which the process ended */
     uint64_t deadline, begun;
     double limit; /* the time limit in seconds from which the deadline was computed */
-    /* The seconds of the fastest launched sample, counted from its first launch. A sample that failed because of the
-     * state of the machine does not count. A sample that failed for another reason counts. A negative value means that
-     * there is no such sample yet. */
+    /* The seconds of the fastest sample that was launched and right, counted from its first launch. A negative value
+     * means that there is no such sample yet. */
     double shortest;
     /* the outcome */
     kiln_status status;

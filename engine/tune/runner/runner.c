@@ -61,8 +61,8 @@ static void waits(void *user, const char *why)
     kiln__text_free(&message);
 }
 
-/* Keeps a reference until the first sample is requested, because the sweep reads no messages before that. The sweep
- * would not accept the reference after a launch. */
+/* Keeps a reference until just before the first launch, because the sweep reads no messages before it requests the
+ * first sample. The sweep would not accept the reference after a launch. */
 static void keep(void *user, const kiln__kept_reference *kept)
 {
     server *s = user;

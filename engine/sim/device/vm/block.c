@@ -120,8 +120,8 @@ uint64_t vm_block_fill(vm_block *block)
     return 1 + ((run->shared_end + block->local_taken) >> 16);
 }
 
-/* Resets a block for the block `number` of the grid. Fills the block's memory with poison, and adds a path for each
- * warp. Returns false if there is no memory for a frame. */
+/* Resets a block for the block `number` of the grid. Fills the block's memory with poison, except the
+ * system's part of shared memory, which gets zeros. Adds a path for each warp. Returns false if there is no memory for a frame. */
 bool vm_block_start(vm_block *block, uint64_t number)
 {
     vm_run_state *run = block->runner->run;
@@ -200,7 +200,7 @@ void vm_barrier_open(vm_block *block, uint32_t id)
     *barrier = (vm_barrier){0};
 }
 
-/* Opens each barrier at which all live threads have arrived. The caller calls this function after threads have
+/* Opens each barrier at which all live threads have arrived, or as many threads as the barrier names. The caller calls this function after threads have
  * exited. */
 void vm_barriers_check(vm_block *block)
 {
@@ -245,7 +245,8 @@ void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m)
         barrier->all = barrier->all && p == m;
         barrier->any = barrier->any || p != 0;
     }
-    /* If the instruction names a count of threads, a warp whose live threads have all arrived counts as 32 threads. */
+    /* If the instruction names a count of threads, a warp whose live threads arrive together counts as 32
+     * threads. */
     barrier->arrived += need && (m | w->dead) == VM_ALL ? VM_LANES : vm_lanes_of(m);
     if (!(i->flags & 2)) {
         vm_path *path = &w->paths[w->current];

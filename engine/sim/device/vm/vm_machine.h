@@ -110,8 +110,9 @@ enum {
  * that handlers need only one form. */
 struct vm_code {
     vm_handler full, masked;
-    uint32_t guard; /* slot of the guard predicate; bit 0 negates the predicate */
-    uint32_t insn;  /* index of the instruction in the PTX function, for line numbers */
+    uint32_t
+        guard; /* slot of the guard predicate; bit 0 negates it, and bit 1 marks an operation that the decoder has added */
+    uint32_t insn; /* index of the instruction in the PTX function, for line numbers */
     uint32_t d, a, b, c, e;
     /* for a memory access: the bytes of an element, the number of elements, the ptx_space, and the flags */
     uint8_t size, count, space, flags;

@@ -310,7 +310,7 @@ static void put_as_json(const kiln_check_finding *f, unsigned check, size_t numb
     leave_journal();
 }
 
-/* Opens the file of the journal and writes the beginning of the array. */
+/* Opens the file of the journal and writes its head, which is the first element of the array. */
 static void begin_journal(bool child)
 {
     const char *file = get_variable("KILN_SIM_CHECK_FILE");

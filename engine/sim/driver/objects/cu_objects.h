@@ -106,8 +106,8 @@ typedef enum sim_kind {
 
 typedef struct sim_context sim_context;
 
-/* The first member of every object. sim_object_new() sets it. An object is in a list of its context. The context frees
- * its objects when it ends. */
+/* The first member of every object. sim_object_new() sets it, except in contexts and default pools. An object of
+ * sim_object_new() is in a list of its context. The context frees these objects when it ends. */
 typedef struct sim_object {
     sim_kind kind;
     uint64_t handle;
@@ -194,7 +194,7 @@ typedef struct sim_function {
     kiln__sim_spills spills; /* the spills in the machine code of the kernel, if the engine has compiled it */
     int dynamic_limit;       /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
     int carveout;
-    uint32_t cluster[3]; /* the cluster size that a launch must have; 0 if the kernel demands none */
+    uint32_t cluster[3]; /* the cluster size that the program has set for launches; 0 if it has set none */
     bool wide_cluster;   /* CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED */
     /* parameters for the old functions cuParamSet* and cuLaunch; allocated at the first use */
     unsigned char *old_params;
@@ -380,8 +380,8 @@ void sim_set_memory(const kiln_allocator *mem);
 typedef struct sim_jit_log {
     char *buffer;
     size_t size;
-    void **written;
     /* *written is the size of the buffer before the call. After the call it is the number of bytes written. */
+    void **written;
 } sim_jit_log;
 typedef struct sim_jit {
     sim_jit_log info, error;

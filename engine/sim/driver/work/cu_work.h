@@ -135,7 +135,7 @@ void sim_order_stream_gone(sim_context *context, const sim_stream *stream);
  * only reads the pages. Then only writes of the host are recorded. Returns the number of the guard, or -1 if no guard
  * can be set. The caller must hold the state lock. */
 int sim_guard_set(uint64_t address, uint64_t bytes, bool reads);
-/* Removes a guard. Removes a guard. Returns true if the host has touched the pages. Then `where` describes the code
- * that touched them, or is empty. */
+/* Removes a guard. Returns true if the host has touched the pages. Then `where` describes the code that
+ * touched them, or is empty. */
 bool sim_guard_clear(int number, uint64_t *address, char *where, size_t room);
 #endif

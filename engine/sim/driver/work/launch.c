@@ -356,8 +356,9 @@ static CUresult check_marks(const sim_context *context, const shape *launch)
     return CUDA_SUCCESS;
 }
 
-/* Checks the preferred cluster of a launch. The size of the preferred cluster must be a multiple of the size of the
- * regular cluster, and it must divide the grid. A device may always launch regular clusters instead, and the simulated
+/* Checks the preferred cluster of a launch. In x and y the size of the preferred cluster must be a multiple of
+ * the size of the regular cluster. In z the two must be equal. The preferred cluster must divide the grid. The size of
+ * the regular cluster is the attribute's; a size from the kernel's directives counts as 1 here. A device may always launch regular clusters instead, and the simulated
  * device does so. */
 static CUresult check_preferred(const shape *launch)
 {
@@ -428,8 +429,8 @@ static CUresult add_mark(shape *launch, sim_trigger trigger, CUevent event, int 
     return !event ? CUDA_ERROR_INVALID_HANDLE : flags != 0 ? CUDA_ERROR_ILLEGAL_STATE : CUDA_SUCCESS;
 }
 
-/* Reads one attribute of a launch. The function accepts an attribute that is only a hint. The function refuses an
- * attribute that would change the result of the kernel. */
+/* Reads one attribute of a launch. An attribute that is only a hint has no effect. Notes an attribute that would change
+ * the result of the kernel in `unknown`, and launch_kernel() refuses it. */
 static CUresult read_attribute(const CUlaunchAttribute *attribute, shape *launch)
 {
     switch (attribute->id) {

@@ -20,8 +20,8 @@
  * stands for the work that is i + 1 works before the next work. All works that are older than the sets count as
  * ordered. If a work is not a dependent launch, it is ordered after all earlier works of its lane. The function
  * finish_launch() computes the sets for the next launch from the sets for this launch, and from the way in which this
- * launch waited (vm_dependence). The next launch begins when all blocks of this launch have executed launch_dependents.
- * If a block waited for work before it executed launch_dependents, the next launch therefore begins after that work.
+ * launch waited (vm_dependence). The next launch begins when each block of this launch has executed launch_dependents
+ * or has ended. If a block waited for work before this, the next launch therefore begins after that work.
  *
  * A work has two states. A work runs from sim_order_begin() until sim_order_end(). While a work runs, its `span.until`
  * is UINT32_MAX, and sim_order_touch() adds ranges of memory to it. When a work has ended, later works are compared
@@ -681,7 +681,7 @@ static bool add_used(sim_context *context, sim_order *o, const work *now, uint64
 }
 
 /* Guards the managed memory and the managed variables that the kernels of the work have used. If a kernel may have
- * written a flag to such memory, the function does not guard this memory. If the host reads that flag, the later
+ * written a flag to memory that the host shares, the function guards nothing. If the host reads that flag, the later
  * accesses of the host are ordered after the kernel, but this file cannot know this. */
 static void guard_managed(sim_context *context, sim_order *o, const work *now)
 {
@@ -707,8 +707,7 @@ static void guard_managed(sim_context *context, sim_order *o, const work *now)
 }
 
 /* Copies the names of launches to the checks of all contexts. The findings of a context may name launches of other
- * contexts.
- */
+ * contexts. */
 static void share_launches(vm_period span)
 {
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))

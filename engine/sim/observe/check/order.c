@@ -70,7 +70,7 @@ void check_block_free(vm_block *block)
 
 /* Resets the clocks for the next block that becomes resident here. Shared memory counts as unwritten, because all marks
  * in its shadow are older than `base`. A mark of an asynchronous operation has no time, so it would look newer than
- * every access. If the shadow has such marks, all its lines are cleared. */
+ * every access. So if any asynchronous mark exists, the function clears all lines of the block's shared memory. */
 void check_block_start(vm_block *block)
 {
     vm_check *check = block->runner->run->device->check;
@@ -171,8 +171,8 @@ static void join_loosely(vm_warp *w, uint32_t mask)
 
 static const char *op_name(const ptx_insn *in) { return ptx_op_name((ptx_op)in->op); }
 
-/* Reports a lane whose member mask does not name it, and lanes that name each other with different masks. `m` has the
- * lanes that arrived last, and `arrived` has all lanes that have arrived. */
+/* Reports a lane whose member mask does not name it, and a lane whose mask names another arrived lane with another mask.
+ * `m` has the lanes that arrived last, and `arrived` has all lanes that have arrived. */
 static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_u32 *masks, uint32_t m,
                         uint32_t arrived)
 {
@@ -194,8 +194,8 @@ static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_
             f = check_find_finding(w, KILN_CHECK_WARP, false, insn, VM_NO_INSN - 1, lane, 1);
             if (f)
                 f->message = check_print(
-                    check, "%s with member mask 0x%08x by lane %u and 0x%08x by lane %u, which include each other",
-                    op_name(in), masks[lane], lane, masks[other], other);
+                    check, "%s with member mask 0x%08x by lane %u, which names lane %u, and 0x%08x by lane %u",
+                    op_name(in), masks[lane], lane, other, masks[other], other);
         }
         if (f)
             f->at.what = op_name(in);
@@ -440,8 +440,8 @@ static void check_aligned(vm_warp *w, uint32_t id, uint32_t lanes, const vm_path
     }
 }
 
-/* Joins the clocks of those blocks of the cluster whose threads have all exited. An exited thread counts as arrived.
- */
+/* Sets the entry of each block of the cluster in which at least one thread has exited to the current time, because an
+ * exited thread counts as arrived. */
 static void count_exited(const vm_cluster *cluster, vm_gate *gate, uint32_t now)
 {
     for (uint32_t k = 0; k < cluster->size; k++)
@@ -449,7 +449,7 @@ static void count_exited(const vm_cluster *cluster, vm_gate *gate, uint32_t now)
             gate->know[VM_LANES + k] = now;
 }
 
-/* If every thread that waits at a barrier has executed a fence for the device since its last barrier, publishes all
+/* If every live thread of each warp that waits at a barrier has executed a fence for the device since its last barrier, publishes all
  * accesses before this barrier. Barriers of the grid rely on this: all threads execute __threadfence() and
  * __syncthreads(), and then the first thread sets a flag. PTX's memory model demands a fence after the barrier by the
  * thread that sets the flag. But a device performs the writes of a thread before the thread's fence completes, so
@@ -470,8 +470,8 @@ static void publish_barrier(vm_block *block, const uint32_t lanes[VM_LANES], uin
 }
 
 /* Opens a barrier. Checks how the warps wait there, gives the join of the clocks to each of them, and then empties the
- * join. The number VM_BARRIERS is the cluster's barrier. The join of the cluster's barrier is kept for warps that wait
- * later. If the barrier is for all threads, exited warps count as arrived. */
+ * join. The number VM_BARRIERS is the cluster's barrier. Warps may wait at the cluster's barrier after it has
+ * opened, so `opened` gets a copy of its join. If the barrier is for all threads, exited warps count as arrived. */
 void check_open(vm_block *block, uint32_t id)
 {
     vm_check *check = block->runner->run->device->check;
@@ -534,8 +534,7 @@ static bool is_end(const vm_sync *sync)
     return (op == PTX_OP_RET && !sync->frame->caller) || op == PTX_OP_EXIT;
 }
 
-/* Reports each aligned barrier at which some lanes of a warp wait while other lanes wait at a later reconvergence
- * point. Lanes that wait at the end of the kernel do not count, because PTX allows an early return. */
+/* Reports each aligned barrier at which some lanes of a warp wait while other lanes wait at a reconvergence point. Lanes that wait at the end of the kernel do not count, because PTX allows an early return. */
 void check_stuck(vm_block *block)
 {
     for (uint32_t k = 0; k < block->warp_count; k++) {

@@ -12,8 +12,8 @@ void check_arrive(vm_warp *w, uint32_t barrier); /* Joins the warp's clock into 
 /* Orders all earlier accesses of all threads before the warp's next access. The checks call this function where they
  * know nothing more precise. */
 void check_know_all(vm_warp *w);
-/* Joins the warp's clock into the cluster's barrier. If `relaxed` is true, joins only the entries that a fence of the
- * warp has published. */
+/* Joins the warp's clock into the cluster's barrier. If `relaxed` is true, joins no entry: it raises `horizon` to the
+ * time of the warp's last fence. */
 void check_cluster_arrive(vm_warp *w, bool relaxed);
 /* Lets lanes pass the cluster's barrier after it has opened. */
 void check_cluster_wait(vm_warp *w, uint32_t m);

@@ -9,9 +9,8 @@
  * message. Returns CUDA_ERROR_NO_DEVICE if all devices are hidden. */
 CUresult sim_library_choose(void);
 
-/* This function runs in cuGetExportTable, which is the first function that NVIDIA's runtime calls. `caller` is an
- * address in the object that contains the runtime. The function prints one line for each such object. Any thread may
- * call the function. */
+/* This function runs in cuGetExportTable, which NVIDIA's runtime calls. `caller` is an address in the object that
+ * contains the runtime. The function prints one line for each such object. Any thread may call the function. */
 void sim_library_nvidia(const void *caller);
 
 /* This function runs when a kernel has raised a fault or a launch is refused, because the error code for the program

@@ -217,9 +217,8 @@ void *blas_reach_one(const work *w, const matrix *m, size_t size, int64_t index,
         one.at = list ? list[index] : NULL;
         return list ? blas_reach(w, &one, size, write) : NULL;
     }
-    one.at = (const void *)((uintptr_t)m->at +
-                            /* vendor_reach() checks this address before any use */
-                            (uintptr_t)index * (uintptr_t)m->stride * size);
+    /* vendor_reach() checks this address before any use */
+    one.at = (const void *)((uintptr_t)m->at + (uintptr_t)index * (uintptr_t)m->stride * size);
     return blas_reach(w, &one, size, write);
 }
 

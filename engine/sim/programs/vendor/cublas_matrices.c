@@ -257,9 +257,8 @@ ALL_TYPES(TRIANGULAR)
         const bool with_a = !(IS_ZERO_##X_(*alpha)), with_b = !(IS_ZERO_##X_(*beta));                                  \
         const type *a = with_a ? blas_reach(w, &w->a, sizeof(type), false) : NULL,                                     \
                    *b = with_b ? blas_reach(w, &w->b, sizeof(type), false) : NULL, none = ZERO_##X_;                   \
-        type *sum =                                                                                                    \
-            malloc((size_t)w->m * (size_t)w->n * sizeof *sum); /* a separate buffer, because C may be the memory
-                                                                        * of A or B */       \
+        /* a separate buffer, because C may be the memory of A or B */                                                 \
+        type *sum = malloc((size_t)w->m * (size_t)w->n * sizeof *sum);                                                 \
         const bool there = sum && (a || !with_a) && (b || !with_b);                                                    \
         for (int64_t j = 0; there && j < w->n; j++)                                                                    \
             for (int64_t i = 0; i < w->m; i++) {                                                                       \

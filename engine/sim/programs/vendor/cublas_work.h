@@ -55,9 +55,9 @@ bool blas_set_product(work *w, int op_a, int op_b, int64_t m, int64_t n, int64_t
 void blas_set_strides(work *w, int64_t a, int64_t b, int64_t c, int64_t batch);
 bool blas_is_stored(const matrix *m); /* returns true if the sizes and the leading dimension are valid */
 
-/* Sets alpha and beta of the work, and enqueues the work. `function` returns false if a matrix or scalar does not exist
- * in memory. `alpha` and `beta` are NULL for functions that have no such scalars. `size` is the size of a scalar.
- * Returns a cublasStatus_t. */
+/* Sets alpha and beta of the work, and enqueues the work. `function` returns false if the work fails, for example
+ * because a matrix or scalar does not exist. `alpha` and `beta` are NULL for functions that have no such scalars.
+ * `size` is the size of a scalar. Returns a cublasStatus_t. */
 int blas_enqueue(cublas_handle handle, work *w, const void *alpha, const void *beta, size_t size,
                  bool (*function)(const void *));
 

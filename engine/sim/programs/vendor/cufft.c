@@ -196,8 +196,8 @@ static size_t count_bytes(const plan *p, const layout *side, bool input)
     return (size_t)(last + part + 1) * (is_double(p->type) ? 8 : 4) * (real ? 1 : 2);
 }
 
-/* Puts a plan in the place of an empty plan, which keeps its stream. Fails if another thread has filled or destroyed the
- * empty plan meanwhile. */
+/* Puts a plan in the place of an empty plan, which keeps its stream. Fails if another thread has filled or destroyed
+ * the empty plan meanwhile. */
 static int fill_plan(int handle, const plan *made)
 {
     pthread_mutex_lock(&table.lock);
@@ -387,9 +387,8 @@ static void *make_fftw(const plan *p, int direction, void *in, void *out)
     return make ? make(p->rank, dimensions, 1, &batch, in, out, flags) : NULL;
 }
 
-/* Runs a transform. Performs a transform. It works on a copy of the input in two cases. In the first case, FFTW may
- * destroy the input of a transform from complex to real. In the second case, FFTW may not support a transform in place
- * whose layouts the caller chose. */
+/* Runs a transform. It works on a copy of the input in two cases. First, FFTW may destroy the input of a transform from
+ * complex to real. Second, FFTW need not support a transform in place if the caller chose both layouts. */
 static bool transform(const void *what)
 {
     const work *w = what;

@@ -508,7 +508,7 @@ static int start(generator *g, const char *name, void *out, size_t count, size_t
     void *stream = g->stream;
     if (!vendor_enter(g->context))
         return RAND_LAUNCH_FAILURE;
-    if (vendor_is_capturing(stream)) { /* a capture refuses the call, because the graph could outlive the generator */
+    if (vendor_is_capturing(stream)) { /* refuse the call, because the graph could outlive the generator */
         vendor_tell_missing(LIBRARY, "generating numbers in a graph");
         return RAND_LAUNCH_FAILURE;
     }

@@ -162,7 +162,7 @@ static int enqueue(cusolver_handle handle, bool waits, const work *w, bool (*fun
         return EXECUTION_FAILED;
     const bool captured = vendor_is_capturing(stream);
     if (waits && captured) {
-        vendor_tell_missing(LIBRARY, w->name); /* * the call cannot be captured * */
+        vendor_tell_missing(LIBRARY, w->name); /* a graph cannot capture the call */
         return NOT_SUPPORTED;
     }
     if (captured)

@@ -132,8 +132,8 @@ VENDOR_API int cusolverDnXsyevdx(WIDE_RANGE, AREAS, void *info)
 
 /* ---- eigenvalues of any square matrix ---- */
 
-/* LAPACK gives the eigenvalues of a real matrix as two vectors. LAPACK was not called, so no eigenvalue has
- * converged */
+/* LAPACK gives the eigenvalues of a real matrix as two vectors. `values` becomes the real parts and then the imaginary
+ * parts, or complex numbers. b has the left vectors and c the right vectors, as LAPACK stores them. */
 static bool run_geev(const work *w)
 {
     typedef void real_function(const char *, const char *, const int *, void *, const int *, void *, void *, void *,
@@ -155,7 +155,7 @@ static bool run_geev(const work *w)
     const bool finite = real_room && solver_is_finite(w->type, a, w->n * w->n);
     for (int64_t k = 0; real_room && !finite && k < parts * w->n; k++)
         vendor_write_number(found_values, k, w->type, (vendor_number){NAN, 0});
-    if (!finite) /* no eigenvalue has converged */
+    if (!finite) /* LAPACK was not called, so no eigenvalue has converged */
         info = n;
     /* the first pass asks LAPACK for the size of its working memory */
     for (int pass = 0; finite && n > 0 && pass < 2; pass++) {

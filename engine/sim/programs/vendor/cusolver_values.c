@@ -253,8 +253,8 @@ static int create_jacobi(jacobi **to)
     VENDOR_API int cusolverDnX##which##GetResidual(cusolver_handle handle, const jacobi *p, double *residual)          \
     {                                                                                                                  \
         CHECK(handle, p &&residual);                                                                                   \
-        if (!p->measured) { /* there is no residual, because the last call had no vectors or was a batch, or because
-                             * there was no call */   \
+        /* there is no residual, because the last call had no vectors or was a batch, or there was no call */          \
+        if (!p->measured) {                                                                                            \
             vendor_tell_missing(LIBRARY, "the residual of a call without vectors");                                    \
             return NOT_SUPPORTED;                                                                                      \
         }                                                                                                              \

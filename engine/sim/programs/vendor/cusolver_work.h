@@ -44,7 +44,7 @@ typedef struct work {
     bool lists;                  /* a and b are device addresses of lists of `batch` addresses */
     void *pivots, *info, *buffer;
     bool wide_pivots;       /* the pivots have 64 bits */
-    jacobi *jacobi;         /* an object in host memory, so a graph cannot capture a call that uses it */
+    jacobi *jacobi;         /* an object in host memory, or NULL; a captured call runs without it */
     int range, first, last; /* the range of eigenvalues: RANGE_..., and the first and the last one, counted from 1 */
     double low, high;
     void *result;     /* address in host memory, so a graph cannot capture a call that writes it */
@@ -60,7 +60,8 @@ bool is_matrix(const matrix *m); /* returns true if the sizes are valid */
 bool is_type(int type);          /* returns true for the four types of LAPACK */
 int real_type(int type);
 
-/* Enqueues the work. `function` returns false if a matrix does not exist in memory. Returns a cusolverStatus_t. */
+/* Enqueues the work. `function` returns false if the work fails, for example because a matrix does not exist. Returns a
+ * cusolverStatus_t. */
 int solver_enqueue(cusolver_handle handle, const work *w, bool (*function)(const work *));
 /* Does the same as solver_enqueue() for a call whose result the host needs. A graph cannot capture such a call. */
 int solver_wait(cusolver_handle handle, const work *w, bool (*function)(const work *));

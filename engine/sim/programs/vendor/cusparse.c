@@ -111,7 +111,7 @@ static int enqueue(cusparse_handle handle, bool waits, const char *name, const v
     if (!vendor_enter(handle->context))
         return EXECUTION_FAILED;
     if (waits && vendor_is_capturing(stream)) {
-        vendor_tell_missing(LIBRARY, name); /* * the call cannot be captured * */
+        vendor_tell_missing(LIBRARY, name); /* a graph cannot capture the call */
         return NOT_SUPPORTED;
     }
     return vendor_enqueue(stream, name, function, what, bytes, &done) && done ? DONE : EXECUTION_FAILED;
@@ -226,9 +226,8 @@ void *dense_open(const char *name, const dense *m, int64_t index, bool write)
         return sparse_reach(name, NULL, 0, size, write);
     if (__builtin_mul_overflow(lines - 1, m->ld, &count) || __builtin_add_overflow(count, length, &count))
         return NULL;
-    const uintptr_t at = (uintptr_t)m->values +
-                         /* vendor_reach() checks this address before any use */
-                         (uintptr_t)index * (uintptr_t)m->stride * size;
+    /* vendor_reach() checks this address before any use */
+    const uintptr_t at = (uintptr_t)m->values + (uintptr_t)index * (uintptr_t)m->stride * size;
     return sparse_reach(name, (const void *)at, count, size, write);
 }
 

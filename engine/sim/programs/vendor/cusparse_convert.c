@@ -303,7 +303,7 @@ static bool run_transpose(const void *what)
         done = sparse_range(&v, i, &begin, &end);
         for (int64_t k = begin; done && k < end; k++) {
             const int64_t column = sparse_index(&v, k, w->columns), at = column < 0 ? w->nnz : next[column]++;
-            done = at < w->nnz; /* at == nnz is false if wrong offsets visit an entry twice */
+            done = at < w->nnz; /* false if the column is wrong, or if wrong offsets visit an entry twice */
             if (!done)
                 break;
             rows[at] = (int32_t)i + w->base;
@@ -351,7 +351,7 @@ VENDOR_API int cusparseCsr2cscEx2(CSC_PARAMETERS, void *buffer)
 
 typedef struct item {
     int32_t first, second, permuted;
-    int64_t order; /* order of equal entries before the sort, which the sort keeps */
+    int64_t order; /* position before the sort, by which equal entries keep their order */
 } item;
 
 static int compare_items(const void *a, const void *b)

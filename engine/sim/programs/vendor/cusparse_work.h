@@ -67,8 +67,8 @@ int sparse_enqueue(cusparse_handle handle, work *w, const void *alpha, const voi
                    bool (*function)(const void *));
 /* Does the same as sparse_enqueue() for a call whose result the host needs. A graph cannot capture such a call. */
 int sparse_wait(cusparse_handle handle, work *w, const void *alpha, const void *beta, bool (*function)(const void *));
-/* Enqueue a call whose arguments are not a `work`. The host needs the result of sparse_wait_bytes(), so that call cannot
- * be captured. */
+/* Enqueue a call whose arguments are not a `work`. The host needs the result of sparse_wait_bytes(), so a graph cannot
+ * capture that call. */
 int sparse_enqueue_bytes(cusparse_handle handle, const char *name, const void *what, size_t bytes,
                          bool (*function)(const void *));
 int sparse_wait_bytes(cusparse_handle handle, const char *name, const void *what, size_t bytes,
