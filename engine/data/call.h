@@ -12,7 +12,7 @@ typedef struct kiln__host {
     void *user;
     const char *takes; /* the same text as in kiln_host_info; NULL if it is not known */
 } kiln__host;
-/* The host functions that every engine has. `captured`. */
+/* The host functions that every engine has: `captured`. */
 extern const kiln__host kiln__builtin_hosts[];
 extern const size_t kiln__builtin_host_count;
 
@@ -27,8 +27,8 @@ typedef struct kiln__call_arg {
 typedef struct kiln__export {
     const char *name;
     bool is_array;
-    bool
-        lent; /* the name, the text and the elements belong to memory that lives longer, as in kiln__exports_unpack() */
+    /* the name, the text and the elements belong to memory that lives longer, as in kiln__exports_unpack() */
+    bool lent;
     kiln_value value;
     kiln_array array;
     struct kiln__export *next;

@@ -62,7 +62,7 @@ typedef struct kiln__fill_values {
 kiln_status kiln__array_fill(kiln_array *array, const kiln__fill_values *fill, const kiln_allocator *mem,
                              kiln_error **error);
 /* Fills an array with a pattern by which Kiln recognises outputs that were not written: NaN for floats, 0xA5A5... for
- * integers. (integers). */
+ * integers. */
 void kiln__array_poison(kiln_array *array);
 /* Returns the same pattern for device memory. *width gets the number of its bytes that repeat (1, 2 or 4). */
 uint32_t kiln__poison_pattern(kiln_type type, size_t *width);

@@ -215,10 +215,9 @@ typedef struct kiln__judge {
     bool timed;           /* the trials found no fault, and the judge has taken the time */
     size_t untimed_notes; /* the number of notes before the judge took the time */
     unsigned ran[KILN__JUDGE_PHASE_COUNT], skipped, unsettled;
-    double
-        /* for each size set, the elements of all buffers divided by the product of the sizes with a range, in the
-         * trials of this set; 0 means not known */
-        *density;
+    /* for each size set, the elements of all buffers divided by the product of the sizes with a range, in the trials of
+     * this set; 0 means not known */
+    double *density;
     bool excluded; /* a constraint excluded the sizes of the last trial */
     /* a note has the first error of a trial that was left out for another reason than a constraint */
     bool left_out;

@@ -268,8 +268,8 @@ static void put_comparison(const kiln__judge *judge, kiln__text *out)
     kiln__text_puts(out, "},\n");
 }
 
-/* Removes the digits of hexadecimal numbers that may be addresses. The address of a variable differs between contexts of
- * one process, and the address of managed memory between processes. */
+/* Removes the digits of hexadecimal numbers that may be addresses. The address of a variable differs between contexts
+ * of one process, and the address of managed memory between processes. */
 static void drop_addresses(kiln__text *text)
 {
     enum { LEAST = 6 }; /* digits of an address */

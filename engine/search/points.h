@@ -68,9 +68,8 @@ kiln_status kiln__union_open(const kiln_allocator *mem, const kiln__space *const
 /* Makes the error for a union in which drawing found no point. The error has the status KILN_ERROR_CONSTRAINT, the
  * number of configurations that were tried, and the constraint that rejected most of them. */
 kiln_status kiln__union_none_found(const kiln__union *whole, double seconds, kiln_error **error);
-bool kiln__union_empty(
-    /* returns true if every space was searched completely and no point is valid */
-    const kiln__union *whole);
+/* returns true if every space was searched completely and no point is valid */
+bool kiln__union_empty(const kiln__union *whole);
 void kiln__union_free(kiln__union *whole); /* NULL is fine */
 const kiln__points *kiln__union_points(const kiln__union *whole);
 /* Writes the names and values of a point to settings[]. The array has one element for each param of the point's

@@ -22,9 +22,8 @@
     X(evolution, "differential evolution: move each member along the difference of two others")
 
 typedef struct kiln__strategy kiln__strategy;
-const kiln__strategy *
-/* NULL or "" means the default strategy. Returns NULL if no strategy has this name */
-kiln__strategy_find(const char *name);
+/* Finds a strategy by its name. NULL or "" means the default strategy. Returns NULL if no strategy has this name. */
+const kiln__strategy *kiln__strategy_find(const char *name);
 /* Finds a strategy by its name. If no strategy has this name, the error names the strategy with the most similar
  * name. */
 kiln_status kiln__strategy_named(const kiln_allocator *mem, const char *name, const kiln__strategy **strategy,

@@ -16,7 +16,7 @@ typedef struct kiln__search_entry { /* a point that was proposed or has an answe
     bool told;
 } kiln__search_entry;
 
-/* A strategy. A search strategy. Its state is a block of state_size bytes for each search, and is zero at first. A
+/* A search strategy. Its state is a block of state_size bytes for each search, and is zero at first. A
  * strategy without a state has state_size 1, because an allocator may return NULL for 0 bytes. */
 struct kiln__strategy {
     const char *name;
@@ -76,10 +76,8 @@ void kiln__prior_free(const kiln__search *s, kiln__prior *prior);
 double kiln__prior_of(const kiln__search *s, const uint32_t *point); /* returns 0 if there are no hints */
 /* Returns kiln__prior_of() without the upper limit KILN__PRIOR_MOST for points that have a hint. */
 double kiln__prior_level(const kiln__search *s, const uint32_t *point);
-const uint32_t *kiln__prior_ranked(const kiln__search *s,
-                                   /* returns the hints in order, where rank 0 is the best; returns NULL after the last
-                                    * hint */
-                                   size_t rank);
+/* returns the hints in order, where rank 0 is the best; returns NULL after the last hint */
+const uint32_t *kiln__prior_ranked(const kiln__search *s, size_t rank);
 /* Returns Kendall's rank correlation of expected and measured values. It is 1 if all pairs are in the expected order,
  * and -1 if all pairs are in the opposite order. The function counts one more pair that agrees, so that the correlation
  * is 1 if there are no pairs. */
@@ -118,9 +116,8 @@ kiln_status kiln__gaussian_learn(kiln__search *s, kiln__gaussian **g, const uint
  * Returns NULL if every candidate is known. */
 const uint32_t *kiln__gaussian_choose(const kiln__search *s, kiln__gaussian *g, kiln__batch *const *batches,
                                       size_t count, double boldness);
-double kiln__gaussian_trust(
-    /* returns the fitted trust in hints: about 1 if the hints are right, 0 if they say nothing */
-    const kiln__gaussian *g);
+/* returns the fitted trust in hints: about 1 if the hints are right, 0 if they say nothing */
+double kiln__gaussian_trust(const kiln__gaussian *g);
 void kiln__gaussian_free(const kiln__search *s, kiln__gaussian *g);
 
 /* The strategies in the list KILN__STRATEGIES. Each file with strategies defines its own strategies. */

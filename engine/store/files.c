@@ -32,7 +32,7 @@ static const char *find_present(kiln__arena *arena, const char *files)
     return NULL;
 }
 
-typedef struct looking { /* the state of a search: it goes through all files that had specs of one name */
+typedef struct looking { /* the state of a search over the lists of files that the samples of one spec name have */
     kiln__files *apart;
     const char *asked;    /* the canonical path of the file whose samples are wanted */
     bool any;             /* true if some samples belong to this file, or belong to no other file */

@@ -59,7 +59,7 @@
 #define KILN__COLUMN_SECONDS(name) REAL(name)
 #define KILN__COLUMN_KNOWN(name) REAL(name)
 
-/* A row. A row of the store. A missing text is "", and never NULL. */
+/* A row of the store. A missing text is "", and never NULL. */
 typedef struct kiln__store_row {
 #define TEXT(name) const char *name;
 #define WHOLE(name) int64_t name;

@@ -2,7 +2,7 @@
  *
  * The format: R. Boisvert, R. Pozo, K. Remington, "The Matrix Market exchange formats: initial design", NISTIR 5935,
  * 1996. All cores read a text in parts. The first walk over the text checks and counts the entries, and the second walk
- *   puts them in their places. So a file may be larger than the free memory, because only the matrix must fit. */
+ * puts them in their places. So a file may be larger than the free memory, because only the matrix must fit. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -415,9 +415,8 @@ static kiln_status read_gzipped(const kiln_allocator *mem, const char *path, int
 {
     const uint64_t now = kiln__now_ns();
     unpacking u = {path, patience, length, now, 0, now};
-    uint64_t text = 0,
-             /* a text of numbers is usually about 10 times as large as its gzipped form */
-        limit = length > UINT64_MAX / 64 ? UINT64_MAX : length * 64;
+    /* a text of numbers is usually about 10 times as large as its gzipped form */
+    uint64_t text = 0, limit = length > UINT64_MAX / 64 ? UINT64_MAX : length * 64;
     int to;
     kiln_status status = kiln__gunzip_file(mem, path, fd, limit, unpacked, &u, &to, &text, error);
     if (status != KILN_OK)

@@ -148,8 +148,7 @@ typedef struct cli { /* one run of the command, from the parsed command line to 
      * the engine */
     kiln_ranks *ranks;
     unsigned sandbox; /* sandbox flag of kiln_options, from cli_sandbox(); 0 means no sandbox */
-    bool stopped;     /* the sandboxed process was interrupted, and this process shows the results so
-                                    * far */
+    bool stopped;     /* the sandboxed process was interrupted, and this process shows the results so far */
     bool apart;       /* this is the sandboxed process that cli_apart() made */
     int apart_fd;     /* in the sandboxed process: a socket to the command's own process */
     /* the files that the sandboxed process may ask the parent to write, each as "BUFFER=FILE" */

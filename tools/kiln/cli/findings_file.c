@@ -19,7 +19,7 @@ static uint64_t whole_of(const json_t *object, const char *key)
     return value > 0 ? (uint64_t)value : 0;
 }
 
-/* Reads three coordinates. Returns the number of axes, or 0 if the file does not have them. */
+/* Reads three coordinates. Returns 1, or 0 if the file does not have them. */
 static int read_axes(const json_t *side, const char *key, unsigned to[3])
 {
     const json_t *array = json_object_get(side, key);
@@ -116,7 +116,7 @@ bool findings_read(findings *list, const char *path)
 /* A source file that findings name. Each source file is read only once. */
 typedef struct source {
     struct source *next;
-    const char *path, *text; /* text: `text` is NULL if the file cannot be read, or if it is newer than the program */
+    const char *path, *text; /* text: NULL if the file cannot be read, or if it is newer than the program */
 } source;
 
 /* Returns true if both files exist and `path` changed after `than`. */

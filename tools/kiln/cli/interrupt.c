@@ -9,9 +9,11 @@
  * async-signal-safe functions. Three mechanisms guard the deadline, because each of them may fail:
  *
  * - The handler of a timer's signal prints a message and exits. This mechanism needs a thread that does not block the
- *   signal. - A thread does the same. It works even if all other threads block the signal. The thread exists only after
- *   kernels have run. - A second timer sends SIGKILL some seconds later. No thread can block SIGKILL, but the process
- *   then prints no message.
+ *   signal.
+ * - A thread does the same. It works even if all other threads block the signal. The thread exists only after kernels
+ *   have run.
+ * - A second timer sends SIGKILL some seconds later. No thread can block SIGKILL, but the process then prints no
+ *   message.
  *
  * A timer may be missing because a sandbox forbids it, and the thread because the system refuses another thread. */
 #include <errno.h>

@@ -26,6 +26,6 @@ typedef struct program {
     size_t ptx, machine; /* number of PTX entries and of machine-code entries in the fat binaries */
 } program;
 
-/* Reads a program. Reads the file of a program, whose bytes may be arbitrary, into `p`. */
+/* Reads the file of a program, whose bytes may be arbitrary, into `p`. */
 void program_read(program *p, const void *bytes, size_t length);
 #endif

@@ -250,10 +250,10 @@ const cli_command cli_cache_command = {
         "The compiler's output is stored on disk under a key of everything that determines it, so that the same "
         "kernel is never compiled twice. References that host functions and commands computed are stored too, in at "
         "most 2 GiB.\n\n"
-        "`list` shows the entries. `show` prints one entry; any unique prefix of its id names it. `gc` removes the least "
-        "recently used entries until at most --max-size is left. `clear` removes all entries. `verify` reads every entry and "
-        "removes damaged ones. A kernel or reference that was removed is made again when a command needs it. Without "
-        "an action the command prints the folder and the number of entries.",
+        "`list` shows the entries. `show` prints one entry; any unique prefix of its id names it. `gc` removes the "
+        "least recently used entries until at most --max-size is left. `clear` removes all entries. `verify` reads "
+        "every entry and removes damaged ones. A kernel or reference that was removed is made again when a command "
+        "needs it. Without an action the command prints the folder and the number of entries.",
     .min_words = 0,
     .max_words = 2,
     .completes = CLI_WORDS,

@@ -217,9 +217,8 @@ static kiln_status sweep(cli *c, check_view *view, kiln_run_options *run, const 
     view->configurations += totals->configurations;
     view->uncounted |= totals->uncounted != 0;
     view->sampled |= totals->sampled != 0;
-    if (status != KILN_OK &&
-        /* every configuration failed: otherwise `code` and the findings already give the reason */
-        totals->end != KILN_END_EARLY)
+    /* if every configuration failed, `code` and the findings already give the reason */
+    if (status != KILN_OK && totals->end != KILN_END_EARLY)
         status = KILN_OK;
     if (status != KILN_OK && !c->output.json)
         cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; showing the results so far"

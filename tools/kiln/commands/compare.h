@@ -41,7 +41,8 @@ typedef struct compare_side {
     const char *why;
 } compare_side;
 
-/* Returns true if a side of the comparison is a file. If it is not a file, the name selects samples of a device or of a version in the usual store. */
+/* Returns true if a side of the comparison is a file. If it is not a file, the name selects samples of a device or of a
+ * version in the usual store. */
 bool compare_is_file(const char *name);
 /* Reads the rows of the side that `side->name` names. If `spec` is not NULL, reads only rows of this spec. Returns 0 or
  * the exit code. */

@@ -2,8 +2,8 @@
  *
  * The candidates for a completion come from specs and file names, which are untrusted: a value of a param or the name
  * of a file may be $(...). Therefore no script lets its shell expand a candidate. The scripts only compare, quote and
- * insert candidates. out_word() prints one candidate
- * per line. It skips candidates with control characters, because a shell cannot show or insert them. */
+ * insert candidates. out_word() prints one candidate per line. It skips candidates with control characters, because a
+ * shell cannot show or insert them. */
 #include <stdio.h>
 #include <string.h>
 

@@ -364,7 +364,7 @@ static int list_devices(const cli *c, batch *all)
     return 0;
 }
 
-/* Adds an answer. Adds an answer to a candidate. A candidate with a fault is not tried on the other devices. */
+/* Adds an answer to a candidate. A candidate with a fault is not tried on the other devices. */
 static void add_answer(const batch *all, judged *item, answer made)
 {
     item->answers[item->count++] = made;

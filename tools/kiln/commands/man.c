@@ -20,7 +20,7 @@ static void roff(const char *text)
     }
 }
 
-/* Writes paragraphs. Writes the description of a command for roff; indented lines stay unchanged. */
+/* Writes the description of a command for roff; indented lines stay unchanged. */
 static void roff_about(const char *text)
 {
     bool verbatim = false;

@@ -342,7 +342,7 @@ static int score_all(cli *c, comparison *m, uint64_t seeds)
     return 0;
 }
 
-/* Prints all strategies. Lists all strategies. `kiln compare-strategies` does this if the user names no file. */
+/* Lists all strategies. `kiln compare-strategies` does this if the user names no file. */
 static int list_strategies(const cli *c)
 {
     cli_table table;

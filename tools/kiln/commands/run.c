@@ -211,7 +211,7 @@ static const cli_group capture_group = {"Capture", capture_options, CLI_COUNT(ca
 static const cli_option estimate_options[] = {CLI_ARCH_OPTION(FIELD(arch))};
 static const cli_group estimate_group = {"Estimating", estimate_options, CLI_COUNT(estimate_options)};
 
-/* Runs one configuration. Runs one variant. The caller has opened the spec and the engine. Returns 0 or the exit
+/* Runs one variant. The caller has opened the spec and the engine. Returns 0 or the exit
  * code. */
 static int run_variant(cli *c, const char *variant, kiln_run_options *options)
 {

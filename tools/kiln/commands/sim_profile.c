@@ -322,7 +322,7 @@ static bool write_whole(int to, const char *data, size_t length)
     return true;
 }
 
-/* Joins the traces. Joins the traces. Each file is an array with one element per line; "[" and "]" stand on lines of
+/* Joins the traces. Each file is an array with one element per line; "[" and "]" stand on lines of
  * their own (cuda/journal.c). */
 bool sim_trace_join(const cli_list *files, int to)
 {

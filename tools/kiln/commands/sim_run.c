@@ -501,7 +501,7 @@ static int show(const cli *c, const char *folder, const result_places *to, const
     list_files(folder, "trace.", &traces);
     const int code = to->findings ? show_findings(c, folder, to->details, end) : 0;
     if (args->profile && dup2(to->profile, STDOUT_FILENO) >= 0) {
-        out_start(); /* out_start() finds out whether standard output is a terminal, before the program uses it */
+        out_start(); /* finds out again whether standard output, which is now `to->profile`, is a terminal */
         if (c->output.json)
             out_start_json();
         sim_profile_show(c, &profiles, end);

@@ -371,7 +371,8 @@ static int by_at(const void *left, const void *right)
     return (a->at > b->at) - (a->at < b->at);
 }
 
-/* Chooses the problem's kind of time: the last kind of REPORT_TIMES that a sample has. Leaves out the samples with another kind of time. */
+/* Chooses the problem's kind of time: the last kind of REPORT_TIMES that a sample has. Leaves out the samples with
+ * another kind of time. */
 static void choose_time(report_problem *p)
 {
     size_t kept = 0;

@@ -64,7 +64,8 @@ void report_environment(FILE *to, const report *r, const report_problem *p)
         p->older + p->other == 0
             ? ""
             : cli_printf(
-                  "%s samples, because their configuration has a later sample; %s samples, because they have no time or a time of another kind (measured, estimated, wall time)",
+                  "%s samples, because their configuration has a later sample; %s samples, because they have no time "
+                  "or a time of another kind (measured, estimated, wall time)",
                   cli_whole(p->older), cli_whole(p->other)));
     write_fact(to, "stopped early",
                p->stopped_early == 0

@@ -45,7 +45,7 @@ static void add_row(json_t *rows, const report_problem *p, const report_sample *
     js_add(rows, row);
 }
 
-/* Adds samples. Adds rows for the samples of a problem. A sample that ran is [clock, number, variant, time,
+/* Adds rows for the samples of a problem. A sample that ran is [clock, number, variant, time,
  * configuration], and a failed sample is [clock, number, variant, reason]. From the samples that ran, the function
  * chooses some that are spread evenly over time, and each sample that was the best so far. */
 static void add_samples(json_t *object, const report_problem *p, double unit, double detail)

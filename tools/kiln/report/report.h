@@ -231,8 +231,8 @@ typedef struct report_library {
     const char *folder, *licence;
     bool interprets;
 } report_library;
-/* Finds and reads Vega. `named` is the folder or the file of the option --vega, or NULL. writes text escaped for HTML
- * and for a quoted attribute */
+/* Finds and reads Vega. `named` is the folder or the file of the option --vega, or NULL. Returns 0, or the exit code
+ * after a message. */
 int report_load_library(cli *c, const char *named, report_library *library);
 
 void report_escape(FILE *to, const char *text); /* escapes text for HTML and for a quoted attribute */

@@ -144,7 +144,7 @@ static bool same_thread(const kept *a, const kept *b) { return memcmp(a->thread,
 
 enum { SHOWN = 64 }; /* the number of threads, and of steps, that a kernel's table shows without --top */
 
-/* Prints one table. Prints a part of the table: each row is a thread, and the columns are steps from `first` on, as
+/* Prints a part of the table: each row is a thread, and the columns are steps from `first` on, as
  * many as fit into the width. Returns the step after the last column. */
 static size_t show_steps(const kept **rows, size_t count, const uint64_t *steps, const unsigned *lines,
                          size_t step_count, size_t first)

@@ -233,8 +233,8 @@ static unsigned get_special(const ptx_insn *in)
     return !ptx_has(in, PTX_MOD_NC) ? 0 : VM_SEE_SPECIAL | (in->space == PTX_SPACE_GLOBAL ? VM_SEE_CONSTANT : 0u);
 }
 
-/* Returns the binary logarithm of the number of bytes for which the checks keep one cell, for accesses of this type: 0, 1
- * or 2. */
+/* Returns the binary logarithm of the number of bytes for which the checks keep one cell, for accesses of this type: 0,
+ * 1 or 2. */
 static unsigned get_shift(const ptx_insn *in)
 {
     unsigned bytes = ptx_type_bytes((ptx_type)in->types[0]);

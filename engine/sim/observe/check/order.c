@@ -89,7 +89,7 @@ void check_block_start(vm_block *block)
         vm_clock *c = &b->warps[k];
         if (c->lanes)
             memset(c->lanes, 0, VM_LANES * VM_LANES * sizeof *c->lanes);
-        /* All accesses before the launch of a child kernel are ordered before the child kernel, because the child never
+        /* All accesses before the launch of a child kernel are ordered before the child kernel, and the child never
          * runs at the same time as its launcher. */
         *c = (vm_clock){.horizon = block->runner->run->launcher ? b->base : check->known,
                         .full = b->base,

@@ -135,7 +135,8 @@ static bool is_within(const vm_mark *mark, vm_period span)
 }
 
 /* Returns the mark of the cell that conflicts with the host's access. If the host reads, only the write of the cell
- * can conflict. If the host writes, a read of the cell can conflict too. Returns NULL if none of these marks is in the interval. */
+ * can conflict. If the host writes, a read of the cell can conflict too. Returns NULL if none of these marks is in the
+ * interval. */
 static const vm_mark *find_conflict(const vm_cell *cell, bool write, vm_period span)
 {
     return is_within(&cell->w, span)             ? &cell->w

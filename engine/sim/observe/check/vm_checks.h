@@ -209,17 +209,15 @@ typedef struct vm_line {
     vm_cells *cells;      /* VM_LINE / VM_CELLS groups of cells, or NULL if the line is compact */
     vm_row *more;         /* all rows of the line if `rows` has no room for them, otherwise NULL */
     uint32_t count, room; /* count: number of rows in use, which come first; room: capacity of `more` */
-    uint32_t
-        /* shared memory: the start of the last block that used the line (vm_check_block.base); global memory: 0 */
-        base;
+    /* shared memory: the start of the last block that used the line (vm_check_block.base); global memory: 0 */
+    uint32_t base;
     uint32_t unused;
     vm_row rows[VM_ROWS];
 } vm_line;
 _Static_assert(sizeof(vm_line) == 128, "two cache lines");
 
 /* The shadow memory of one allocation. The allocation owns its shadow, and the allocator of the check provides the
- * memory.
- */
+ * memory. */
 typedef struct vm_shadow {
     /* one bit for each byte, set if something has written the byte; NULL if all bytes count as written */
     uint64_t *written;
@@ -480,8 +478,8 @@ typedef struct vm_tensor_cell {
 enum { VM_TENSOR_GROUPS = 8, VM_TENSOR_CELLS = 512 * VM_TENSOR_GROUPS };
 /* The fences (tcgen05.fence) of a warp, which must surround barriers. */
 typedef struct vm_tensor_warp {
-    uint32_t
-        before[VM_FENCES + 1]; /* the times of the last fences of the kind before_thread_sync; the latest is first */
+    /* the times of the last fences of the kind before_thread_sync; the latest is first */
+    uint32_t before[VM_FENCES + 1];
     /* The vector clock of the warp at its last fence after_thread_sync. `seen` is indexed by mbarrier. */
     uint32_t horizon, know[VM_KNOWN], seen[VM_BARS];
 } vm_tensor_warp;
@@ -522,9 +520,8 @@ typedef struct vm_check_block {
     /* The members from here on are used only if the module has asynchronous instructions. */
     vm_more *gate_more; /* indexed by barrier, like `gates` */
     vm_more *more;      /* indexed by warp */
-    uint32_t(
-        /* indexed by thread: the times of the thread's last fence.proxy.async, with the latest first */
-        *fences)[VM_FENCES + 1];
+    /* indexed by thread: the times of the thread's last fence.proxy.async, with the latest first */
+    uint32_t (*fences)[VM_FENCES + 1];
     vm_bar *bars;
     size_t bar_count, bar_capacity;
     bool dirty; /* the shadow of shared memory contains numbers of asynchronous operations */

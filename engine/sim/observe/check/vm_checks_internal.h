@@ -63,8 +63,8 @@ typedef struct vm_launched {
     uint32_t after;
     uint32_t module; /* vm_check_code.serial of the module, or 0 if the check of another device has seen the launch */
     uint32_t flight; /* the number of the last asynchronous operation before the launch */
-    /* the module, or NULL if the check of another device has seen the launch Unloading a module waits for its launches.
-     * So if a later launch races with this launch, the module of this launch is still loaded. */
+    /* The module, or NULL if the check of another device has seen the launch. Unloading a module waits for its
+     * launches. So if a later launch races with this launch, the module of this launch is still loaded. */
     const vm_module *code;
     const char *kernel; /* the name of the kernel, in the arena */
 } vm_launched;
@@ -122,10 +122,8 @@ struct vm_check {
     /* the last number that a phase of an mbarrier got as the owner of records */
     uint32_t far_owner;
     bool quick; /* check_can_quick() */
-    uint32_t
-        /* usually VM_PATTERN_OFTEN; test suites and fuzz targets set a smaller number, because their launches are
-         * short */
-        often;
+    /* usually VM_PATTERN_OFTEN; test suites and fuzz targets set a smaller number, because their launches are short */
+    uint32_t often;
     bool starved;
     bool fence_told; /* the launch already has the note about a missing tcgen05.fence */
     bool told;       /* a more detailed finding already tells why the launch ended */

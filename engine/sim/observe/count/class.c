@@ -1,7 +1,7 @@
 /* class.c - translates the classes of opcodes (ptx_trait.h) to the classes of counters (kiln.h). */
 #include "vm_count.h"
 
-/* no switch here has a default, so that the compiler demands a case for each word of ptx_trait.h */
+/* a switch over the words of ptx_trait.h has no default, so that the compiler demands a case for each word */
 #pragma GCC diagnostic error "-Wswitch"
 
 static bool is_half(unsigned type)

@@ -7,10 +7,10 @@
 size_t count_tallies(const vm_module *module) { return module->tally_count; }
 size_t count_tally_first(const vm_module *module, uint32_t function) { return module->functions[function].first_tally; }
 
-/* no switch here has a default, so that the compiler demands a case for each class */
+/* the switch over the classes has no default, so that the compiler demands a case for each class */
 #pragma GCC diagnostic error "-Wswitch"
 
-/* binary logarithms: a sector has 32 bytes, and a line has 128 bytes */
+/* SECTOR and LINE are binary logarithms: a sector has 32 bytes, and a line has 128 bytes */
 enum { SECTOR = 5, LINE = 7, BANKS = 32, SLOTS = 64 };
 
 static unsigned lanes_in(uint32_t mask) { return mask == VM_ALL ? VM_LANES : (unsigned)__builtin_popcount(mask); }

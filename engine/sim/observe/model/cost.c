@@ -6,7 +6,7 @@
 #include "vm_cost.h"
 #include "vm_schedule.h"
 
-/* no switch here has a default, so that the compiler demands a case for each word of ptx_trait.h */
+/* a switch over the words of ptx_trait.h has no default, so that the compiler demands a case for each word */
 #pragma GCC diagnostic error "-Wswitch"
 
 #define MODULE_MOST (1u << 20) /* the model does not time a module with more instructions than this */
