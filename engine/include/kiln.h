@@ -6,10 +6,10 @@
  * kiln_judge.h include kiln.h.
  *
  * Objects and ownership
- *   kiln_engine   a device (GPU or simulated), a compiler and a cache. Every other object is made from an engine.
- *                 Free these objects before you close their engine.
- *   kiln_spec     a checked problem spec. A spec never changes after it is loaded.
- *   kiln_plan     one variant of a spec with one configuration and one set of sizes, compiled and ready to launch.
+ *   A kiln_engine is a device (GPU or simulated), a compiler and a cache. Every other object is made from an engine.
+ *   Free these objects before you close their engine.
+ *   A kiln_spec is a checked problem spec. A spec never changes after it is loaded.
+ *   A kiln_plan is one variant of a spec with one configuration and one set of sizes. It is compiled and ready to launch.
  *
  * Threads
  *   Many threads may use one kiln_engine or one kiln_spec at the same time. Only one thread at a time may use a
@@ -169,12 +169,12 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 #define KILN_ALLOW_COMMANDS 8u
 /* Run kernels of a simulated device in a sandbox: a process that has given up its rights (engine/TRUST.md).
  *
- * A sweep starts a process for its kernels. In kiln_plan_run(), kiln_profile() and kiln_trace(), the calling process
- * itself gives up its rights, permanently, before it fills the buffers. Therefore call these three functions only in a
- * process that was forked for this purpose and has no other threads. After that, the process can read only the files
- * that the spec may name. It can neither start programs nor write files. Hence use `write` of kiln_run_options to get
- * its output files, and do not call kiln_plan_capture(). If the system offers no sandbox, the library logs a warning
- * and runs without it. */
+ * A sweep starts a process for its kernels. For a run, a profile or a trace (kiln_plan_run, kiln_profile, kiln_trace),
+ * the calling process itself gives up its rights permanently before it fills the buffers. Therefore call these three
+ * functions only in a process that was forked for this purpose and has no other threads. After that, the process can
+ * read only the files that the spec may name. It can neither start programs nor write files. Hence use `write` of
+ * kiln_run_options to get its output files, and do not call kiln_plan_capture(). If the system offers no sandbox, the
+ * library logs a warning and runs without it. */
 #define KILN_SANDBOX 16u
 /* Run kernels in a sandbox, like KILN_SANDBOX. If the system offers no sandbox, the call fails with
  * KILN_ERROR_UNSUPPORTED. */
@@ -722,8 +722,8 @@ KILN_API kiln_status kiln_plan_write(kiln_plan *plan, const char *buffer, const 
                                      kiln_error **error);
 KILN_API kiln_status kiln_plan_read(kiln_plan *plan, const char *buffer, void *data, size_t bytes, kiln_error **error);
 
-/* kiln_plan_launch() enqueues the steps of the variant on `stream` and returns. kiln_plan_launch() leaves out the steps
- * of `before_each`, which kiln_plan_reset() enqueues. `stream` may be NULL, which means the default stream. Any other
+/* kiln_plan_launch() enqueues the steps of the variant on `stream` and returns. The call leaves out the steps of
+ * `before_each`, which kiln_plan_reset() enqueues. `stream` may be NULL, which means the default stream. Any other
  * stream must belong to the context of the engine. If the variant has steps on the host, or loops that depend on data,
  * the call waits for the stream. As in CUDA, a later call reports an error that occurs in a kernel. */
 KILN_API kiln_status kiln_plan_launch(kiln_plan *plan, CUstream stream, kiln_error **error);

@@ -1,12 +1,11 @@
 /* kiln_tune.h - search spaces, sweeps, the store of samples, best-known configurations and recorded spaces.
  *
  * Objects and ownership
- *   kiln_tuning     the outcome of a sweep.
- *   kiln_store      a database of samples.
- *   kiln_knowledge  best-known configurations from a store or a text file. A kiln_knowledge never changes after it is
- *                   made.
- *   kiln_recording a search space that was measured earlier, read from a file. After it is loaded, only
- *   kiln_recording_set_prior() changes a kiln_recording.
+ *   A kiln_tuning is the outcome of a sweep.
+ *   A kiln_store is a database of samples.
+ *   A kiln_knowledge holds best-known configurations from a store or a text file. It never changes after it is made.
+ *   A kiln_recording is a search space that was measured earlier, read from a file. After it is loaded, only
+ *   kiln_recording_set_prior() changes it.
  *
  * Only one thread at a time may use a kiln_tuning. Many threads may use a kiln_store, a kiln_knowledge or a
  * kiln_recording at the same time. All other rules are the same as in kiln.h. */

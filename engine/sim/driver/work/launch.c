@@ -135,8 +135,8 @@ static CUresult get_result(vm_fault_kind kind)
     return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-/* Settings of the functions kiln__sim_limit(), kiln__sim_steps(), kiln__sim_keep() and kiln__sim_order(). They hold for
- * launches of the thread that calls these functions, not for the device. */
+/* Settings of the four functions below. They hold for launches of the thread that calls these functions, not for the
+ * device. */
 static _Thread_local struct {
     uint64_t deadline, *steps;
     const volatile int *stop;
