@@ -7,9 +7,9 @@
  *
  * Objects and ownership
  *   A kiln_engine is a device (GPU or simulated), a compiler and a cache. Every other object is made from an engine.
- *   Free these objects before you close their engine.
- *   A kiln_spec is a checked problem spec. A spec never changes after it is loaded.
- *   A kiln_plan is one variant of a spec with one configuration and one set of sizes. It is compiled and ready to launch.
+ *   Free these objects before you close their engine. A kiln_spec is a checked problem spec. A spec never changes after
+ *   it is loaded. A kiln_plan is one variant of a spec with one configuration and one set of sizes, compiled and ready
+ *   to launch.
  *
  * Threads
  *   Many threads may use one kiln_engine or one kiln_spec at the same time. Only one thread at a time may use a
