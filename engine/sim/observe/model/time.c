@@ -860,9 +860,9 @@ static double get_busiest(const replay *r)
 
 /* Replays `blocks` blocks on an SM that holds `places` blocks at once. Returns the number of clocks, or a negative
  * number if memory runs out. If `rate` is not NULL, `blocks` must exceed the number of blocks in count_rounds() - 1
- * rounds. *rate then becomes the mean number of clocks per block, from the end of the first round to the end of the
- * last round but one. At both ends of this interval the slots contain later blocks that are partly done. So the rate
- * includes neither the empty caches of the start nor the idle slots of the end. */
+ * rounds. The function sets *rate to the mean number of clocks per block, from the end of the first round to the end of
+ * the last round but one. At both ends of this interval the slots contain later blocks that are partly done. So the
+ * rate includes neither the empty caches of the start nor the idle slots of the end. */
 static double replay_blocks(const kiln_allocator *mem, const vm_time_launch *launch, uint32_t places, uint32_t blocks,
                             double *rate, vm_time_result *result)
 {
