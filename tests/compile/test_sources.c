@@ -162,6 +162,46 @@ static void check_renamed(const kiln__include_paths *where, const char *text, co
     kiln__free(NULL, source);
 }
 
+/* Repeats a text, with its number in place of "%d". The caller frees the text. */
+static char *repeat(const char *text, int times)
+{
+    kiln__text all = {0};
+    for (int i = 0; i < times; i++)
+        kiln__text_printf(&all, text, i);
+    CHECK(!all.failed);
+    return all.data;
+}
+
+/* Tests texts that would make the collection take time or memory without a bound. All names of a line may extend to the
+ * end of the line. A source may name any number of Kiln's own headers, and search them in any number of folders. */
+static void check_bounds(void)
+{
+    enum { FOLDERS = 1000 };
+    static const struct {
+        const char *text;
+        int times;
+        const char *wanted;
+    } cases[] = {
+        {"/**/#include <x", 1000, "main.cu:1: the name of a header has more than 4095 bytes"},
+        {" __has_include(<x", 1000, "main.cu:1: the name of a header has more than 4095 bytes"},
+        {"#include <cublas%d.h>\n", 5000, "more than 4096 headers are included"},
+        {"#include <x>\n", 5000, "finding its headers takes too long"},
+    };
+    for (size_t i = 0; i < KILN__COUNT(cases); i++) {
+        char *text = repeat(cases[i].text, cases[i].times);
+        const char *folders[FOLDERS];
+        for (size_t k = 0; k < FOLDERS; k++)
+            folders[k] = "/none";
+        const kiln__include_paths where = {
+            .folders = folders, .folder_count = i == 3 ? FOLDERS : 1, .allowed = folders, .allowed_count = 1};
+        kiln__text ended = {0};
+        kiln__text_printf(&ended, "%s>)\n#include <y>\n", text);
+        check_in(&where, kiln__text_get(&ended), cases[i].wanted, NULL);
+        kiln__text_free(&ended);
+        kiln__free(NULL, text);
+    }
+}
+
 /* Tests a project with src/ and include/, and a folder outside, once allowed and once forbidden. */
 static void test_folders(void)
 {
@@ -403,6 +443,7 @@ static void test_headers(void)
     }
     check_headers("#include \"deep0.h\"", "more than 64 deep");
     kiln__text_free(&deep);
+    check_bounds();
 
     for (long n = 0;; n++) {
         check_oom oom = {.countdown = n};
