@@ -23,6 +23,7 @@ typedef struct kiln__judge_global {
     unsigned char *changed;
     unsigned char *spoilt; /* the bytes of the variable before a spoilt call, with random bytes in some elements */
     bool any;              /* a call has changed an element of the variable */
+    bool twice;            /* the PTX has two declarations of variables with this name */
 } kiln__judge_global;
 typedef struct kiln__judge_code {
     int64_t *constants; /* the integers in the instructions of the kernel, each once, in ascending order */
