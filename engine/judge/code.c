@@ -110,7 +110,7 @@ static bool add_operands(kiln__judge *judge, const char *line, size_t length)
 /* Returns true if the line looks like `.file 1 "path"`. The path in such a line may contain any word. A quoted text
  * with one of the characters ; * \ does not count as a path, because it may be code between two quotes that stand in
  * comments. */
-static bool names_file(const char *line, size_t length)
+bool kiln__judge_names_file(const char *line, size_t length)
 {
     size_t i = 5;
     if (!begins(line, length, ".file"))
@@ -139,10 +139,10 @@ static const char *find_forbidden(const char *ptx, const char *end)
             line++;
         const char *stop = memchr(line, '\n', (size_t)(end - line));
         const size_t size = (size_t)((stop ? stop : end) - line);
-        for (size_t i = 0; i < KILN__COUNT(forbidden) && !why && !names_file(line, size); i++)
+        for (size_t i = 0; i < KILN__COUNT(forbidden) && !why && !kiln__judge_names_file(line, size); i++)
             if (has_word(line, size, forbidden[i].word))
                 why = forbidden[i].why;
-        for (int i = 0; i < 32 && !why && !names_file(line, size); i++) {
+        for (int i = 0; i < 32 && !why && !kiln__judge_names_file(line, size); i++) {
             char word[16];
             kiln__format(word, sizeof word, "%%envreg%d", i);
             if (has_word(line, size, word))
@@ -376,14 +376,13 @@ static bool read_statement(kiln__judge *judge, const char *statement, size_t len
  * The digest is "" if memory runs out. */
 static void make_code_digest(const kiln_allocator *mem, const char *ptx, const char *end, char digest[33])
 {
-    static const char file[] = ".file";
     kiln__text kept = {.mem = mem};
     for (const char *at = ptx, *next; at < end; at = next) {
         const char *line = memchr(at, '\n', (size_t)(end - at)), *word = at;
         next = line ? line + 1 : end;
         while (word < next && kiln__is_blank(*word))
             word++;
-        if ((size_t)(next - word) < sizeof file - 1 || memcmp(word, file, sizeof file - 1) != 0)
+        if (!kiln__judge_names_file(word, (size_t)(next - word)))
             kiln__text_add(&kept, at, (size_t)(next - at));
     }
     digest[0] = '\0';

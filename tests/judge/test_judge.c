@@ -240,6 +240,36 @@ static void test_against(void)
     kiln_engine_close(engine);
 }
 
+/* Two headers differ only in a line of PTX that begins like the line of a source file. The digests differ, because the
+ * line also has code. */
+static void test_digest_of_code(void)
+{
+    static const char text[] = "#include \"code.h\"\n" KERNEL("2 * (x[i] + part())");
+    char digests[2][33], name[64], header[64];
+    if (missing)
+        return;
+    snprintf(name, sizeof name, "%s/judged.yaml", folder);
+    snprintf(header, sizeof header, "%s/code.h", folder);
+    for (unsigned i = 0; i < 2; i++) {
+        char code[200];
+        const kiln_judge_options options = {.size = sizeof options, .budget = 1};
+        kiln_spec *spec = NULL;
+        kiln_error *error = NULL;
+        snprintf(code, sizeof code,
+                 "__device__ float part() { float y; asm volatile(\"\\n.file 9 \\\"x\\\" mov.f32 %%0, 0f%u0000000;\" : "
+                 "\"=f\"(y)); return y; }\n",
+                 i);
+        CHECK_OK(kiln_file_write(header, code, strlen(code), &error), error);
+        kiln_engine *engine = open_engine(NULL);
+        CHECK_OK(kiln_spec_parse(engine, spec_text, strlen(spec_text), name, &spec, &error), error);
+        CHECK_OK(kiln_judge_digest(engine, spec, text, strlen(text), "c.cu", &options, digests[i], &error), error);
+        CHECK(strlen(digests[i]) == 32);
+        kiln_spec_free(spec);
+        kiln_engine_close(engine);
+    }
+    CHECK(strcmp(digests[0], digests[1]) != 0);
+}
+
 /* The digest depends on the candidate and the seed, and not on the name or the budget. */
 static void test_digest(void)
 {
@@ -341,6 +371,7 @@ static const check_case cases[] = {{"prepare", set_up},
                                    {"against", test_against},
                                    {"ratio", test_ratio},
                                    {"digest", test_digest},
+                                   {"digest of code", test_digest_of_code},
                                    {"failing allocations", test_memory},
                                    {"clear", clear}};
 
