@@ -3,9 +3,9 @@
  * attempts what such a kernel would attempt. It records each success in a file that it mapped before the process entered the
  * sandbox.
  *
- * SHIM_REPORT: the file (struct report). SHIM_FOLDER: the folder of the spec. SHIM_ACTS: "try", "crash", "hang" (in a
- * launch), "stall" (sends only the head of an output to the command; for the command ten hours have passed then), or
- * "deny" (the system has no seccomp and no Landlock). */
+ * SHIM_REPORT: the file (struct report). SHIM_FOLDER: the folder of the spec. SHIM_ACTS: "try", "crash", "hang" in a
+ * launch, "stall", or "deny". With "stall" the shim sends only the head of an output to the command, and then ten hours
+ * pass for the command. With "deny" the system has no seccomp and no Landlock. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
