@@ -18,8 +18,9 @@
 // so the power is s factor - base, a multiply-add. The base is near the greatest score times the factor. The base is
 // rounded, but it is the same for the whole row, so its error cancels. Each variant gives the same bits in every run.
 //
-// The tuning parameters are macros. A spec sets these macros. Their defaults serve an editor that shows this file. A
-// kernel is compiled if its own macro ATTENTION_<NAME> is set, or if ATTENTION_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro ATTENTION_<NAME> is set, or if
+// ATTENTION_ONE is not set.
 
 #ifndef HEAD_DIM
 #define HEAD_DIM 64 // 64 or 128

@@ -23,8 +23,9 @@
 // Precision: products are added in single precision. P and dS are rounded to bfloat16 before they are multiplied (not
 // in `naive`). `wgmma_atomic` computes dS from the rounded P.
 //
-// The tuning parameters are macros. A spec sets these macros. Their defaults serve an editor that shows this file. A
-// kernel is compiled if its own macro BACKWARD_<NAME> is set, or if BACKWARD_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro BACKWARD_<NAME> is set, or if
+// BACKWARD_ONE is not set.
 
 #ifndef HEAD_DIM
 #define HEAD_DIM 64 // 64 or 128

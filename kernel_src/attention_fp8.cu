@@ -22,8 +22,9 @@
 // adds the rounded exponentials. wgmma keeps 13 bits of its terms and of the sum (gemm.cu). Each variant gives the same
 // bits in every run.
 //
-// The tuning parameters are macros. A spec sets these macros. A kernel is compiled if its own macro ATTENTION8_<NAME>
-// is set, or if ATTENTION8_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro ATTENTION8_<NAME> is set, or if
+// ATTENTION8_ONE is not set.
 
 #ifndef HEAD_DIM
 #define HEAD_DIM 64 // 64 or 128

@@ -13,8 +13,9 @@
 // The bound of the time is writing the points, 8 bytes each. The control points need little memory traffic in
 // comparison.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro BEZIER_<NAME> is set, or if BEZIER_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro BEZIER_<NAME> is set, or if
+// BEZIER_ONE is not set.
 
 #include "common.cuh"
 

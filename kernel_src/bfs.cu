@@ -12,8 +12,9 @@
 // Loops and repeated edges do no harm. All kernels search directed graphs correctly, except bfs_direction_optimised,
 // which needs each edge in both directions. There must be fewer than 2^32 - 2 vertices and fewer than 2^32 - 2 edges.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro BFS_<NAME> is set, or if BFS_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro BFS_<NAME> is set, or if BFS_ONE is
+// not set.
 
 #include "common.cuh"
 

@@ -29,8 +29,9 @@
 // and depthwise add the same products in the same order, and round once per product. The other kernels add in another
 // order.
 //
-// The tuning parameters are macros as well. The defaults are for an editor, or for a compiler without definitions. A
-// kernel is compiled if its own macro CONVNET_<NAME> is set, or if CONVNET_ONE is not set.
+// The tuning parameters are macros as well. The engine defines these macros from the spec. The defaults below only let
+// an editor or a compiler parse this file alone. A kernel is compiled if its own macro CONVNET_<NAME> is set, or if
+// CONVNET_ONE is not set.
 
 #include "common.cuh"
 #include "convnet.cuh"

@@ -17,8 +17,8 @@
 // 7. The kernels differ in how they read each point MASK_H * MASK_W times, and in the instructions that this takes.
 //
 // MASK_H and MASK_W are macros, so the compiler unrolls all loops over the mask. The tuning parameters are macros too.
-// A spec sets them. The defaults are for an editor, or for a compiler without definitions. A kernel is compiled if its
-// own macro CONVOLUTION_<NAME> is set, or if CONVOLUTION_ONE is not set.
+// The engine defines these macros from the spec. The defaults below only let an editor or a compiler parse this file
+// alone. A kernel is compiled if its own macro CONVOLUTION_<NAME> is set, or if CONVOLUTION_ONE is not set.
 
 #include "common.cuh"
 

@@ -13,8 +13,9 @@
 // kernels make the bins, the order of atoms in a bin depends on timing, and the last bits of sums differ from run to
 // run. If the host makes the bins, the bits are the same in every run. A radius of 0 gives 0.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro CUTOFF_<NAME> is set, or if CUTOFF_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro CUTOFF_<NAME> is set, or if
+// CUTOFF_ONE is not set.
 
 #include "common.cuh"
 

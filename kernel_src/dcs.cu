@@ -12,8 +12,9 @@
 // added. A distance below about 1e-19 counts as 0, because its square is not a normal number. From about 1e19 on the
 // square is infinite, so the distance counts as infinite. A coordinate that is NaN makes all points NaN.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro DCS_<NAME> is set, or if DCS_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro DCS_<NAME> is set, or if DCS_ONE is
+// not set.
 
 #include "common.cuh"
 

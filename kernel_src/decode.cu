@@ -18,8 +18,9 @@
 // The file attention.cu explains the online softmax and its precision. The variants one_head, grouped and split_direct
 // round only the result. Every variant gives the same bits in every run.
 //
-// The tuning parameters are macros. A spec sets these macros. Their defaults serve an editor that shows this file. A
-// kernel is compiled if its own macro DECODE_<NAME> is set, or if DECODE_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro DECODE_<NAME> is set, or if
+// DECODE_ONE is not set.
 
 #ifndef HEAD_DIM
 #define HEAD_DIM 128 // 64 or 128

@@ -7,8 +7,8 @@
 //
 // Each kernel adds in the order of k, so the bits are the same in every run.
 //
-// The tuning parameters are macros. A kernel is compiled if its own macro DGEMM_<NAME> is set, or if DGEMM_ONE is not
-// set.
+// The tuning parameters are macros. The engine defines these macros from the spec. A kernel is compiled if its own
+// macro DGEMM_<NAME> is set, or if DGEMM_ONE is not set.
 
 #include "async.cuh"
 #include "common.cuh"

@@ -15,8 +15,8 @@
 //
 // Code for sm_90a is left out on other devices, so that the whole file compiles for any device.
 //
-// The tuning parameters are macros. A kernel is compiled if its own macro GEMM_<NAME> is set, or if GEMM_ONE is not
-// set.
+// The tuning parameters are macros. The engine defines these macros from the spec. A kernel is compiled if its own
+// macro GEMM_<NAME> is set, or if GEMM_ONE is not set.
 
 #include "gemm.cuh"
 

@@ -16,8 +16,8 @@
 // The kernels `mma_scaled` and `tcgen05` need devices that were not available. They were never run on hardware, and
 // were tested only on the simulated device. Their code is left out on other devices.
 //
-// The tuning parameters are macros. If SCALED_ONE is set, only the kernels whose macro SCALED_<NAME> is set are
-// compiled. Otherwise all kernels are compiled.
+// The tuning parameters are macros. The engine defines these macros from the spec. If SCALED_ONE is set, only the
+// kernels whose macro SCALED_<NAME> is set are compiled. Otherwise all kernels are compiled.
 
 #ifndef FORMAT
 #define FORMAT 0

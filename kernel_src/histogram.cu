@@ -9,8 +9,9 @@
 // of as many blocks as the device holds. The kernels differ in how they count a key: each_key takes a policy `Count`.
 // Each kernel improves the kernel before it. Its comment names the change and the counters that should show it.
 //
-// The tuning parameters are macros. A spec sets these macros. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro HISTOGRAM_<NAME> is set, or if HISTOGRAM_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro HISTOGRAM_<NAME> is set, or if
+// HISTOGRAM_ONE is not set.
 
 #include "common.cuh"
 

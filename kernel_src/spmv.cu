@@ -11,8 +11,9 @@
 // 754. Formats that pad (ELL, sliced ELL, DIA, BCSR) multiply a 0 by an element of x that the row does not have, so an
 // infinity or NaN there makes the row NaN. Offsets and columns have 32 bits.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro SPMV_<NAME> is set, or if SPMV_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro SPMV_<NAME> is set, or if SPMV_ONE
+// is not set.
 
 #include "common.cuh"
 

@@ -12,8 +12,9 @@
 // All extents below 2^31 are legal, also 0, and none has to be a multiple of a tile. Offsets have 64 bits. Blocks are
 // numbered in one dimension, x fastest, so that blocks that run at the same time are neighbours.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro STENCIL_<NAME> is set, or if STENCIL_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro STENCIL_<NAME> is set, or if
+// STENCIL_ONE is not set.
 
 #include "common.cuh"
 

@@ -10,8 +10,9 @@
 //
 // All kernels add in order of k, from 0 on, with one fused multiply-add per term. So their results have the same bits.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro SYRK_<NAME> is set, or if SYRK_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro SYRK_<NAME> is set, or if SYRK_ONE
+// is not set.
 
 #include "common.cuh"
 

@@ -10,8 +10,9 @@
 // M and N may be any numbers below 2^31, also 0; edges are checked. Matrices may have more than 2^32 elements, because
 // offsets have 64 bits. Blocks are numbered in one dimension, because a grid is at most 65,535 high.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor. A kernel is compiled if its own
-// macro TRANSPOSE_<NAME> is set, or if TRANSPOSE_ONE is not set. A sweep compiles this file once per configuration.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro TRANSPOSE_<NAME> is set, or if
+// TRANSPOSE_ONE is not set. A sweep compiles this file once per configuration.
 
 #include "common.cuh"
 
