@@ -403,8 +403,8 @@ __device__ __forceinline__ void clear_counts(Tile &tile)
 }
 
 #if defined(RADIXSORT_THREE_KERNEL) || !defined(RADIXSORT_ONE)
-// The first of three kernels of a pass counts the items of each digit in each tile. `table` has a row for each digit,
-// and a column for each tile.
+// Each pass clears the set of the pass before it, which no block reads any more. The kernel radixsort_count_all clears
+// the set that the last pass of the previous launch used. `table` has a row for each digit, and a column for each tile.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     radixsort_count(const word *keys, const unsigned *values, word *scratch_keys, unsigned *scratch_values, word *sorted_keys,
                     unsigned *sorted_values, unsigned *table, unsigned pass, unsigned passes, unsigned first_bit,
