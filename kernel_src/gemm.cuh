@@ -42,9 +42,9 @@
 #define EPILOGUE 0 // a sum of flags: 1: a bias for each column, 2: GELU, 4: a residual, which is a matrix like C
 #endif
 #ifndef STAGED
-// How C is written. 0: each thread writes its own sums. 1: C goes through shared memory, and from there by tensor maps in
-// wgmma_*, and in aligned pieces in mma_*. 2, for wgmma_padded: C goes through shared memory, and warps write complete lines
-// of 128 bytes, wherever rows begin.
+// How C is written. 0: each thread writes its own sums. 1: C goes through shared memory, and from there by tensor maps
+// in wgmma_*, and in aligned pieces in mma_*. 2, for wgmma_padded: C goes through shared memory, and warps write
+// complete lines of 128 bytes, wherever rows begin.
 #define STAGED 1
 #endif
 

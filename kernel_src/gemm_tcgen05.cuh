@@ -1,5 +1,6 @@
-// gemm_tcgen05.cuh - the common part of gemm_tcgen05.cu and gemm_scaled.cu: the roles of warps, the parts of shared memory,
-// and the warps that write the sums of tensor memory to C. gemm_tcgen05.cu describes the roles and the barriers.
+// gemm_tcgen05.cuh - the common part of gemm_tcgen05.cu and gemm_scaled.cu: the roles of warps, the parts of shared
+// memory, and the warps that write the sums of tensor memory to C. gemm_tcgen05.cu describes the roles and the
+// barriers.
 
 #ifndef GEMM_TCGEN05_CUH
 #define GEMM_TCGEN05_CUH
@@ -21,8 +22,8 @@ struct sums_place {
     enum : unsigned { rows = 128, down = TILE_M / rows, columns = down * TILE_N };
 };
 
-// The parts of dynamic shared memory: a ring of stages, room for results, barriers, and the address of the tensor memory.
-// The ring begins at a multiple of 1024, because swizzles permute address bits.
+// The parts of dynamic shared memory: a ring of stages, room for results, barriers, and the address of the tensor
+// memory. The ring begins at a multiple of 1024, because swizzles permute address bits.
 template <class Stage> struct room_of {
     enum : unsigned { part = 32 * 128, results = STAGED ? role::writers * 2 * part : 0 }; // bytes
     unsigned char *stages;
@@ -69,8 +70,8 @@ template <class Stage> struct room_of {
     {
         return tile / SETS & 1;
     }
-    // One thread initialises the barriers. `readers` products arrive on each `empty` barrier, and `writers` warps on each
-    // `taken` barrier.
+    // One thread initialises the barriers. `readers` products arrive on each `empty` barrier, and `writers` warps on
+    // each `taken` barrier.
     __device__ __forceinline__ void make(unsigned readers, unsigned writers) const
     {
         for (unsigned i = 0; i < STAGES; ++i) {

@@ -1,10 +1,10 @@
 /* matmul.c has the references of dense matrix products:
  *
- * - matmul_f64 computes P = A B.
- * - gemm_f64 computes C = A B for one product or for a batch of products. B is stored by rows or by columns.
- * - linear_f64 computes C = A B and then adds a bias, applies GELU, and adds a residual.
- * - syrk_f64 computes C = A A', where A' is the transpose of A.
- * - scaled_f64 computes C = A B of floats of 8 and 4 bits with scales.
+ * - `matmul_f64` computes P = A B.
+ * - `gemm_f64` computes C = A B for one product or for a batch of products. B is stored by rows or by columns.
+ * - `linear_f64` computes C = A B and then adds a bias, applies GELU, and adds a residual.
+ * - `syrk_f64` computes C = A A', where A' is the transpose of A.
+ * - `scaled_f64` computes C = A B of floats of 8 and 4 bits with scales.
  *
  * All products and sums are in double.
  *

@@ -66,7 +66,7 @@ __device__ __forceinline__ float at(const float *matrix, unsigned row, unsigned 
 // Each thread makes one element of P. Both operands come directly from global memory.
 //
 // A multiply-add needs two reads, so there is 1 operation per access. A warp reads neighbouring elements of B, which
-// are coalesced if BLOCK_X is at least 8. Of A it reads one element per row, which is a broadcast. So the L1 serves
+// are coalesced if BLOCK_X is at least 8. It reads one element of A per row, which is a broadcast. So the L1 serves
 // most reads.
 extern "C" __global__ void matmul_naive(const float *__restrict__ A, const float *__restrict__ B,
                                         float *__restrict__ P, unsigned M, unsigned N, unsigned K)

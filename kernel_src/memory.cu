@@ -45,7 +45,7 @@
 #define FIELDS 4 // aos, soa, aos_same, soa_same: elements of a structure
 #endif
 #ifndef SPREAD
-#define SPREAD 1 // lookups: the lanes of a warp look up one place (0), neighbouring places (1) or scattered places (2)
+#define SPREAD 1 // lookups: the lanes of a warp look up 0: one place, 1: neighbouring places, 2: scattered places
 #endif
 
 constexpr unsigned TABLE = 64;   // lookups: entries of the table

@@ -164,9 +164,9 @@ static kiln_status export_description(kiln_call *call, const source *s)
 /* The arguments are `keys` (a name of SORT_KINDS), `type` (u32, i32 or f32), `n` and `seed`. The function exports
  * `keys` and these statistics:
  *
- * - ascents: the share of neighbouring keys that are in order, which is 1/2 for random keys and 1 for sorted keys
- * - different: the share of different keys in a sample of 65,536 keys, or of all keys if there are fewer
- * - commonest: the share of the most frequent key in this sample */
+ * - `ascents`: the share of neighbouring keys that are in order, which is 1/2 for random keys and 1 for sorted keys.
+ * - `different`: the share of different keys in a sample of 65,536 keys, or of all keys if there are fewer.
+ * - `commonest`: the share of the most frequent key in this sample. */
 static kiln_status sort_keys(void *user, kiln_call *call)
 {
     (void)user;

@@ -1,7 +1,7 @@
 // mri.cu - two sums for the reconstruction of an image from samples at arbitrary places of k-space: F^H d and Q.
 //
 // The image has nx x ny x nz voxels over a field of view of length 1. Neighbouring voxels along x are neighbours in
-// memory. Of n voxels along an axis, voxel i is at (i - n / 2) / n. Here n / 2 is rounded down and the quotient is
+// memory. On an axis with n voxels, voxel i is at (i - n / 2) / n. Here n / 2 is rounded down and the quotient is
 // rounded to single precision. Sample s is at (kx, ky, kz)[s], in cycles over the field of view. A sample has two
 // complex numbers: phi, the sensitivity of the coil, and d, the measured value. Each voxel gets
 //     sum over all s of w[s] exp(i 2 pi (kx x + ky y + kz z)),   w = conj(phi) d for F^H d (Q 0), |phi|^2 for Q (Q 1).
@@ -579,12 +579,11 @@ template <int count> __device__ __forceinline__ void read_four(float to[], const
 }
 
 // A term of the sum is a factor of the row times a factor of the column. The factor of the row is w exp(i 2 pi (ky y +
-// kz z)), and the factor of the column is exp(i 2 pi kx x). A tile of rows x columns needs few sines and cosines. The
-// other work is a matrix product. Two columns at the same distance to the left and to the right of the middle have
-// conjugate factors. Let a + ib be the factor of the row, which includes the angle of the middle. Let c + is be the
-// factor of the right column. Then the right voxel gets ac - bs and bc + as, and the left voxel gets ac + bs and bc -
-// as. The kernel sums the four products ac, bs, bc and as separately. So a pair of a voxel and a sample costs two
-// multiply-adds.
+// kz z)). The factor of the column is exp(i 2 pi kx x). A tile of rows x columns needs few sines and cosines. The other
+// work is a matrix product. Two columns at the same distance to the left and to the right of the middle have conjugate
+// factors. Let a + ib be the factor of the row, which includes the angle of the middle. Let c + is be the factor of the
+// right column. Then the right voxel gets ac - bs and bc + as, and the left voxel gets ac + bs and bc - as. The kernel
+// sums the four products ac, bs, bc and as separately. So a pair of a voxel and a sample costs two multiply-adds.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_factored(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d,
                  unsigned samples, float *re, float *im, int nx, int ny, int nz)

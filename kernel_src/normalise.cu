@@ -59,8 +59,9 @@
 #define VECTORS 4 // register_row, cluster_row: vectors of a row that each thread has
 #endif
 #ifndef KEEP
-// register_row, cluster_row: where a thread keeps its part of a row. 0: in registers, as floats. 1: in registers, as
-// the loaded words. 2: in shared memory. 3: half of it in shared memory, and half in registers as the loaded words.
+// register_row, cluster_row: where a thread keeps its part of a row. The value 0 keeps it in registers as floats, 1 in
+// registers as the loaded words, and 2 in shared memory. The value 3 keeps half of it in shared memory, and half in
+// registers as the loaded words.
 #define KEEP 0
 #endif
 #ifndef AHEAD
@@ -157,8 +158,8 @@ __device__ __forceinline__ void narrow(unsigned *words, const float *from)
 enum : unsigned { OUTSIDE = KIND != SOFTMAX ? 0 : BF16 ? 0xff80ff80u : 0xff800000u }; // -infinity
 
 // A row consists of vectors, which begin at multiples of a vector's size in memory. Vector j has the elements of the
-// row from element VECTOR * j - shift on. Unless rows are ALIGNED, the first and the last vector may have elements of the
-// neighbouring rows.
+// row from element VECTOR * j - shift on. Unless rows are ALIGNED, the first and the last vector may have elements of
+// the neighbouring rows.
 struct Row {
     offset begin;          // first element of the row
     // number of elements of the first vector that lie before the row; number of elements of the row
@@ -367,14 +368,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 #if defined(NORMALISE_ONLINE) || defined(NORMALISE_CLUSTER_ROW) || !defined(NORMALISE_ONE)
 // ---- the statistics of some elements of a row, by one pass over these elements ----
-//
+
 // The types below are operators with these members:
 //
-// - item: the statistics of some elements
-// - identity(), combine(): as for any operator (common.cuh)
-// - take(): adds the elements of a vector to an item
-// - of(): returns the item of `count` elements from their maximum or mean, and from the sum relative to it
-// - result(): returns the Result of the row
+// - `item`: the statistics of some elements.
+// - `identity()`, `combine()`: as for any operator (common.cuh).
+// - `take()`: adds the elements of a vector to an item.
+// - `of()`: returns the item of `count` elements from their maximum or mean, and from the sum relative to it.
+// - `result()`: returns the Result of the row.
 
 struct Exponentials { // the maximum m, and the sum of exp(x - m); if m grows, the sum is scaled down
     struct item {
@@ -548,12 +549,13 @@ enum : unsigned { // how many of the vectors of a thread are in shared memory an
 // The vectors of a row that a thread has. The first SHARED_VECTORS of them are in shared memory. Each thread reads only
 // the vectors that it copied. So a thread waits for its own copies and needs no barrier.
 //
-// - fetch() begins to load a row.
-// - arrived() makes the oldest row that was fetched the current row. With ONLINE, the vectors in shared memory have
+// - `fetch()` begins to load a row.
+// - `arrived()` makes the oldest row that was fetched the current row. With ONLINE, the vectors in shared memory have
 //   arrived only after wait().
-// - wait() waits for vector v. Only ONLINE needs it, and must call it for the vectors in order.
-// - get() and set() read and write the floats of vector v. get() returns values that set() wrote only with AS_FLOATS.
-// - leave() ends the use of the current row.
+// - `wait()` waits for vector v. Only ONLINE needs it, and must call it for the vectors in order.
+// - `get()` and `set()` read and write the floats of vector v. Only with AS_FLOATS does get() return the values that set()
+//   wrote.
+// - `leave()` ends the use of the current row.
 struct Held {
     enum : unsigned { IN_REGISTERS = REGISTER_VECTORS > 0 ? REGISTER_VECTORS : 1 };
     float floats[KEEP == AS_FLOATS ? VECTORS : 1][VECTOR];

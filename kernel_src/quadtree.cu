@@ -55,7 +55,8 @@ struct Split {
 
 // The state that the host reads before each level.
 struct State {
-    // number of divided nodes; number of their pieces; depth of these nodes; number of the first node of the next level
+    // the number of divided nodes, the number of their pieces, the depth of these nodes, and the first node of the next
+    // level
     u32 splits, pieces, depth, base;
 };
 

@@ -794,8 +794,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     }
     __syncthreads();
 
-    // One thread per digit: the number of points with the digit in this tile (own), the place where they begin in the
-    // tile (start), and the place where the points of all tiles begin (everywhere).
+    // One thread per digit computes three numbers. `own` is the number of points with the digit in this tile. `start`
+    // is the place where these points begin in the tile. `everywhere` is the place where the points of all tiles begin.
     u32 own = 0, start = 0, everywhere = 0;
     offset both = 0;
     volatile u32 *notes = notes_of(control, pass, tiles);

@@ -177,67 +177,67 @@ static uint64_t sorting_key(const sorting *s, uint64_t i)
     return ordered(s->keys->type, read_key(s->keys, i)) >> s->begin & s->mask;
 }
 
-/* Of the `count` smallest items of two sorted runs, returns the number of those from the first run. This is a binary
+/* Returns how many of the `count` smallest items of two sorted runs are in the first run. This is a binary
  * search along the merge path (Odeh and others, 2012). It finds the two prefixes in which no item is above an item
  * after the other prefix. */
-#define DEFINE_MERGES(item, tag)                                                                                         \
-    static size_t split_##tag(const item *a, size_t a_count, const item *b, size_t b_count, size_t count)                \
-    {                                                                                                                    \
-        size_t low = count > b_count ? count - b_count : 0, high = count < a_count ? count : a_count;                    \
-        while (low < high) {                                                                                             \
-            size_t middle = low + (high - low) / 2;                                                                      \
-            if (a[middle] < b[count - middle - 1])                                                                       \
-                low = middle + 1;                                                                                        \
-            else                                                                                                         \
-                high = middle;                                                                                           \
-        }                                                                                                                \
-        return low;                                                                                                      \
-    }                                                                                                                    \
-    /* Merges without a branch that depends on the items. Half of such branches would be predicted wrongly. */           \
-    static void merge_##tag(const item *a, size_t a_count, const item *b, size_t b_count, item *to)                      \
-    {                                                                                                                    \
-        const item *a_end = a + a_count, *b_end = b + b_count;                                                           \
-        while (a < a_end && b < b_end) {                                                                                 \
-            item x = *a, y = *b;                                                                                         \
-            bool first = x < y;                                                                                          \
-            *to++ = first ? x : y;                                                                                       \
-            a += first;                                                                                                  \
-            b += !first;                                                                                                 \
-        }                                                                                                                \
-        memcpy(to, a, (size_t)(a_end - a) * sizeof *a);                                                                  \
-        memcpy(to + (a_end - a), b, (size_t)(b_end - b) * sizeof *b);                                                    \
-    }                                                                                                                    \
-    /* Makes a sorted run of up to LEAST items by merging runs of 1, 2, 4, ... items. */                                 \
-    static void make_run_##tag(const sorting *s, uint64_t first, size_t count)                                           \
-    {                                                                                                                    \
-        item *const begin = (item *)s->from + first;                                                                     \
-        item *from = begin, *to = (item *)s->to + first;                                                                 \
-        for (size_t i = 0; i < count; i++)                                                                               \
-            from[i] = (item)sorting_key(s, first + i) << INDEX_BITS_##tag | (first + i);                                 \
-        for (size_t width = 1; width < count; width *= 2) {                                                              \
-            for (size_t i = 0; i < count; i += 2 * width) {                                                              \
-                const size_t left = count - i, here = left < width ? left : width;                                       \
-                const size_t behind = left - here < width ? left - here : width;                                         \
-                merge_##tag(from + i, here, from + i + here, behind, to + i);                                            \
-            }                                                                                                            \
-            item *const next = to;                                                                                       \
-            to = from;                                                                                                   \
-            from = next;                                                                                                 \
-        }                                                                                                                \
-        if (from != begin)                                                                                               \
-            memcpy(begin, from, count * sizeof *from);                                                                   \
-    }                                                                                                                    \
-    /* Makes the items [first, first + count) of the merge of two neighbouring runs. The first run begins at `begin`. */ \
-    static void merge_piece_##tag(const sorting *s, uint64_t begin, size_t first, size_t count)                          \
-    {                                                                                                                    \
-        const uint64_t left = s->n - begin;                                                                              \
-        const size_t a_count = (size_t)(left < s->width ? left : s->width);                                              \
-        const size_t b_count = (size_t)(left - a_count < s->width ? left - a_count : s->width);                          \
-        const item *a = (const item *)s->from + begin, *b = a + a_count;                                                 \
-        const size_t from = split_##tag(a, a_count, b, b_count, first);                                                  \
-        const size_t to = split_##tag(a, a_count, b, b_count, first + count);                                            \
-        merge_##tag(a + from, to - from, b + (first - from), first + count - to - (first - from),                        \
-                    (item *)s->to + begin + first);                                                                      \
+#define DEFINE_MERGES(item, tag)                                                                                       \
+    static size_t split_##tag(const item *a, size_t a_count, const item *b, size_t b_count, size_t count)              \
+    {                                                                                                                  \
+        size_t low = count > b_count ? count - b_count : 0, high = count < a_count ? count : a_count;                  \
+        while (low < high) {                                                                                           \
+            size_t middle = low + (high - low) / 2;                                                                    \
+            if (a[middle] < b[count - middle - 1])                                                                     \
+                low = middle + 1;                                                                                      \
+            else                                                                                                       \
+                high = middle;                                                                                         \
+        }                                                                                                              \
+        return low;                                                                                                    \
+    }                                                                                                                  \
+    /* Merges without a branch that depends on the items. Half of such branches would be predicted wrongly. */         \
+    static void merge_##tag(const item *a, size_t a_count, const item *b, size_t b_count, item *to)                    \
+    {                                                                                                                  \
+        const item *a_end = a + a_count, *b_end = b + b_count;                                                         \
+        while (a < a_end && b < b_end) {                                                                               \
+            item x = *a, y = *b;                                                                                       \
+            bool first = x < y;                                                                                        \
+            *to++ = first ? x : y;                                                                                     \
+            a += first;                                                                                                \
+            b += !first;                                                                                               \
+        }                                                                                                              \
+        memcpy(to, a, (size_t)(a_end - a) * sizeof *a);                                                                \
+        memcpy(to + (a_end - a), b, (size_t)(b_end - b) * sizeof *b);                                                  \
+    }                                                                                                                  \
+    /* Makes a sorted run of up to LEAST items by merging runs of 1, 2, 4, ... items. */                               \
+    static void make_run_##tag(const sorting *s, uint64_t first, size_t count)                                         \
+    {                                                                                                                  \
+        item *const begin = (item *)s->from + first;                                                                   \
+        item *from = begin, *to = (item *)s->to + first;                                                               \
+        for (size_t i = 0; i < count; i++)                                                                             \
+            from[i] = (item)sorting_key(s, first + i) << INDEX_BITS_##tag | (first + i);                               \
+        for (size_t width = 1; width < count; width *= 2) {                                                            \
+            for (size_t i = 0; i < count; i += 2 * width) {                                                            \
+                const size_t left = count - i, here = left < width ? left : width;                                     \
+                const size_t behind = left - here < width ? left - here : width;                                       \
+                merge_##tag(from + i, here, from + i + here, behind, to + i);                                          \
+            }                                                                                                          \
+            item *const next = to;                                                                                     \
+            to = from;                                                                                                 \
+            from = next;                                                                                               \
+        }                                                                                                              \
+        if (from != begin)                                                                                             \
+            memcpy(begin, from, count * sizeof *from);                                                                 \
+    }                                                                                                                  \
+    /* Makes the items [first, first + count) of the merge of two neighbouring runs. They begin at `begin`. */         \
+    static void merge_piece_##tag(const sorting *s, uint64_t begin, size_t first, size_t count)                        \
+    {                                                                                                                  \
+        const uint64_t left = s->n - begin;                                                                            \
+        const size_t a_count = (size_t)(left < s->width ? left : s->width);                                            \
+        const size_t b_count = (size_t)(left - a_count < s->width ? left - a_count : s->width);                        \
+        const item *a = (const item *)s->from + begin, *b = a + a_count;                                               \
+        const size_t from = split_##tag(a, a_count, b, b_count, first);                                                \
+        const size_t to = split_##tag(a, a_count, b, b_count, first + count);                                          \
+        merge_##tag(a + from, to - from, b + (first - from), first + count - to - (first - from),                      \
+                    (item *)s->to + begin + first);                                                                    \
     }
 
 #define INDEX_BITS_narrow INDEX_BITS_NARROW

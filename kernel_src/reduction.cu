@@ -98,17 +98,20 @@ template <> struct Key<float> {
     }
 };
 
-// ---- operators ---- An operator is a policy: a type whose functions the kernels below call. So each kernel is written
-// once for all operators. OP chooses the operator. An operator has these members:
+// ---- operators ----
+
+// An operator is a policy: a type whose functions the kernels below call. So each kernel is written once for all
+// operators. OP chooses the operator. An operator has these members:
 //
-// - item: the type of the values that are reduced
-// - identity(): the item of no elements; combining it with another item changes nothing
-// - combine(): the item of two runs of elements
-// - make(): the item of one element and its index
-// - put(): writes an item as the result
-// - counts(): returns false for an item that need not be combined with the result
-// - atomic(): combines an item with the result, atomically; begin() must set the result before, and end() must complete
-//   it afterwards
+// - `item`: the type of the values that are reduced.
+// - `identity()`: the item of no elements; combining it with another item changes nothing.
+// - `combine()`: the item of two runs of elements.
+// - `make()`: the item of one element and its index.
+// - `put()`: writes an item as the result.
+// - `counts()`: returns false for an item that need not be combined with the result.
+// - `atomic()`: combines an item with the result, atomically.
+// - `begin()`: sets the result before the first call of atomic().
+// - `end()`: completes the result after the last call of atomic().
 
 struct Sum : Plus<choose<INTEGERS, float, unsigned>> { // unsigned numbers wrap around on overflow
     static __device__ __forceinline__ item make(element e, offset)

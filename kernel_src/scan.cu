@@ -61,7 +61,7 @@ typedef Plus<value> Op;
 // ---- the two kinds of results ----
 
 // A policy: at() makes the result at an item from the sum of the items before it. The inclusive result includes the
-// item, and the exclusive result does not.
+// item. The exclusive result leaves it out.
 struct Inclusive {
     static __device__ __forceinline__ value at(value before, value item)
     {
@@ -263,8 +263,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // ---- tiles in registers ----
 //
-// A warp has `quads` times 128 consecutive items. A quad is 4 consecutive items. Of each 128 items, a lane has the quad
-// at 4 * lane (a warp-striped arrangement of vectors). So loads and stores are coalesced vectors of 16 bytes, and no
+// A warp has `quads` times 128 consecutive items. A quad is 4 consecutive items. A lane has the quad at 4 * lane of
+// each 128 items (a warp-striped arrangement of vectors). So loads and stores are coalesced vectors of 16 bytes, and no
 // item goes through shared memory. Shuffles compute the prefix of each quad.
 
 // Returns the index in the tile of this lane's quad k.

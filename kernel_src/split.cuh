@@ -54,9 +54,9 @@ __device__ __forceinline__ void split_matrix(const float *__restrict__ matrix, u
 }
 
 // Computes the 64 x n accumulators of a warp group over `steps` x 16 elements along K, by six products of parts. The
-// products of smaller parts come first. Shared memory has the parts of A, which are part_a bytes apart, and the parts of
-// B, which are part_b bytes apart. The next 16 elements along K begin step_a and step_b bytes later. With b_rows, B is
-// stored by rows.
+// products of smaller parts come first. Shared memory has the parts of A, which are part_a bytes apart, and the parts
+// of B, which are part_b bytes apart. The next 16 elements along K begin step_a and step_b bytes later. With b_rows, B
+// is stored by rows.
 template <bool b_rows, unsigned n>
 __device__ __forceinline__ void multiply_parts(float (&sum)[n / 2], offset a, unsigned part_a, unsigned step_a, offset b,
                                                unsigned part_b, unsigned step_b, unsigned steps)

@@ -225,9 +225,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-// Each thread processes the carry of one block of the previous launch. Of the blocks that did not finish a row, the
-// thread of the first one adds the sums of all these blocks, in the order of the blocks. So the bits are the same in
-// every run.
+// Each thread processes the carry of one block of the previous launch. Several blocks may have left the same row
+// unfinished. The thread of the first of these blocks adds their sums, in the order of the blocks. So the bits are the
+// same in every run.
 extern "C" __global__ void __launch_bounds__(256)
     spmv_merge_fixup(const u32 *carry_rows, const float *carry_sums, float *y, u32 blocks, u32 rows)
 {

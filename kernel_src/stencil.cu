@@ -499,8 +499,8 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
 
     const unsigned needed = min((unsigned)end + 2, nz); // planes from this number on are not needed
 
-    // below, centre and above are the planes z - 1, z and z + 1 of the first step. last, next and ahead are the planes
-    // z, z + 1 and z + 2 of the input, and ahead is being read.
+    // The variables below, centre and above are the planes z - 1, z and z + 1 of the first step. The variables last,
+    // next and ahead are the planes z, z + 1 and z + 2 of the input. Plane z + 2 is being read.
     Vector below[ROWS], centre[ROWS], above[ROWS];
     Plane last, next, ahead;
 #pragma unroll

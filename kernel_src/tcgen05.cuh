@@ -14,8 +14,8 @@
 //
 // - Matrix instructions: after tcgen05_commit() they arrive on a barrier when they end. A thread waits at this barrier,
 //   and then calls tcgen05_fence_after().
-// - tensor_load(): a thread calls tensor_load_wait() before it reads the registers.
-// - tensor_put(): a thread calls tensor_put_wait() before another thread uses the columns.
+// - `tensor_load()`: a thread calls tensor_load_wait() before it reads the registers.
+// - `tensor_put()`: a thread calls tensor_put_wait() before another thread uses the columns.
 //
 // Two fences order these operations against barriers. A thread calls tcgen05_fence_before() before it arrives at a
 // barrier, and tcgen05_fence_after() after it has waited at a barrier. If matrix instructions of one thread add to the
@@ -147,7 +147,7 @@ __device__ __forceinline__ void tensor_multicast_pair(void *to, const tensor_map
 // columns of 32 bytes along K.
 
 // Returns the descriptor of an operand in shared memory, as a number of 64 bits. The layouts and distances are the same
-// as for wgmma (matrix_descriptor() in tensor.cuh), but two fields differ:
+// as in matrix_descriptor() of tensor.cuh, but two fields differ:
 //
 // - Bits 46 to 48 are 1, the version of the format.
 // - Bits 61 to 63 are the swizzle: 2 for 128 bytes, 4 for 64, 6 for 32, 0 for none.

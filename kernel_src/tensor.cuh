@@ -4,8 +4,8 @@
 //
 // All matrix instructions here have accumulators in single precision. mma.sync and wgmma spread the accumulators of a
 // tile over the lanes in the same way. In a square of 8 x 8, an accumulator is in lane 4 row + column / 2. In a tile of
-// 16 rows and 8 columns, the accumulators d[0] and d[1] of a lane are in row lane / 4, and d[2] and d[3] are in row lane
-// / 4 + 8. Both pairs are in the columns 2 (lane % 4) and 2 (lane % 4) + 1.
+// 16 rows and 8 columns, the accumulators d[0] and d[1] of a lane are in row lane / 4, and d[2] and d[3] are in row
+// lane / 4 + 8. Both pairs are in the columns 2 (lane % 4) and 2 (lane % 4) + 1.
 //
 // One instruction multiplies 32 bytes of both operands along K: 16 elements of 16 bits, 32 elements of 8 bits, or 8
 // elements of 32 bits.
@@ -155,10 +155,11 @@ __device__ __forceinline__ void store_fragments_turned(unsigned address, unsigne
                  : "memory");
 }
 
-// ---- mma.sync, by a warp: d (16 x 8) += a (16 x 32 bytes) b (32 bytes x 8) ----
-//
-// a[0] and a[1] are the squares of rows 0 to 7 and of rows 8 to 15 with the first 16 bytes along K. a[2] and a[3] are
-// the squares with the second 16 bytes. b0 and b1 are the columns with the first and with the second 16 bytes.
+// ---- mma.sync: matrix instructions of a warp ----
+
+// Computes d += a b, where d is 16 x 8, a is 16 x 32 bytes, and b is 32 bytes x 8. The operands a[0] and a[1] are the
+// squares of rows 0 to 7 and of rows 8 to 15 with the first 16 bytes along K. The operands a[2] and a[3] are the
+// squares with the second 16 bytes. The operands b0 and b1 are the columns with the first and with the second 16 bytes.
 #define MMA_OF(T, SHAPE, KIND)                                                                                         \
     __device__ __forceinline__ void multiply(T, float(&d)[4], const unsigned(&a)[4], unsigned b0, unsigned b1)         \
     {                                                                                                                  \
@@ -173,16 +174,17 @@ MMA_OF(f8e4m3, "m16n8k32", "e4m3") // from sm_89 on
 MMA_OF(tf32, "m16n8k8", "tf32")
 #undef MMA_OF
 
-// ---- wgmma, by a warp group, sm_90a: d (64 x n) += a (64 x 32 bytes) b (32 bytes x n) ----
-//
-// All 128 threads of the warp group call these functions. Warp w of the group has the rows 16 w to 16 w + 15 of d. d[4
-// j] to d[4 j + 3] are the accumulators of this warp's columns 8 j to 8 j + 7. The operands are in shared memory, and
+// ---- wgmma: matrix instructions of a warp group, on sm_90a ----
+
+// The instruction computes d += a b, where d is 64 x n, a is 64 x 32 bytes, and b is 32 bytes x n. All 128 threads of
+// the warp group call these functions. Warp w of the group has the rows 16 w to 16 w + 15 of d. The elements d[4 j] to
+// d[4 j + 3] are the accumulators of this warp's columns 8 j to 8 j + 7. The operands are in shared memory, and
 // descriptors give their layout. The operand a may also be in registers, in the layout of mma.sync. The instructions
 // run asynchronously. A thread calls the functions in this order:
 //
-// 1. wgmma_fence(), before the first instruction, and after writes to registers of d or a
-// 2. wgmma<bf16, 256>::multiply(...), once or several times, for the same or for other accumulators
-// 3. wgmma_commit() and wgmma_wait<0>(), before it reads d, and before it writes the registers of a or the shared memory
+// 1. `wgmma_fence()`, before the first instruction, and after writes to registers of d or a.
+// 2. `wgmma<bf16, 256>::multiply()`, once or several times, for the same or for other accumulators.
+// 3. `wgmma_commit()`, and then `wgmma_wait<0>()`, before it reads d, or writes the registers of a or shared memory.
 //
 // If a thread reads d before the wait, or if the compiler moves d to other registers, the compiler makes a wait after
 // each instruction (warnings C7509 to C7520 of ptxas).
@@ -306,8 +308,8 @@ __device__ __forceinline__ offset descriptor_after(offset descriptor, unsigned b
 
 template <class T, unsigned n> struct wgmma;
 
-// If `add` is 0, the instruction overwrites d and does not add to it. With b_rows, B is stored by rows (see
-// matrix_descriptor()).
+// If `add` is 0, the instruction overwrites d and does not add to it. With b_rows, B is stored by rows as
+// matrix_descriptor() describes.
 #define WGMMA_16_BIT(T, KIND, n, c, p0, p1, p2, p3, p4, p5, p6)                                                        \
     template <> struct wgmma<T, n> {                                                                                   \
         template <bool b_rows>                                                                                         \

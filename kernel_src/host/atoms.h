@@ -27,12 +27,12 @@ kiln_status kiln__atoms_parse(const kiln_allocator *mem, const char *name, const
  * points, and the distance of neighbouring points is `spacing`. The argument `atoms` is the path of a file, or one of
  * the kinds below. The atoms of a file are moved to the middle of the lattice.
  *
- * - uniform: the atoms are anywhere in the lattice
- * - clustered: clouds of 4000 atoms; most atoms of a cloud are within 8 of its middle along each axis
- * - on_grid: each atom is on a point of the lattice
- * - coincident: all atoms are on one point of the lattice
- * - one_bin: all atoms are within a quarter of the spacing along each axis
- * - outside: the atoms are spread over four times the lattice along each axis */
+ * - `uniform`: the atoms are anywhere in the lattice.
+ * - `clustered`: clouds of 4000 atoms; most atoms of a cloud are within 8 of its middle along each axis.
+ * - `on_grid`: each atom is on a point of the lattice.
+ * - `coincident`: all atoms are on one point of the lattice.
+ * - `one_bin`: all atoms are within a quarter of the spacing along each axis.
+ * - `outside`: the atoms are spread over four times the lattice along each axis. */
 kiln_status kiln__atoms_make(kiln_call *call, const int64_t points[3], float spacing, kiln__atoms *atoms);
 /* The host function dcs_atoms makes atoms and exports them. */
 kiln_status kiln__host_dcs_atoms(void *user, kiln_call *call);

@@ -288,8 +288,8 @@ static kiln_status export_shares(kiln_call *call, fit *f, int64_t capacity)
 /* Exports two shares for bins of `bin` points along each axis. A bin has room for `capacity` atoms, or for any number
  * of atoms if `capacity` is 0.
  *
- * - overflow: the share of atoms whose bin is full
- * - within: the share of those pairs of an atom and a point that are within the radius, among all examined pairs. The
+ * - `overflow`: the share of atoms whose bin is full.
+ * - `within`: the share of those pairs of an atom and a point that are within the radius, among all examined pairs. The
  *   function computes it from up to 2^13 atoms.
  *
  * All points of a region examine the same atoms. A region is the points of a bin. If the argument `box` is given, a

@@ -18,19 +18,19 @@
  *
  * The function has these exports:
  *
- * - panels, width: the number of panels, and the number of columns of a panel
- * - panel.starts: the first octet of each panel; one more element is the end of the last panel
- * - columns, values: the column of each entry in its panel (u16), and the value of the entry, in the order by panels;
- *   both are 0 for padding
- * - to: the place of each octet in the order by groups; the octets are in the order by panels
- * - groups, chunks: the number of groups, and the number of chunks of all groups
- * - group.starts: the first chunk of each group; one more element is the end of the last group
- * - group.lines: the first line of each group; one more element is the end of the last group
- * - slots: the number in its group of each entry's line (u16), in the order by groups
- * - pieces: the number of pieces of rows
- * - cut: the number of rows that were cut
- * - cut.rows: the numbers of the rows that were cut, ascending
- * - cut.starts: the first piece of each row that was cut; one more element is the end of the last row
+ * - `panels`, `width`: the number of panels, and the number of columns of a panel.
+ * - `panel.starts`: the first octet of each panel; one more element is the end of the last panel.
+ * - `columns`, `values`: the column of each entry in its panel (u16), and the value of the entry, in the order by panels.
+ *   Both are 0 for padding.
+ * - `to`: the place of each octet in the order by groups. The octets are in the order by panels.
+ * - `groups`, `chunks`: the number of groups, and the number of chunks of all groups.
+ * - `group.starts`: the first chunk of each group; one more element is the end of the last group.
+ * - `group.lines`: the first line of each group; one more element is the end of the last group.
+ * - `slots`: the number in its group of each entry's line (u16), in the order by groups.
+ * - `pieces`: the number of pieces of rows.
+ * - `cut`: the number of rows that were cut.
+ * - `cut.rows`: the numbers of the rows that were cut, ascending.
+ * - `cut.starts`: the first piece of each row that was cut; one more element is the end of the last row.
  *
  * A warp of the second kernel adds 32 entries at a time. These 32 entries are called a step. A step has those entries
  * of a chunk whose numbers modulo 4 are equal. If each line occurs only once in a step, the kernel needs no atomics.

@@ -120,10 +120,10 @@ static kiln_status export_reach(kiln_call *call, const kiln__csr *m)
 }
 
 /* Makes a graph without loops. Its edges go both ways. The function exports the vertex where a search begins
- * (`source`). This is the argument `source`, or the vertex with the most edges if the argument is negative. It also
- * exports the number of vertices that the search reaches (`reached`), the number of edges between these vertices
- * (`edges`), and the number of levels (`levels`). Each edge counts once. `diameter` is an estimate of the diameter of
- * the part of the graph that the search reaches. */
+ * (`source`). This is the argument `source`, or the vertex with the most edges if the argument is negative. The
+ * function also exports four numbers. `reached` is the number of vertices that the search reaches. `edges` is the
+ * number of edges between these vertices, where each edge counts once. `levels` is the number of levels of the search.
+ * `diameter` is an estimate of the diameter of the part of the graph that the search reaches. */
 kiln_status kiln__host_sparse_graph(void *user, kiln_call *call)
 {
     (void)user;
