@@ -409,9 +409,10 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #if defined(ATTENTION8_TURN) || (!defined(ATTENTION8_ONE) && defined(__CUDA_ARCH_FEAT_SM90_ALL))
 enum : unsigned { TURN_KEYS = 128 }; // number of keys that a block transposes
 
-// Writes the transposed V. Each head has HEAD_DIM rows with `padded` keys, which is a multiple of TURN_KEYS. In each
-// block of 16 columns, and in each block of 32 keys, the order is that of the second product. Places after the last key
-// become zeros. Tiles pass through shared memory, so copies read and write complete cache lines of global memory.
+// Writes the transposed V. Each head has HEAD_DIM rows with `padded` keys, which is a multiple of TURN_KEYS. The
+// columns of each block of 16, and the keys of each block of 32, are in the order of the second product. Places after
+// the last key become zeros. Tiles pass through shared memory, so copies read and write complete cache lines of global
+// memory.
 extern "C" __global__ void __launch_bounds__(TURN_KEYS)
     attention8_turn(const f8e4m3 *__restrict__ v, f8e4m3 *__restrict__ turned, unsigned keys, unsigned padded)
 {

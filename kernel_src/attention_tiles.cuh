@@ -65,8 +65,8 @@ struct Place {
 // has as many tiles as there are blocks. Every second row runs backwards, because the causal tiles within a row are
 // sorted by their work.
 struct Turns {
-    // number of this tile; number of the first tile of its row; number of all tiles; number of tiles that this block
-    // has taken before
+    // the number of this tile, the first tile of its row, the number of all tiles, and the number of tiles that this
+    // block took before
     unsigned number, begin, count, taken;
 
     __device__ __forceinline__ Turns(unsigned tiles) : number(blockIdx.x), begin(0), count(tiles), taken(0)

@@ -36,8 +36,8 @@
 #define COPIES 32 // number of histograms that a block has; a power of two, at most 32
 #endif
 #ifndef LAYOUT
-// replicated: 0: a copy per warp; 1: a copy per lane, and each copy is contiguous; 2: a copy per lane, and the copies
-// of a bin are neighbours
+// replicated: 0: a copy per warp. 1: a copy per lane, each copy contiguous. 2: a copy per lane, the copies of a bin are
+// neighbours.
 #define LAYOUT 2
 #endif
 
