@@ -13,7 +13,7 @@
 // Each kernel adds the terms of a result in a fixed order, in blocks of 32 bytes along K. Apart from direct, a kernel
 // takes the blocks of a part of K in order of k. The tensor core adds all terms of a block at once and cuts the bits
 // that lie more than about 25 bits below the largest term. For f8e4m3, wgmma cuts the bits that lie more than 13 bits
-// below it (engine/sim/device/ops/README.md). Therefore each kernel gives the same bits in every run.
+// below it (engine/sim/device/ops/README.md). Because the order is fixed, each kernel gives the same bits in every run.
 //
 // Code for sm_90a is left out on other devices, so that the whole file compiles for any device.
 //
