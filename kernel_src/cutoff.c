@@ -107,8 +107,8 @@ struct reference {
     const uint32_t *starts, *order; /* the atoms of slice z are order[starts[z]] to order[starts[z + 1] - 1] */
     const double *x;                /* the coordinates of a row's points, followed by infinities up to whole vectors */
     float *energy;
-    double *sums;         /* one slice for each worker */
-    size_t room;          /* number of elements of each slice */
+    double *sums; /* one slice for each worker */
+    size_t room;  /* number of elements of each slice */
     /* for each slice, next[row] is the first row from `row` on that is computed. Each slice also has an entry after its
      * last row */
     const uint32_t *next;
