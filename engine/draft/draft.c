@@ -330,27 +330,31 @@ static bool gives_evidence(const kiln__draft *draft)
 }
 
 /* Runs the draft once for each other value of each param, and leaves out a value with which the kernel does not
- * compile, faults, or gives another answer than with the defaults. The draft has run with the defaults. */
+ * compile, faults, or gives another answer than with the defaults. The draft has run with the defaults. Params that the
+ * source itself defines come last. They keep only the values that a trial proves. */
 static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, kiln_error **error)
 {
     size_t tried = 0;
     draft->steps = VALUES_STEPS;
     const bool proves = gives_evidence(draft);
-    for (size_t i = 0; i < draft->tunable_count && draft->tried && !draft->trouble; i++) {
-        kiln__tunable *tunable = &draft->tunables[i];
-        const char *at = tunable->size ? "" : tunable->values, *value = NULL;
+    for (size_t k = 0; k < 2 * draft->tunable_count && draft->tried && !draft->trouble; k++) {
+        kiln__tunable *tunable = &draft->tunables[k % draft->tunable_count];
+        const bool now = tunable->own == (k >= draft->tunable_count) && !(tunable->own && !proves);
+        const char *at = tunable->size || !now ? "" : tunable->values, *value = NULL;
         while ((value = kiln__next_value(draft, &at)) != NULL) {
             kiln_error *why = NULL;
             if (strcmp(value, tunable->chosen) == 0)
                 continue;
             if (tried >= MOST_VALUES || draft->steps == 0) {
-                draft->untried = true;
-                return KILN_OK;
+                draft->untried = draft->untried || !tunable->own;
+                break;
             }
             const kiln_status status = repair_or_leave_out(engine, draft, tunable, value, proves, &why);
             const bool over = status != KILN_OK && !kiln__can_go_on(engine, why);
             tried += status != KILN_ERROR_CONSTRAINT;
-            draft->untried = draft->untried || status == KILN_ERROR_TIMEOUT;
+            draft->untried = draft->untried || (status == KILN_ERROR_TIMEOUT && !tunable->own);
+            if (status == KILN_OK)
+                kiln__note_proved(draft, tunable, value);
             kiln_error_free(why);
             if (status == KILN_ERROR_INTERRUPTED)
                 return kiln__fail(engine->mem, error, status, "kiln init was interrupted");
@@ -437,11 +441,16 @@ static kiln_status take_odd_sizes(kiln_engine *engine, kiln__draft *draft, kiln_
     }
     kiln_status status = odd ? try_odd(engine, draft, NULL, NULL, &why) : KILN_OK;
     for (size_t i = 0; i < draft->tunable_count && odd && !why && status == KILN_OK; i++) {
-        const kiln__tunable *tunable = &draft->tunables[i];
+        kiln__tunable *tunable = &draft->tunables[i];
         const char *at = tunable->size ? "" : tunable->values, *value = NULL;
-        while (!why && status == KILN_OK && (value = kiln__next_value(draft, &at)) != NULL)
+        while (!why && status == KILN_OK && (value = kiln__next_value(draft, &at)) != NULL) {
             if (strcmp(value, tunable->chosen) != 0 && tried++ < MOST_VALUES)
                 status = try_odd(engine, draft, tunable->name, value, &why);
+            if (why && tunable->own) { /* only a guess, so the value goes and the odd sizes stay */
+                kiln__leave_out(draft, tunable, value, why);
+                why = NULL;
+            }
+        }
     }
     for (size_t i = 0; i < draft->size_count && why; i++) {
         draft->sizes[i].tiny -= draft->sizes[i].odd;
@@ -480,6 +489,8 @@ static void warn_of_left_out(const kiln_engine *engine, const kiln__draft *draft
     size_t count = 0;
     for (size_t i = 0; i < draft->tunable_count; i++) {
         const kiln__tunable *tunable = &draft->tunables[i];
+        if (tunable->own) /* the draft guessed these values, so a failure says nothing about the kernel */
+            continue;
         for (const char *at = tunable->left_out; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
             count++;
         first = first || !tunable->left_out ? first : tunable;
@@ -668,11 +679,14 @@ static kiln_status finish(kiln_engine *engine, kiln__draft *draft, const char *t
     if (engine->driver.simulator) {
         KILN__TRY(try_it(engine, draft, error));
         KILN__TRY(try_values(engine, draft, error));
+        kiln__drop_unproved(draft);
         KILN__TRY(try_sizes(engine, draft, error));
         KILN__TRY(take_odd_sizes(engine, draft, error));
         warn_of_tiles(engine, draft);
         warn_of_left_out(engine, draft);
     }
+    if (!engine->driver.simulator)
+        kiln__drop_unproved(draft);
     warn_of_bytes(engine, draft);
     return draft->arena->failed ? kiln__fail_memory(error) : KILN_OK;
 }

@@ -364,6 +364,21 @@ const char *kiln__add_threads(kiln__draft *draft, int axis, bool flat, int64_t c
     return name;
 }
 
+const char *kiln__add_blocks(kiln__draft *draft, int64_t chosen)
+{
+    const char *name = "BLOCKS";
+    while (name && kiln__words_have(draft->scan, 1, draft->scan->count, name))
+        name = kiln__arena_printf(draft->arena, "%s_", name);
+    const char *text = kiln__arena_printf(draft->arena, "%lld", (long long)chosen);
+    const char *list = kiln__arena_printf(draft->arena, "%lld, %s, %lld", (long long)chosen / 2, text,
+                                          (long long)chosen * 2);
+    if (!name || !list || draft->tunable_count == KILN__MOST_TUNABLES)
+        return NULL;
+    draft->tunables[draft->tunable_count++] = (kiln__tunable){
+        .kind = KILN__TUNABLE_BLOCKS, .name = name, .values = list, .chosen = text, .number = chosen, .own = true};
+    return name;
+}
+
 /* Returns a param whose name means the number of threads of an axis, or NULL. */
 static const kiln__tunable *tunable_of_axis(const kiln__draft *draft, int axis)
 {
