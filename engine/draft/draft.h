@@ -325,6 +325,10 @@ const char *kiln__guess_size_of(kiln__draft *draft, size_t argument);
 bool kiln__is_used_by_device(const kiln__draft *draft, const char *name);
 /* Lowers the default numbers of threads until the block fits __launch_bounds__ and the device. */
 void kiln__fit_block(kiln__draft *draft);
+/* Makes the sizes of the set `tiny` half as large where this is possible, and computes grid and block again. Returns
+ * false if no size can become smaller (smaller.c). */
+bool kiln__shrink_sizes(kiln__draft *draft);
+void kiln__drop_unused_sizes(kiln__draft *draft); /* leaves out sizes that no other part of the spec uses (smaller.c) */
 /* Sets the values of the sizes. All values differ, so that a run can distinguish the sizes. */
 void kiln__set_sizes(kiln__draft *draft);
 /* Adds a param for the number of threads of an axis. Its default is `chosen`, or the usual number if `chosen` is 0.

@@ -353,6 +353,8 @@ const char *kiln__add_threads(kiln__draft *draft, int axis, bool flat, int64_t c
         name = kiln__arena_printf(draft->arena, "%s_", name);
     if (chosen && chosen % 2) /* half of an odd number of threads would not be whole */
         list = kiln__arena_printf(draft->arena, "%lld", (long long)chosen);
+    else if (chosen == 32 && !flat) /* fewer threads leave a part of a warp idle */
+        list = "32, 64";
     else if (chosen)
         list = kiln__arena_printf(draft->arena, 2 * chosen <= 1024 ? "%lld, %lld, %lld" : "%lld, %lld",
                                   (long long)chosen / 2, (long long)chosen, (long long)chosen * 2);

@@ -527,8 +527,8 @@ static void test_definitions(void)
     for (size_t i = 0; i < KILN__COUNT(kept); i++)
         check_replaced(kept[i], NULL, kept[i], NULL, "A", "B");
     check_replaced("#define A 1\nint x = A;\n", "# define B (2 + \\\n 3) // why\n", "           \nint x = A;\n",
-                   "               \\\n    // why\n", "A", "B");
-    check_replaced("#define A 1 /* goes\non */ int x;\n", NULL, "            /* goes\non */ int x;\n", NULL, "A", "B");
+                   "                \\\n    // why\n", "A", "B");
+    check_replaced("#define A 1 /* goes\non */ + 2\nint x;\n", NULL, "            /* goes\non */    \nint x;\n", NULL, "A", "B");
     check_replaced("#ifndef A\n#define A 1\n#endif\n", NULL, "#ifndef A\n           \n#endif\n", NULL, "A", "B");
     check_replaced("static constexpr int A = 1;\n", "namespace n { struct s { static const unsigned A = 2u; }; }\n",
                    "static constexpr int A = KILN_VALUE_OF_A;\n",

@@ -599,6 +599,8 @@ class Reader:
                 return Array(dtype or args[0].dtype, args[0].shape, args[0].fill)
             if isinstance(args[0], (list, tuple)) and not any(isinstance(v, (list, tuple, Array)) for v in args[0]):
                 return Array(dtype or "f64", [len(args[0])], "derived")
+        if last == "load" and args and isinstance(args[0], str) and args[0].endswith(".npy"):
+            return Array(None, None, ("file", os.path.normpath(args[0])))
         if last in ("sort", "absolute", "abs", "cos", "sin", "sqrt", "exp", "log") and args and isinstance(args[0], Array):
             return Array(args[0].dtype, args[0].shape, ("uniform", 0, 1) if last in ("absolute", "abs") else "derived")
         return None
@@ -955,6 +957,8 @@ class Writer:
                 if not variants:
                     variants.append(expected.call)
                 lines.append("  %s: {against: {variant: reference}%s}" % (name, tolerance))
+            elif isinstance(expected, Array) and expected.fill and expected.fill[0] == "file":
+                lines.append("  %s: {against: {file: %s}%s}" % (name, json.dumps(expected.fill[1]), tolerance))
             elif expected is not None and not isinstance(answer, Unknown):
                 references.append((index, name))
             elif re.search(r"%s\s*\[[^\]]*\b(gridDim|blockIdx)\b(?![^\]]*threadIdx)[^\]]*\]\s*[-+*]?=" % declared[index][1], self.text):
