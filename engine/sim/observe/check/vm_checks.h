@@ -509,6 +509,8 @@ typedef struct vm_check_block {
     /* Indexed by barrier of the block. Each element is the join of the clocks that have arrived at the barrier. The
      * last element belongs to the cluster's barrier. */
     vm_gate gates[VM_BARRIERS + 1];
+    /* True if a warp may have arrived at a barrier since check_block_start() last reset `gates` and `came`. */
+    bool arrived;
     /* A copy of the last element of `gates`. The copy is made when the cluster's barrier opens, because warps may wait
      * for the barrier later. */
     vm_gate opened;

@@ -30,6 +30,7 @@ typedef struct vm_pattern {
      * device. */
     const vm_allocation *allocation;
     uint64_t generation;
+    uint64_t last; /* the cell of the first lane at the last access through quick.c, to predict the next one */
 } vm_pattern;
 #define VM_PATTERNS 2048u
 #define VM_PATTERN_OFTEN 16u /* after this number of hits quick.c prepares its tables for a pattern */
