@@ -107,8 +107,7 @@ static bool analyse_function(compiler *c, made_function *made, const vm_function
     }
     made->live = jit_live_new(c->mem, function, made->insns);
     /* clear[] must not change after `blank` is set, and the function may be analysed with and without checks */
-    if (made->live && function->ptx->entry &&
-        !atomic_load_explicit(&function->compiled->blank, memory_order_relaxed) &&
+    if (made->live && function->ptx->entry && !atomic_load_explicit(&function->compiled->blank, memory_order_relaxed) &&
         jit_live_clear(made->live, function, function->compiled))
         atomic_store_explicit(&function->compiled->blank, true, memory_order_release);
     return made->live != NULL;

@@ -40,10 +40,10 @@ void jit_run_watched(vm_warp *w, const vm_code *i, uint32_t m)
  * vm/collective.c does. */
 static void show_meeting(vm_warp *w, const vm_code *i)
 {
-    static const vm_u32 all[VM_LANES] = {
-        VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL,
-        VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL,
-        VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL};
+    static const vm_u32 all[VM_LANES] = {VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL,
+                                         VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL,
+                                         VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL,
+                                         VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL};
     vm_meeting t;
     t.lanes = VM_ALL;
     t.masks = all;

@@ -41,6 +41,7 @@ vm_check *check_new(const kiln_allocator *mem)
     check->time = 1;
     check->quick = check_can_quick();
     check->often = VM_PATTERN_OFTEN;
+    check->record_few = VM_RECORDS_FEW;
     check->found[0] = kiln__calloc(mem, VM_FOUND_MOST, sizeof *check->found[0]);
     if (!check->found[0]) {
         check_free(check);

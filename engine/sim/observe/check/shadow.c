@@ -124,12 +124,6 @@ vm_cells *check_line_open(vm_check *check, vm_line *line)
         return NULL;
     }
     check->cell_bytes += bytes;
-    for (unsigned n = 0; n < VM_LINE && line->words; n++)
-        for (unsigned role = VM_ROLE_READ; role < VM_ROLES; role++) {
-            vm_mark mark;
-            if (check_thin_get(line, n, (enum vm_role)role, &mark))
-                put_in_cells(cells, n, (enum vm_role)role, &mark);
-        }
     for (uint32_t k = 0; k < line->count; k++) {
         const vm_row *row = &check_line_rows(line)[k];
         for (unsigned role = 0; role < VM_ROLES; role++)
@@ -138,6 +132,12 @@ vm_cells *check_line_open(vm_check *check, vm_line *line)
                              &(vm_mark){row->stamp, row->who + (uint32_t)check_row_lane(row->lane, row->step, c),
                                         row->insn, row->block});
     }
+    for (unsigned n = 0; n < VM_LINE && line->words; n++)
+        for (unsigned role = VM_ROLE_READ; role < VM_ROLES; role++) {
+            vm_mark mark;
+            if (check_thin_get(line, n, (enum vm_role)role, &mark))
+                put_in_cells(cells, n, (enum vm_role)role, &mark);
+        }
     free_rows(check, line);
     line->cells = cells;
     return cells;

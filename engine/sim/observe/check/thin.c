@@ -12,7 +12,7 @@
 #include "line_internal.h"
 #include "vm_memory.h"
 
-enum { RECORDS_MOST = 1 << 26, RECORDS_KEPT = 1 << 18, LANE_BITS = 5, SEARCHED = 4 };
+enum { RECORDS_MOST = 1 << 26, LANE_BITS = 5, SEARCHED = 4 };
 _Static_assert(1 << LANE_BITS == VM_LANES, "a word has the number of a record above the lane");
 
 /* ---- records ---- */
@@ -43,7 +43,7 @@ static uint32_t add_record(vm_check *check, const vm_mark *mark)
     return n;
 }
 
-/* Returns the number of a record with this content, which may be a new one. Returns 0 if there is none. */
+/* Returns the number of a record with this content, which may be a new record. Returns 0 if add_record() fails. */
 static uint32_t get_record(vm_check *check, const vm_mark *mark)
 {
     for (uint32_t n = check->record_count, left = SEARCHED; n > 1 && left; left--)
@@ -52,7 +52,7 @@ static uint32_t get_record(vm_check *check, const vm_mark *mark)
     return add_record(check, mark);
 }
 
-/* Returns the number of the record of this access, or 0 if there is none. */
+/* Returns the number of the record of this access. Returns 0 if add_record() fails. */
 static inline uint32_t get_own_record(const vm_plain *k, uint32_t many)
 {
     vm_check *check = k->check;
@@ -250,8 +250,8 @@ static bool read_cell(const vm_plain *k, vm_line *line, const vm_touch *t, unsig
     }
     uint32_t *mine = line->words + (line->wide ? n * VM_WIDE : n);
     const bool moves = *mine >= limit && *mine != word;
-    if (moves && (is_near_word(k, *mine, limit) || second ||
-                  (line->wide && is_near_word(k, mine[VM_ROLE_READ2 - 1], limit))))
+    if (moves &&
+        (is_near_word(k, *mine, limit) || second || (line->wide && is_near_word(k, mine[VM_ROLE_READ2 - 1], limit))))
         return false;
     if (VM_UNLIKELY(!line->wide && (moves || line->same != k->read_only))) {
         /* a line that has no words yet gets words for reads of one kind */
@@ -290,9 +290,8 @@ bool check_thin_read(const vm_plain *k, vm_line *line, const vm_touch *t)
 static bool is_unordered_word(const vm_plain *k, uint32_t word, uint32_t lane, uint32_t many)
 {
     const vm_mark *mark = &k->check->records[word >> LANE_BITS];
-    return mark->stamp > k->limit &&
-           ((mark->who ^ k->who) & VM_WHO || mark->who & (VM_MANY | VM_PENDING) || many || mark->block != k->block ||
-            mark->stamp <= k->base || word % VM_LANES != lane);
+    return mark->stamp > k->limit && ((mark->who ^ k->who) & VM_WHO || mark->who & (VM_MANY | VM_PENDING) || many ||
+                                      mark->block != k->block || mark->stamp <= k->base || word % VM_LANES != lane);
 }
 
 bool check_thin_may_write(const vm_plain *k, const vm_line *line, const vm_touch *t)
@@ -322,8 +321,7 @@ static void visit_words(vm_device *device, uint32_t *numbers,
         for (size_t p = 0; p < pages; p++)
             for (size_t n = 0; a->shadow->pages[p] && n < (VM_SHADOW_PAGE >> a->shadow->shift) / VM_LINE; n++)
                 if (a->shadow->pages[p][n].words)
-                    visit(numbers, a->shadow->pages[p][n].words,
-                          get_size(&a->shadow->pages[p][n]) / sizeof(uint32_t));
+                    visit(numbers, a->shadow->pages[p][n].words, get_size(&a->shadow->pages[p][n]) / sizeof(uint32_t));
     }
 }
 
@@ -343,7 +341,7 @@ static void renumber(uint32_t *numbers, uint32_t *words, size_t count)
 void check_records_trim(vm_device *device, vm_check *check)
 {
     uint32_t kept = 1;
-    if (check->record_count < RECORDS_KEPT || check->record_count < check->record_room / 2)
+    if (check->record_count < check->record_few || check->record_count < check->record_room / 2)
         return;
     uint32_t *numbers = kiln__calloc(check->mem, check->record_count, sizeof *numbers);
     if (!numbers)

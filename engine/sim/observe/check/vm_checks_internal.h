@@ -70,6 +70,7 @@ typedef struct vm_launched {
     const char *kernel; /* the name of the kernel, in the arena */
 } vm_launched;
 #define VM_RECENT 64u
+#define VM_RECORDS_FEW (1u << 18)
 #define VM_FLIGHTS 16384u
 #define VM_FARS 16384u
 /* The number of a record that orders everything. The checks use this number if a record is too old, or if there was no
@@ -131,6 +132,8 @@ struct vm_check {
     /* the number of the first record whose stamp is later than `record_limit`, or 0 if it must be searched */
     uint32_t record_after, record_limit;
     uint32_t record_of[VM_RECENT]; /* recent records; the index is a hash of the instruction and of VM_MANY */
+    /* a smaller number of records is not worth the time to drop some of them; test suites set a smaller number */
+    uint32_t record_few;
     bool quick; /* check_can_quick() */
     /* usually VM_PATTERN_OFTEN; test suites and fuzz targets set a smaller number, because their launches are short */
     uint32_t often;
