@@ -84,7 +84,7 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
     const unsigned weight = entered < EXACT ? 1 : ++w->runner->entries % SAMPLE == 0 ? SAMPLE : 0;
     if (weight)
         atomic_store_explicit(&region->entered, entered + weight, memory_order_relaxed);
-    uint64_t done = region->run(w, region->series ? 1 : (uintptr_t)w->base[0], left, lanes, added);
+    uint64_t done = region->run(w, region->series ? 0 : (uintptr_t)w->base[0], left, lanes, added);
     if (VM_UNLIKELY(done & VM_REGION_MISSED)) {
         done &= ~VM_REGION_MISSED;
         if (weight)
@@ -183,7 +183,7 @@ static uint64_t run_first_region(vm_warp *w, const vm_code *i, uint64_t quantum)
         return 0;
     }
     const vm_code *at = w->pc;
-    const bool ends = ran < quantum && !w->event && vm_is_end(at);
+    const bool ends = ran < quantum && !w->event && w->mask == VM_ALL && vm_is_end(at);
     const bool counts = ends && !(at->guard & 2);
     w->issued += ran - added + counts;
     w->lanes += lanes + (counts ? VM_LANES : 0);
