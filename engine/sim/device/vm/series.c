@@ -13,6 +13,7 @@
 
 /* Steps between two tests of the launch's limits. The tests need as many steps of the budget that nobody has used. */
 #define CHARGE VM_SLICE
+#define SHARE 4u /* the compiler is called if more than 1 / SHARE of the blocks miss in a series */
 #define SPARE ((uint64_t)2 * VM_SLICE * VM_LANES)
 
 /* A block whose warps run in series. */
@@ -172,8 +173,8 @@ static bool run_series(vm_block *block, vm_native *region, uint64_t quantum, uin
             const bool missed = ran & VM_REGION_MISSED;
             ran &= ~VM_REGION_MISSED;
             count_entered(runner, region, p.from, last->index + 1, missed ? 0 : 4096);
-            if (missed)
-                vm_warp_count_miss(last, p.from, region, 1);
+            if (missed) /* the miss of one warp ends the series of the block */
+                vm_warp_count_miss(last, p.from, region, 1, SHARE * block->warp_count);
             leave_series(&p, last, ran, added);
             return false;
         }

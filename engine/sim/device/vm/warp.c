@@ -43,12 +43,12 @@ void vm_op_region(vm_warp *w, const vm_code *i, uint32_t m)
     atomic_load_explicit(&at[i - function->code], memory_order_acquire)->own(w, i, m);
 }
 
-void vm_warp_count_miss(vm_warp *w, const vm_code *head, vm_native *region, unsigned weight)
+void vm_warp_count_miss(vm_warp *w, const vm_code *head, vm_native *region, unsigned weight, unsigned share)
 {
     enum { LOOK = 256 }; /* the compiler is called once for this number of counted misses */
     const unsigned before = atomic_load_explicit(&region->missed, memory_order_relaxed), missed = before + weight;
     atomic_store_explicit(&region->missed, missed, memory_order_relaxed);
-    if (missed / LOOK != before / LOOK && missed > atomic_load_explicit(&region->entered, memory_order_relaxed) / 4)
+    if (missed / LOOK != before / LOOK && missed > atomic_load_explicit(&region->entered, memory_order_relaxed) / share)
         w->runner->jit->missed(w->runner->jit, w, head);
 }
 
@@ -58,6 +58,7 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
                                                      uint64_t *added)
 {
     enum {
+        SHARE = 4,    /* the compiler is called if more than 1 / SHARE of the entries miss */
         EXACT = 4096, /* the number of first entries that are all counted */
         /* Later only one entry in SAMPLE is counted, because host threads that write the same counter wait for each
          * other. */
@@ -88,7 +89,7 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
     if (VM_UNLIKELY(done & VM_REGION_MISSED)) {
         done &= ~VM_REGION_MISSED;
         if (weight)
-            vm_warp_count_miss(w, i, region, weight);
+            vm_warp_count_miss(w, i, region, weight, SHARE);
     }
     if (done == 0)
         w->pc = i + 1;
