@@ -321,13 +321,16 @@ static const char series_loops[] =
               "@%p1 bra LOOP;\nst.global.u32 [%rd5], %r7;\nret;\n}\n";
 
 /* The first S lanes of a warp jump over an if-statement, and a word of x makes other lanes leave it early. The statement
- * changes registers that all lanes read later. In lanes that do not execute it, the address of the load in the inner
+ * changes registers that all lanes read later. Lanes diverge at a statement inside of it, and if S is odd
+ * at another one. In lanes that do not execute it, the address of the load in the inner
  * statement would be a fault. With N the addresses of the other lanes leave x. */
 static const char arms[] = HEAD(
     "k") "ld.global.u32 %r6, [%rd4];\nmov.u32 %r7, box;\nshl.b32 %r8, %r3, 2;\nadd.u32 %r7, %r7, %r8;\n"
          "st.shared.u32 [%r7], %r6;\nand.b32 %r9, %r3, 31;\nmov.u32 %r10, 5;\nmov.u64 %rd6, 0;\nmov.u32 %r13, 7;\n"
-         "setp.lt.u32 %p1, %r9, %r2;\n@%p1 bra OUT;\n"
-         "ld.shared.u32 %r11, [%r7];\nmad.lo.u32 %r10, %r11, 3, %r9;\nadd.u32 %r12, %r10, %r6;\n"
+         "and.b32 %r17, %r2, 1;\nsetp.eq.u32 %p5, %r17, 1;\nsetp.lt.u32 %p1, %r9, %r2;\n@%p1 bra OUT;\n"
+         "ld.shared.u32 %r11, [%r7];\nsetp.gt.and.u32 %p4, %r11, 0x40000000, %p5;\n@%p4 bra FIRST;\n"
+         "add.u32 %r11, %r11, 3;\nFIRST:\nmad.lo.u32 %r10, %r11, 3, %r9;\nadd.u32 %r12, %r10, %r6;\n"
+         "@!%p5 add.u32 %r12, %r12, 77;\n@!%p5 st.shared.u32 [%r7], %r10;\n"
          "mul.wide.u32 %rd6, %r1, 4;\nadd.u64 %rd6, %rd4, %rd6;\nand.b32 %r14, %r11, 3;\nsetp.eq.u32 %p2, %r14, 0;\n"
          "@%p2 bra OUT;\nst.shared.u32 [%r7], %r12;\nld.global.u32 %r13, [%rd6];\nst.global.u32 [%rd5+4096], %r10;\n"
          "setp.gt.u32 %p3, %r13, 99;\n@%p3 bra INNER;\nadd.u32 %r10, %r10, %r9;\nst.global.u32 [%rd5+8192], %r13;\n"
@@ -345,10 +348,10 @@ static const char ends[] =
               "add.u32 %r7, %r7, 9;\nst.global.u32 [%rd5+4096], %r7;\nsetp.eq.u32 %p3, %r8, 2;\n@%p3 bra END;\n"
               "xor.b32 %r7, %r7, %r3;\nst.global.u32 [%rd5+8192], %r7;\nEND:\nret;\nQUIT:\nexit;\n}\n";
 
-/* Adds the words of a block in a tree, S + 1 times, in series of compiled code between barriers. The block N differs:
- * its third warp waits at another barrier, and its second warp ends before the last barrier. */
+/* Adds the words of a block in a tree, S + 1 times, in series of compiled code between barriers. The blocks from N
+ * on differ: their third warp waits at another barrier, and their second warp ends before the last barrier. */
 static const char segments[] =
-    HEAD("k") "setp.eq.u32 %p1, %r4, %r1;\nshr.u32 %r11, %r3, 5;\nsetp.eq.and.u32 %p2, %r11, 2, %p1;\n"
+    HEAD("k") "setp.ge.u32 %p1, %r4, %r1;\nshr.u32 %r11, %r3, 5;\nsetp.eq.and.u32 %p2, %r11, 2, %p1;\n"
               "setp.eq.and.u32 %p3, %r11, 1, %p1;\nmov.u32 %r6, box;\nshl.b32 %r7, %r3, 2;\nadd.u32 %r6, %r6, %r7;\n"
               "ld.shared.u32 %r8, [%r6];\nld.global.u32 %r9, [%rd4];\nadd.u32 %r8, %r8, %r9;\nmov.u32 %r10, 0;\n"
               "AGAIN:\nst.shared.u32 [%r6], %r8;\nbar.sync 0;\n"
@@ -533,7 +536,7 @@ static void repeat(const char *text, unsigned count, uint32_t n, const uint32_t 
  * launches let the compiler see the divergence. */
 static void if_statements(void)
 {
-    const uint32_t firsts[] = {3, 3, 3, 0, 31, 32, 16, 1};
+    const uint32_t firsts[] = {4, 4, 4, 3, 0, 31, 32, 16, 1, 6};
     repeat(arms, 60, 0, firsts, KILN__COUNT(firsts));
     repeat(ends, 60, 0, firsts, KILN__COUNT(firsts));
     CU_ASSERT(SAME(arms, ONE_THREAD, 0, 3, 3, 3, 0, 32, 5) >= 1);
@@ -547,7 +550,7 @@ static void segments_of_series(void)
 {
     const uint32_t rounds_of[] = {0, 1, 5, 2}, many[] = {300, 2000, 5000};
     const vm_limits four = {.threads = 4};
-    repeat(segments, 44, UINT32_MAX, rounds_of, KILN__COUNT(rounds_of));
+    repeat(segments, 110, UINT32_MAX, rounds_of, KILN__COUNT(rounds_of));
     repeat(segments, 9, 100, many, KILN__COUNT(many));
     repeat(segments, 6, 5, many, KILN__COUNT(many));
     CU_ASSERT(SAME(segments, four, 100, 1, 1, 1, 3, 0) >= 1);

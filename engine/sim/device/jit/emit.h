@@ -77,7 +77,8 @@ typedef struct jit_emitter {
     jit_arm arms[JIT_ARMS];
     unsigned arm_count;
     const jit_arm *arm; /* the arm whose blocks the emitter writes, or NULL */
-    bool quiet;         /* the exits of a failed test are no misses: the addresses are those of some lanes only */
+    /* A failed test of addresses is no miss while `quiet` is true, because only some lanes have made the access. */
+    bool quiet;
     /* `partial` is true while the emitter writes a function for paths. While such a function runs, `mask` (the lanes of
      * the path, an i32) and `active` (the number of these lanes, an i64) stay the same. In a basic block of an arm they
      * stay the same too. In a function for paths, registers stay in the frame. Within a basic block, known[] has the

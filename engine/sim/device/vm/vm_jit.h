@@ -37,9 +37,9 @@ typedef struct vm_native {
     bool watched; /* The region calls vm_runner.access, and runs only in launches that have this function. */
     /* If true, `run` is a series. A series runs the turns of a block's warps, one after the other. The turns begin at
      * the kernel's first instruction, or behind a barrier. A turn ends at a barrier or at the kernel's end, at the same
-     * place for all warps. The series ends
-     *  - after the last warp's turn: vm_runner.series_last is then the end of the array of warps, and the result is 0,
-     *  - within a turn, if the series has issued `left` instructions, or where a region would end.
+     * place for all warps. The series ends after the last warp's turn. Then vm_runner.series_last is the end of the
+     * array of warps, and the result is 0. The series also ends within a turn: where a region would end, and if the
+     * series has issued `left` instructions.
      * In the second case vm_runner.series_last is the warp at which the series has ended. The return value and *added
      * count the operations of this warp alone. In both cases *lanes counts the lanes of all warps. All earlier warps
      * have ended their turns at vm_runner.series_place, with vm_runner.series_issued instructions together. A series
