@@ -331,12 +331,16 @@ static const char arms[] = HEAD(
          "ld.shared.u32 %r11, [%r7];\nsetp.gt.and.u32 %p4, %r11, 0x40000000, %p5;\n@%p4 bra FIRST;\n"
          "add.u32 %r11, %r11, 3;\nFIRST:\nmad.lo.u32 %r10, %r11, 3, %r9;\nadd.u32 %r12, %r10, %r6;\n"
          "@!%p5 add.u32 %r12, %r12, 77;\n@!%p5 st.shared.u32 [%r7], %r10;\n"
+         "mov.u32 %r19, box;\nmul.lo.u32 %r18, %r3, 5;\nand.b32 %r18, %r18, 127;\nshl.b32 %r18, %r18, 2;\n"
+         "add.u32 %r18, %r18, %r19;\nld.shared.u32 %r20, [%r18];\nxor.b32 %r12, %r12, %r20;\n"
+         "st.shared.u32 [%r18+512], %r12;\nld.shared.u32 %r21, [%r19+8];\nadd.u32 %r12, %r12, %r21;\n"
          "mul.wide.u32 %rd6, %r1, 4;\nadd.u64 %rd6, %rd4, %rd6;\nand.b32 %r14, %r11, 3;\nsetp.eq.u32 %p2, %r14, 0;\n"
          "@%p2 bra OUT;\nst.shared.u32 [%r7], %r12;\nld.global.u32 %r13, [%rd6];\nst.global.u32 [%rd5+4096], %r10;\n"
          "setp.gt.u32 %p3, %r13, 99;\n@%p3 bra INNER;\nadd.u32 %r10, %r10, %r9;\nst.global.u32 [%rd5+8192], %r13;\n"
          "INNER:\nxor.b32 %r6, %r6, %r13;\nOUT:\n"
          "@%p1 ld.global.u32 %r15, [%rd4+4];\n@%p2 st.global.u32 [%rd5+12288], %r10;\nadd.u32 %r15, %r15, %r12;\n"
-         "ld.shared.u32 %r16, [%r7];\nmad.lo.u32 %r6, %r6, 5, %r10;\nadd.u32 %r6, %r6, %r13;\n"
+         "ld.shared.u32 %r16, [%r7];\nld.shared.u32 %r22, [%r7+512];\nadd.u32 %r16, %r16, %r22;\n"
+         "mad.lo.u32 %r6, %r6, 5, %r10;\nadd.u32 %r6, %r6, %r13;\n"
          "xor.b32 %r6, %r6, %r15;\nadd.u32 %r6, %r6, %r16;\nst.global.u32 [%rd5], %r6;\nret;\n}\n";
 
 /* Lanes of a warp end at different branches to the kernel's end. The number of these lanes depends on the block, S and
