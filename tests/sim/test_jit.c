@@ -326,7 +326,7 @@ static const char series_loops[] =
  * statement would be a fault. With N the addresses of the other lanes leave x. */
 static const char arms[] = HEAD(
     "k") "ld.global.u32 %r6, [%rd4];\nmov.u32 %r7, box;\nshl.b32 %r8, %r3, 2;\nadd.u32 %r7, %r7, %r8;\n"
-         "st.shared.u32 [%r7], %r6;\nand.b32 %r9, %r3, 31;\nmov.u32 %r10, 5;\nmov.u64 %rd6, 0;\nmov.u32 %r13, 7;\n"
+         "st.shared.u32 [%r7], %r6;\nand.b32 %r9, %r3, 31;\nmov.u32 %r10, 5;\nmov.u64 %rd6, 0;\nmov.u32 %r13, 7;\nmov.u32 %r15, 11;\n"
          "and.b32 %r17, %r2, 1;\nsetp.eq.u32 %p5, %r17, 1;\nsetp.lt.u32 %p1, %r9, %r2;\n@%p1 bra OUT;\n"
          "ld.shared.u32 %r11, [%r7];\nsetp.gt.and.u32 %p4, %r11, 0x40000000, %p5;\n@%p4 bra FIRST;\n"
          "add.u32 %r11, %r11, 3;\nFIRST:\nmad.lo.u32 %r10, %r11, 3, %r9;\nadd.u32 %r12, %r10, %r6;\n"
