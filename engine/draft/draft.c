@@ -13,8 +13,8 @@ enum { MOST_SOURCE = 16 << 20 };
  * machine. A step is an instruction of a warp. The wall time of a trial is limited too, as a last resort. */
 #define TRIAL_STEPS (UINT64_C(1) << 28)
 #define VALUES_STEPS (UINT64_C(1) << 30) /* steps for the trials of all values of params together */
-#define SLOW_STEPS (UINT64_C(1) << 24)  /* if the first run takes more steps, smaller sizes are tried */
-#define FIRST_STEPS (UINT64_C(1) << 26) /* steps of the first run while the sizes may become smaller */
+#define SLOW_STEPS (UINT64_C(1) << 24)   /* if the first run takes more steps, smaller sizes are tried */
+#define FIRST_STEPS (UINT64_C(1) << 26)  /* steps of the first run while the sizes may become smaller */
 #define TRIAL_SECONDS 1800.0
 #define MOST_ROUNDS 12       /* most runs in the trial of the defaults */
 #define MOST_VALUES 24       /* most trials of other values of params; each trial needs a compile */

@@ -170,7 +170,8 @@ void kiln__tree_replace(kiln__tree *tree, const kiln__tree *number, const char *
 static bool expression_has(const kiln__draft *draft, size_t at, const char *name)
 {
     enum { MOST_WORDS = 16 };
-    for (size_t i = at; i < draft->kernel->body_to && i < at + MOST_WORDS && !strchr(";{}", kind_of_word(draft, i)); i++)
+    for (size_t i = at; i < draft->kernel->body_to && i < at + MOST_WORDS && !strchr(";{}", kind_of_word(draft, i));
+         i++)
         if (kiln__word_is(draft->scan, i, name))
             return true;
     return false;
@@ -234,7 +235,7 @@ static void tie_quotient(kiln__draft *draft, kiln__tree **block)
 {
     const kiln__host_launch *host = &draft->host;
     const size_t count = host->template_count < draft->kernel->template_count ? host->template_count
-                                                                               : draft->kernel->template_count;
+                                                                              : draft->kernel->template_count;
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < count; k++) {
             const kiln__tree *above = host->trees[i], *below = host->trees[k];

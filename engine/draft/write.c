@@ -189,8 +189,9 @@ static void write_params(const kiln__draft *draft, kiln__text *out)
         if (macro->from >= draft->scan->own || macro->function || macro->to != macro->from + 1 ||
             !kiln__word_whole(draft->scan, macro->from, &value) || kiln__tunable_find(draft, macro->name))
             continue;
-        kiln__text_printf(
-            out, hints ? ", %s" : "# A param replaces a #define of the same name. The source also defines: %s", macro->name);
+        kiln__text_printf(out,
+                          hints ? ", %s" : "# A param replaces a #define of the same name. The source also defines: %s",
+                          macro->name);
         hints = true;
     }
     kiln__text_puts(out, hints ? "\n\n" : "\n");
