@@ -97,7 +97,8 @@ bool kiln__word_whole(const kiln__scan *scan, size_t word, int64_t *value);
 typedef enum kiln__tunable_kind {
     KILN__TUNABLE_MACRO,    /* a macro of the source */
     KILN__TUNABLE_TEMPLATE, /* an argument of the kernel's template */
-    KILN__TUNABLE_THREADS   /* used only in the launch */
+    KILN__TUNABLE_THREADS,  /* threads of a block, used only in the launch */
+    KILN__TUNABLE_BLOCKS    /* blocks of the grid, used only in the launch */
 } kiln__tunable_kind;
 
 typedef struct kiln__tunable {
@@ -109,6 +110,8 @@ typedef struct kiln__tunable {
     const char *why;             /* a comment for the spec */
     const char *left_out;        /* values with which a trial failed, one per line: "2: misaligned"; NULL means that no
                                   * value failed */
+    const char *proved;          /* the values of an own param with which a trial gave the answer of the default */
+    bool own;                    /* the source itself gives the name a value, which the param replaces */
     bool launched;               /* the source launches the kernel with each of the values */
     bool unknown;                /* the source does not show a value, so the user must give one */
     bool any_type;               /* the param is a type, and the source does not show which type */
@@ -322,11 +325,18 @@ const char *kiln__guess_size_of(kiln__draft *draft, size_t argument);
 bool kiln__is_used_by_device(const kiln__draft *draft, const char *name);
 /* Lowers the default numbers of threads until the block fits __launch_bounds__ and the device. */
 void kiln__fit_block(kiln__draft *draft);
+/* Makes the sizes of the set `tiny` half as large where this is possible, and computes grid and block again. Returns
+ * false if no size can become smaller (smaller.c). */
+bool kiln__shrink_sizes(kiln__draft *draft);
+void kiln__drop_unused_sizes(kiln__draft *draft); /* leaves out sizes that no other part of the spec uses (smaller.c) */
 /* Sets the values of the sizes. All values differ, so that a run can distinguish the sizes. */
 void kiln__set_sizes(kiln__draft *draft);
 /* Adds a param for the number of threads of an axis. Its default is `chosen`, or the usual number if `chosen` is 0.
  * Returns its name, or NULL if there is no room. */
 const char *kiln__add_threads(kiln__draft *draft, int axis, bool flat, int64_t chosen);
+/* Adds a param for the number of blocks, which is `chosen` in the source. Returns its name, or NULL if there is no
+ * room. */
+const char *kiln__add_blocks(kiln__draft *draft, int64_t chosen);
 /* Finds an element type by its name in sources: "__nv_bfloat162" is two of "bf16". Returns false for an unknown name.
  */
 bool kiln__element_named(const char *name, size_t length, const char **type, int *lanes);
@@ -396,6 +406,10 @@ kiln_status kiln__run_value(kiln_engine *engine, const kiln_spec *spec, const ch
 /* Returns true if the failure is due to the value. Three failures say nothing about the value: a constraint that
  * excludes it together with the other defaults, a time limit, and a lack of memory. */
 bool kiln__is_due_to_value(kiln_status status);
+/* Notes that a trial of a value gave the answer of the default. */
+void kiln__note_proved(kiln__draft *draft, kiln__tunable *tunable, const char *value);
+/* Removes from the list of each own param the values that no trial has proved. */
+void kiln__drop_unproved(kiln__draft *draft);
 /* Removes a value from the list of its param, and keeps the reason for a comment. */
 void kiln__leave_out(kiln__draft *draft, kiln__tunable *tunable, const char *value, const char *message);
 

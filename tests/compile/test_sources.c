@@ -572,10 +572,71 @@ static void test_long_names(void)
     free(file);
 }
 
+/* Replaces the definitions of the names A and B in a text, and of the same names in one header. Checks the new texts,
+ * and the names that the macros then have. */
+static void check_replaced(const char *text, const char *header, const char *want, const char *want_header,
+                           const char *a, const char *b)
+{
+    kiln__arena arena = {0};
+    const kiln__include item = {.name = "h.cuh", .text = header, .path = "/h.cuh"};
+    kiln__includes includes = {.source = text, .items = &item, .count = header != NULL};
+    kiln__prelude_macro macros[] = {{"A", "32"}, {"B", "64"}};
+    CHECK(kiln__definitions_replace(NULL, &arena, &includes, macros, 2, NULL) == KILN_OK);
+    CHECK_TEXT(includes.source, want);
+    if (header)
+        CHECK_TEXT(includes.items[0].text, want_header);
+    CHECK_TEXT(macros[0].name, a);
+    CHECK_TEXT(macros[1].name, b);
+    kiln__arena_free(&arena);
+}
+
+/* A macro of the caller replaces a #define and a constant of the same name. It does not replace a name that the text
+ * itself changes, a #define that is not a value, or a variable of the host. */
+static void test_definitions(void)
+{
+    static const char v[] = "KILN_VALUE_OF_A";
+    static const char *const kept[] = {
+        "int x = A;\n",
+        "#define A\n",
+        "#define A(x) x\n",
+        "#define A \"text\"\n",
+        "#define A 1\n#undef A\n",
+        "#define AB 1\n#define C A\n",
+        "// #define A 1\n",
+        "const char *s = \"#define A 1\";\n",
+        "#define A 1\n#define NAME <x.h>\n#include NAME\n",
+        "__constant__ const int A = 1;\n",
+        "const float A = 1;\n",
+        "int A = 1;\n",
+        "const int A = f();\n",
+        "void host() { const int A = 1; }\n",
+        "template <class T> void host() { if (1) { const int A = 1; } }\n",
+    };
+    for (size_t i = 0; i < KILN__COUNT(kept); i++)
+        check_replaced(kept[i], NULL, kept[i], NULL, "A", "B");
+    check_replaced("#define A 1\nint x = A;\n", "# define B (2 + \\\n 3) // why\n", "           \nint x = A;\n",
+                   "                \\\n    // why\n", "A", "B");
+    check_replaced("#define A 1 /* goes\non */ + 2\nint x;\n", NULL, "            /* goes\non */    \nint x;\n", NULL,
+                   "A", "B");
+    check_replaced("#ifndef A\n#define A 1\n#endif\n", NULL, "#ifndef A\n           \n#endif\n", NULL, "A", "B");
+    check_replaced("static constexpr int A = 1;\n", "namespace n { struct s { static const unsigned A = 2u; }; }\n",
+                   "static constexpr int A = KILN_VALUE_OF_A;\n",
+                   "namespace n { struct s { static const unsigned A = KILN_VALUE_OF_A; }; }\n", v, "B");
+    check_replaced(
+        "void host() { const int A = 1; }\n__global__ void k() { { constexpr std::size_t A = 1; } }\n", NULL,
+        "void host() { const int A = 1; }\n__global__ void k() { { constexpr std::size_t A = KILN_VALUE_OF_A; } "
+        "}\n",
+        NULL, v, "B");
+    check_replaced("const int A = 1;\nconst int B = 2;\n#define B 3\n", NULL,
+                   "const int A = KILN_VALUE_OF_A;\nconst int B = KILN_VALUE_OF_B;\n           \n", NULL, v,
+                   "KILN_VALUE_OF_B");
+}
+
 static const check_case cases[] = {{"options", test_options},
                                    {"long names", test_long_names},
                                    {"headers", test_headers},
                                    {"folders", test_folders},
                                    {"numbers of lines", test_numbers_of_lines},
+                                   {"definitions", test_definitions},
                                    {"sections that share bytes", test_sections_that_share_bytes}};
 KILN_SUITE("sources", cases)
