@@ -13,8 +13,8 @@ enum { MOST_SOURCE = 16 << 20 };
  * machine. A step is an instruction of a warp. The wall time of a trial is limited too, as a last resort. */
 #define TRIAL_STEPS (UINT64_C(1) << 28)
 #define VALUES_STEPS (UINT64_C(1) << 30) /* steps for the trials of all values of params together */
-#define SLOW_STEPS (UINT64_C(1) << 24)  /* if the first run takes more steps, smaller sizes are tried */
-#define FIRST_STEPS (UINT64_C(1) << 26) /* steps of the first run while the sizes may become smaller */
+#define SLOW_STEPS (UINT64_C(1) << 24)   /* if the first run takes more steps, smaller sizes are tried */
+#define FIRST_STEPS (UINT64_C(1) << 26)  /* steps of the first run while the sizes may become smaller */
 #define TRIAL_SECONDS 1800.0
 #define MOST_ROUNDS 12       /* most runs in the trial of the defaults */
 #define MOST_VALUES 24       /* most trials of other values of params; each trial needs a compile */
@@ -308,6 +308,7 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
             }
         traced = traced || !repaired;
         kiln__guess_shapes(draft);
+        kiln__fix_extents(draft);
     }
     return KILN_OK;
 }
@@ -378,10 +379,10 @@ static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, kiln_erro
 {
     size_t tried = 0;
     draft->steps = VALUES_STEPS;
-    const bool proves = gives_evidence(draft);
+    const bool proves = gives_evidence(draft), compares = proves && kiln__draft_compares(draft);
     for (size_t k = 0; k < 2 * draft->tunable_count && draft->tried && !draft->trouble; k++) {
         kiln__tunable *tunable = &draft->tunables[k % draft->tunable_count];
-        const bool now = tunable->own == (k >= draft->tunable_count) && !(tunable->own && !proves);
+        const bool now = tunable->own == (k >= draft->tunable_count) && !(tunable->own && !compares);
         const char *at = tunable->size || !now ? "" : tunable->values, *value = NULL;
         while ((value = kiln__next_value(draft, &at)) != NULL) {
             kiln_error *why = NULL;

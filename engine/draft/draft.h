@@ -328,6 +328,9 @@ void kiln__fit_block(kiln__draft *draft);
 /* Makes the sizes of the set `tiny` half as large where this is possible, and computes grid and block again. Returns
  * false if no size can become smaller (smaller.c). */
 bool kiln__shrink_sizes(kiln__draft *draft);
+bool kiln__mentions(const char *text, const char *name); /* the expression, which may be NULL, has the name */
+/* Leaves only the default of each own param on which the extent of an array depends (smaller.c). */
+void kiln__fix_extents(kiln__draft *draft);
 void kiln__drop_unused_sizes(kiln__draft *draft); /* leaves out sizes that no other part of the spec uses (smaller.c) */
 /* Sets the values of the sizes. All values differ, so that a run can distinguish the sizes. */
 void kiln__set_sizes(kiln__draft *draft);
@@ -432,5 +435,6 @@ void kiln__draft_write_contract(const kiln__draft *draft, kiln__text *out);
 /* ---- the spec (write.c) ---- */
 
 void kiln__draft_write(const kiln__draft *draft, kiln__text *out);
+bool kiln__draft_compares(const kiln__draft *draft); /* the spec compares an output of each configuration */
 
 #endif
