@@ -5,6 +5,7 @@
 
 #include "base.h"
 #include "compile.h"
+#include "plan.h"
 #include "spec.h"
 #include "words.h"
 
@@ -401,11 +402,12 @@ const char *kiln__first_line(const kiln__draft *draft, const char *message);
 bool kiln__can_go_on(kiln_engine *engine, const kiln_error *why);
 /* Returns the next value of a list such as "64, 128", or NULL at its end. Moves *at behind the value. */
 const char *kiln__next_value(const kiln__draft *draft, const char **at);
-/* Runs the draft with one other value of a param for at most `seconds`. If `verify` is true, compares the answer with
+/* Runs the draft with one other value of a param for at most `seconds`. `shared` keeps the answer of the defaults for
+ * the next runs of the same spec. If `verify` is true, compares the answer with
  * the answer of the default configuration. If `name` is NULL, all params have their defaults. If `finding` is not NULL,
  * runs under all checks, and *finding gets the kind of the first finding, or NULL. */
-kiln_status kiln__run_value(kiln_engine *engine, const kiln_spec *spec, const char *name, const char *value,
-                            bool verify, double seconds, const char **finding, kiln_error **error);
+kiln_status kiln__run_value(kiln_engine *engine, const kiln_spec *spec, kiln__shared *shared, const char *name,
+                            const char *value, bool verify, double seconds, const char **finding, kiln_error **error);
 /* Returns true if the failure is due to the value. Three failures say nothing about the value: a constraint that
  * excludes it together with the other defaults, a time limit, and a lack of memory. */
 bool kiln__is_due_to_value(kiln_status status);

@@ -1145,6 +1145,12 @@ static const char *wide_shape(const kiln__draft *draft, size_t most, uint64_t be
     if (!draft->tried && shape && (usual > 1 || factor > 1))
         shape = kiln__arena_printf(draft->arena, "%llu * %s", (unsigned long long)(factor > usual ? factor : usual),
                                    shape);
+    if (!shape) { /* the kernel has no sizes, so the shape is a number */
+        const uint64_t least_elements = factor > usual ? factor : usual;
+        const uint64_t elements = draft->tried ? multiply(2, beyond) : 0;
+        shape = kiln__arena_printf(draft->arena, "%llu",
+                                   (unsigned long long)(elements > least_elements ? elements : least_elements));
+    }
     return shape;
 }
 

@@ -25,7 +25,7 @@ enum {
 #define LAUNCH_LIMIT 20.0
 /* The version of the trials, which is part of a digest. Increment this number after every change of the trials, so that
  * no cache returns a verdict of earlier trials. */
-#define TRIALS 12
+#define TRIALS 13
 
 /* ---- opening ---- */
 
@@ -566,7 +566,7 @@ static void add_part(kiln__text *all, const char *data, size_t length)
 }
 
 /* Adds the code of a plan to a digest. NULL adds nothing. Returns false if the plan has no PTX. The function leaves out
- * the lines with the names of source files. If a source uses __FILE__, other lines of the PTX have the file's name. The
+ * the lines that only have the name of a source file. If a source uses __FILE__, other lines of the PTX have the file's name. The
  * digest then covers the name. */
 static bool add_code(kiln__text *all, const kiln_plan *plan)
 {
@@ -575,7 +575,8 @@ static bool add_code(kiln__text *all, const kiln_plan *plan)
     for (const char *line = ptx, *end = ptx + length; line < end;) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
         const size_t size = newline ? (size_t)(newline - line) + 1 : (size_t)(end - line);
-        if (strncmp(line + strspn(line, " \t"), ".file", strlen(".file")) != 0)
+        const size_t blanks = strspn(line, " \t");
+        if (blanks >= size || !kiln__judge_names_file(line + blanks, size - blanks))
             add_part(all, line, size);
         line += size;
     }

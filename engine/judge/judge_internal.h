@@ -23,6 +23,7 @@ typedef struct kiln__judge_global {
     unsigned char *changed;
     unsigned char *spoilt; /* the bytes of the variable before a spoilt call, with random bytes in some elements */
     bool any;              /* a call has changed an element of the variable */
+    bool twice;            /* the PTX has two declarations of variables with this name */
 } kiln__judge_global;
 typedef struct kiln__judge_code {
     int64_t *constants; /* the integers in the instructions of the kernel, each once, in ascending order */
@@ -238,6 +239,8 @@ void kiln__judge_note(kiln__judge *judge, const char *text);
 
 /* code.c: reads the PTX of the candidate, unless it has been read already. Returns false if memory runs out. */
 bool kiln__judge_read_code(kiln__judge *judge);
+/* Returns true if a line of PTX is `.file 1 "path"` without any code. */
+bool kiln__judge_names_file(const char *line, size_t length);
 /* Returns the reason why the text of the source forbids a judgement. Returns NULL if there is no such reason. The
  * function compiles nothing. */
 const char *kiln__judge_find_macro(const char *text, size_t length);

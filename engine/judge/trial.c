@@ -145,7 +145,8 @@ static void note_input(kiln__judge *judge, size_t i, kiln__judge_fault *fault)
     fault->message = kiln__judge_print(judge, "%s", change.text);
 }
 
-/* Reads the memory of the buffer `i`, and checks its guard zones. After `swap` steps of the plan, the memory may belong
+/* Reads the memory of the buffer `i`, and checks its guard zones. A zone can have two megabytes, so memcmp() first tells
+ * whether any byte changed. After `swap` steps of the plan, the memory may belong
  * to other buffers, which then get the bytes. */
 static kiln_status read_memory(kiln__judge *judge, size_t i, kiln__judge_fault *fault, kiln_error **error)
 {
@@ -159,12 +160,14 @@ static kiln_status read_memory(kiln__judge *judge, size_t i, kiln__judge_fault *
     for (size_t k = 0; k < judge->buffer_count && result == CUDA_SUCCESS; k++)
         if (judge->places[k].holder == i && judge->buffers[k].bytes == b->bytes)
             memcpy(judge->places[k].got, all + p->lead, (size_t)b->bytes);
-    for (size_t k = p->lead; result == CUDA_SUCCESS && fault->kind == KILN_JUDGED_PASS && k-- > 0;)
-        if (all[k] != p->image[k])
-            kiln__judge_note_outside(judge, b, (int64_t)k - (int64_t)p->lead, fault);
-    for (size_t k = behind; result == CUDA_SUCCESS && fault->kind == KILN_JUDGED_PASS && k < p->total; k++)
-        if (all[k] != p->image[k])
-            kiln__judge_note_outside(judge, b, (int64_t)(k - behind), fault);
+    if (result == CUDA_SUCCESS && memcmp(all, p->image, p->lead) != 0)
+        for (size_t k = p->lead; fault->kind == KILN_JUDGED_PASS && k-- > 0;)
+            if (all[k] != p->image[k])
+                kiln__judge_note_outside(judge, b, (int64_t)k - (int64_t)p->lead, fault);
+    if (result == CUDA_SUCCESS && memcmp(all + behind, p->image + behind, p->total - behind) != 0)
+        for (size_t k = behind; fault->kind == KILN_JUDGED_PASS && k < p->total; k++)
+            if (all[k] != p->image[k])
+                kiln__judge_note_outside(judge, b, (int64_t)(k - behind), fault);
     kiln__free(judge->mem, all);
     return result == CUDA_SUCCESS ? KILN_OK
                                   : kiln__driver_fail(&judge->engine->driver, judge->mem, result, error,
