@@ -50,8 +50,8 @@ static const char *end_of_directive(const char *at)
  * without a value, such as an include guard, stays. A #define with arguments stays. */
 static bool is_definition(const editor *e, size_t at, const char *name)
 {
-    if (kind_of(e, at) != '#' || !e->words[at].directive || !is_word(e, at + 1, "define") || !is_word(e, at + 2, name) ||
-        at + 3 >= e->count)
+    if (kind_of(e, at) != '#' || !e->words[at].directive || !is_word(e, at + 1, "define") ||
+        !is_word(e, at + 2, name) || at + 3 >= e->count)
         return false;
     const kiln__word *value = &e->words[at + 3];
     return value->text < end_of_directive(e->words[at + 2].text) && value->kind != '"' && value->kind != '<' &&
@@ -85,7 +85,7 @@ static bool is_constant(const editor *e, size_t at, const char *name)
     return constant;
 }
 
-/* What the braces at a place contain: declarations, code of the device, or other code. */
+/* The kind of text between braces: declarations, code of the device, or other code. */
 typedef enum scope { SCOPE_DECLARATIONS, SCOPE_DEVICE, SCOPE_HOST } scope;
 
 /* Classifies the braces that open at word `open` between declarations, by the words before them. */

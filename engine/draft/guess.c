@@ -512,8 +512,8 @@ static void add_tested(kiln__draft *draft)
 /* Returns true if the name looks like the work of a block, a warp or a thread, which other values can replace. */
 static bool is_tile_name(const char *name)
 {
-    return (kiln__name_is_block(name) || HAS(name, "unroll", "items", "per_thread", "perthread", "coarse", "vec", "stage",
-                                             "warps", "rows_per", "cols_per", "chunk", "ept", "factor")) &&
+    return (kiln__name_is_block(name) || HAS(name, "unroll", "items", "per_thread", "perthread", "coarse", "vec",
+                                             "stage", "warps", "rows_per", "cols_per", "chunk", "ept", "factor")) &&
            !HAS(name, "warp_size", "warpsize", "lane", "max_", "head", "channel", "class");
 }
 
@@ -547,9 +547,9 @@ static bool is_name_of_device(const kiln__draft *draft, const char *name)
 static void add_own(kiln__draft *draft, const char *name, size_t at)
 {
     int64_t value = 0;
-    if (!name || !kiln__word_whole(draft->scan, at, &value) || value < 2 || value > 1024 || (value & (value - 1)) != 0 ||
-        draft->looked++ >= MOST_LOOKED || !is_tile_name(name) || kiln__tunable_find(draft, name) ||
-        !is_name_of_device(draft, name))
+    if (!name || !kiln__word_whole(draft->scan, at, &value) || value < 2 || value > 1024 ||
+        (value & (value - 1)) != 0 || draft->looked++ >= MOST_LOOKED || !is_tile_name(name) ||
+        kiln__tunable_find(draft, name) || !is_name_of_device(draft, name))
         return;
     kiln__tunable *tunable = add_tunable(draft, KILN__TUNABLE_MACRO, name);
     if (!tunable)

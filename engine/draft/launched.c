@@ -170,7 +170,8 @@ void kiln__tree_replace(kiln__tree *tree, const kiln__tree *number, const char *
 static bool expression_has(const kiln__draft *draft, size_t at, const char *name)
 {
     enum { MOST_WORDS = 16 };
-    for (size_t i = at; i < draft->kernel->body_to && i < at + MOST_WORDS && !strchr(";{}", kind_of_word(draft, i)); i++)
+    for (size_t i = at; i < draft->kernel->body_to && i < at + MOST_WORDS && !strchr(";{}", kind_of_word(draft, i));
+         i++)
         if (kiln__word_is(draft->scan, i, name))
             return true;
     return false;
@@ -234,7 +235,7 @@ static void tie_quotient(kiln__draft *draft, kiln__tree **block)
 {
     const kiln__host_launch *host = &draft->host;
     const size_t count = host->template_count < draft->kernel->template_count ? host->template_count
-                                                                               : draft->kernel->template_count;
+                                                                              : draft->kernel->template_count;
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < count; k++) {
             const kiln__tree *above = host->trees[i], *below = host->trees[k];
@@ -329,8 +330,8 @@ static void add_host_threads(kiln__draft *draft, int axis, kiln__tree **block, k
     }
 }
 
-/* If the host computes its number of threads in a function that cannot be read, as in `<<<n, threads_for(m)>>>`, and the
- * kernel walks over its work in steps of the number of threads, any number works: it becomes a param. */
+/* Makes a param of a number of threads that the host computes in a function, as in `<<<n, threads_for(m)>>>`. The draft
+ * does not read that function. Any number works if the kernel walks over its work in steps of the number of threads. */
 static bool add_computed_threads(kiln__draft *draft, kiln__range range, kiln__tree **block)
 {
     kiln__tree *tree = NULL;

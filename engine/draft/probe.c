@@ -48,9 +48,8 @@ static kiln__prelude_macro *list_macros(const kiln__draft *draft, size_t *count)
 /* Writes the text for the compiler as a sweep does: the CUDA headers at the beginning of the source come before the
  * macros. Therefore the macros cannot disturb the headers, and the headers are precompiled once for the draft, its
  * trial run and the first sweep. */
-static kiln_status fill(kiln_engine *engine, const kiln__draft *draft, kiln__includes *includes,
-                        const char *headers, const char *before, kiln__text *out, kiln__compile_request *request,
-                        kiln_error **error)
+static kiln_status fill(kiln_engine *engine, const kiln__draft *draft, kiln__includes *includes, const char *headers,
+                        const char *before, kiln__text *out, kiln__compile_request *request, kiln_error **error)
 {
     const char *const *prelude = NULL, *slash = strrchr(draft->path, '/');
     size_t count = 0, prelude_count = 0;

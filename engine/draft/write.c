@@ -189,8 +189,9 @@ static void write_params(const kiln__draft *draft, kiln__text *out)
         if (macro->from >= draft->scan->own || macro->function || macro->to != macro->from + 1 ||
             !kiln__word_whole(draft->scan, macro->from, &value) || kiln__tunable_find(draft, macro->name))
             continue;
-        kiln__text_printf(
-            out, hints ? ", %s" : "# A param replaces a #define of the same name. The source also defines: %s", macro->name);
+        kiln__text_printf(out,
+                          hints ? ", %s" : "# A param replaces a #define of the same name. The source also defines: %s",
+                          macro->name);
         hints = true;
     }
     kiln__text_puts(out, hints ? "\n\n" : "\n");
@@ -280,9 +281,17 @@ static bool is_comparable(const kiln__draft *draft, const kiln__draft_argument *
 {
     for (size_t i = 0; i < draft->tunable_count; i++)
         if (!draft->tunables[i].size && strcmp(draft->tunables[i].values, draft->tunables[i].chosen) != 0 &&
-            argument->shape && strstr(argument->shape, draft->tunables[i].name))
+            kiln__mentions(argument->shape, draft->tunables[i].name))
             return false;
     return true;
+}
+
+bool kiln__draft_compares(const kiln__draft *draft)
+{
+    for (size_t i = 0; i < draft->argument_count; i++)
+        if (is_output(&draft->arguments[i]) && is_comparable(draft, &draft->arguments[i]))
+            return true;
+    return false;
 }
 
 /* Writes the copies to variables of the source, which the time of a run does not include. */

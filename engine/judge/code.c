@@ -12,6 +12,8 @@
         "%pm" #number "_64", "it reads a counter of events: an answer must not depend on them"                         \
     }
 
+static const char discarded[] = "it discards lines of memory, whose content is undefined afterwards";
+
 /* Words of the PTX that end the judgement. The answer of a kernel may depend only on its inputs, and the only effect of
  * a kernel may be its outputs. A kernel that uses one of these words breaks one of these two rules. */
 static const struct {
@@ -24,8 +26,8 @@ static const struct {
     {"%globaltimer", "it reads a clock: an answer must not depend on the time"},
     {"%globaltimer_lo", "it reads a clock: an answer must not depend on the time"},
     {"%globaltimer_hi", "it reads a clock: an answer must not depend on the time"},
-    {"discard.global", "it discards lines of memory, whose content is undefined afterwards"},
-    {"discard.L2", "it discards lines of memory, whose content is undefined afterwards"},
+    {"discard.global", discarded},
+    {"discard.L2", discarded},
     {"%gridid", "it reads the number of the launch: an answer must not depend on earlier launches"},
     COUNTER(0),
     COUNTER(1),
@@ -325,15 +327,18 @@ static bool read_declaration(kiln__judge *judge, words *w)
 
 /* Finds all declarations of variables in global memory. Other uses of the word `.global` are suffixes of instructions,
  * and the memory to which a parameter points (`.ptr .global`). An unknown use counts as a declaration, because a name
- * that the driver does not know costs nothing. */
+ * that the driver does not know costs nothing. Also finds `discard`, whose suffixes may stand behind a blank. */
 static bool read_globals(kiln__judge *judge, const char *ptx, const char *end)
 {
     words w = {.at = ptx, .end = end};
-    bool read = true, pointer = false;
+    bool read = true, pointer = false, discards = false;
     while (read && read_word(&w)) {
+        if (discards && *w.word == '.')
+            judge->code.forbidden = discarded;
         if (is_equal(&w, ".global") && !pointer && !is_suffix(&w))
             read = read_declaration(judge, &w);
         pointer = is_equal(&w, ".ptr");
+        discards = is_equal(&w, "discard");
     }
     return read;
 }

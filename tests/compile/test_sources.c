@@ -616,15 +616,17 @@ static void test_definitions(void)
         check_replaced(kept[i], NULL, kept[i], NULL, "A", "B");
     check_replaced("#define A 1\nint x = A;\n", "# define B (2 + \\\n 3) // why\n", "           \nint x = A;\n",
                    "                \\\n    // why\n", "A", "B");
-    check_replaced("#define A 1 /* goes\non */ + 2\nint x;\n", NULL, "            /* goes\non */    \nint x;\n", NULL, "A", "B");
+    check_replaced("#define A 1 /* goes\non */ + 2\nint x;\n", NULL, "            /* goes\non */    \nint x;\n", NULL,
+                   "A", "B");
     check_replaced("#ifndef A\n#define A 1\n#endif\n", NULL, "#ifndef A\n           \n#endif\n", NULL, "A", "B");
     check_replaced("static constexpr int A = 1;\n", "namespace n { struct s { static const unsigned A = 2u; }; }\n",
                    "static constexpr int A = KILN_VALUE_OF_A;\n",
                    "namespace n { struct s { static const unsigned A = KILN_VALUE_OF_A; }; }\n", v, "B");
-    check_replaced("void host() { const int A = 1; }\n__global__ void k() { { constexpr std::size_t A = 1; } }\n", NULL,
-                   "void host() { const int A = 1; }\n__global__ void k() { { constexpr std::size_t A = KILN_VALUE_OF_A; } "
-                   "}\n",
-                   NULL, v, "B");
+    check_replaced(
+        "void host() { const int A = 1; }\n__global__ void k() { { constexpr std::size_t A = 1; } }\n", NULL,
+        "void host() { const int A = 1; }\n__global__ void k() { { constexpr std::size_t A = KILN_VALUE_OF_A; } "
+        "}\n",
+        NULL, v, "B");
     check_replaced("const int A = 1;\nconst int B = 2;\n#define B 3\n", NULL,
                    "const int A = KILN_VALUE_OF_A;\nconst int B = KILN_VALUE_OF_B;\n           \n", NULL, v,
                    "KILN_VALUE_OF_B");

@@ -215,8 +215,7 @@ int init_find_source(cli *c, const char **source)
         count++;
     }
     if (count > 1)
-        return cli_usage(c,
-                         "--nvcc compiles %zu sources, so name the source of the kernel: 'kiln init %s --nvcc LINE'",
+        return cli_usage(c, "--nvcc compiles %zu sources, so name the source of the kernel: 'kiln init %s --nvcc LINE'",
                          count, cli_shell_word(*source));
     if (count == 0)
         return cli_usage(c, args->nvcc ? "--nvcc has no source, so name the source: 'kiln init SOURCE.cu --nvcc LINE'"
