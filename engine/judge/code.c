@@ -12,8 +12,8 @@
         "%pm" #number "_64", "it reads a counter of events: an answer must not depend on them"                         \
     }
 
-/* Words of the PTX that end the judgement. The answer of a kernel may depend only on its inputs, and the only effect of
- * a kernel may be its outputs. A kernel that uses one of these words breaks one of these two rules. */
+/* Words of the PTX that end the judgement. A kernel with such a word breaks one of two rules: its answer may depend
+ * only on its inputs, and its outputs must be its only effect. */
 static const struct {
     const char *word, *why;
 } forbidden[] = {
@@ -44,7 +44,7 @@ static bool is_word(char c)
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
 }
 
-/* Returns true if the line contains the word as a whole word. */
+/* Returns true if the line contains the word, not only as part of a longer word. */
 static bool has_word(const char *line, size_t length, const char *word)
 {
     const size_t size = strlen(word);
@@ -60,7 +60,7 @@ static bool begins(const char *line, size_t length, const char *with)
     return length >= strlen(with) && memcmp(line, with, strlen(with)) == 0;
 }
 
-/* Adds the magnitude of a number to the list of constants, if a size can be as large. */
+/* Adds the magnitude of an integer to code->constants, unless no size can be as large. */
 static bool add_constant(kiln__judge *judge, int64_t value)
 {
     enum { MOST = 4096 };
@@ -81,8 +81,8 @@ static bool add_constant(kiln__judge *judge, int64_t value)
     return true;
 }
 
-/* Adds the integers among the operands of an instruction. Leaves out addresses (`[%rd1+4]`) and names that end with
- * digits. */
+/* Adds the integers among the operands of an instruction to code->constants. Leaves out offsets in addresses
+ * (`[%rd1+4]`) and digits at the end of names. */
 static bool add_operands(kiln__judge *judge, const char *line, size_t length)
 {
     size_t i = 0;
@@ -95,7 +95,7 @@ static bool add_operands(kiln__judge *judge, const char *line, size_t length)
         char *end;
         const long long value = strtoll(line + i, &end, 0);
         const size_t next = (size_t)(end - line);
-        if (next < length && (is_word(*end) || *end == '.')) { /* a float, 0f3F800000 */
+        if (next < length && (is_word(*end) || *end == '.')) { /* skips a floating-point number, such as 0f3F800000 */
             while (i < length && (is_word(line[i]) || line[i] == '.'))
                 i++;
             continue;
@@ -107,9 +107,9 @@ static bool add_operands(kiln__judge *judge, const char *line, size_t length)
     return true;
 }
 
-/* Returns true if the line looks like `.file 1 "path"`. The path in such a line may contain any word. A quoted text
- * with one of the characters ; * \ does not count as a path, because it may be code between two quotes that stand in
- * comments. */
+/* Returns true if the line looks like `.file 1 "path"`. The path in such a line may contain a forbidden word. If the
+ * quoted text has one of the characters ; * \, the function returns false. The line may then be code between two
+ * quotation marks that are in comments. */
 static bool names_file(const char *line, size_t length)
 {
     size_t i = 5;
@@ -129,8 +129,8 @@ static bool names_file(const char *line, size_t length)
     return i == length;
 }
 
-/* Looks for forbidden words on every line, also in comments: PTX allows several statements on a line. A text of inline
- * assembly may hide a statement behind a directive or between comments. */
+/* Searches every line for forbidden words, also in the middle of the line and in comments. PTX allows several
+ * statements on a line, and inline assembly may hide a statement behind a directive or between comments. */
 static const char *find_forbidden(const char *ptx, const char *end)
 {
     const char *why = NULL;
@@ -153,8 +153,8 @@ static const char *find_forbidden(const char *ptx, const char *end)
     return why;
 }
 
-/* Returns the length of a line splice, which is a backslash, or its trigraph, before the end of the line. A splice
- * continues the line. NVRTC drops all carriage returns before the end of a line. Returns 0 if there is no splice. */
+/* Returns the length of a line splice at the start of the text, or 0. A line splice joins two lines: it is a backslash,
+ * or its trigraph, before the end of a line. NVRTC drops all carriage returns before the end of a line. */
 static size_t measure_splice(const char *text, size_t length)
 {
     size_t at = begins(text, length, "\\") ? 1 : begins(text, length, "?\?/") ? 3 : 0;
@@ -163,7 +163,7 @@ static size_t measure_splice(const char *text, size_t length)
     return at && at < length && text[at] == '\n' ? at + 1 : 0;
 }
 
-/* Returns true if the source begins with the word. Splices may divide the word. */
+/* Returns true if the source begins with the word. Line splices may divide the word. */
 static bool spells(const char *text, size_t length, const char *word)
 {
     size_t at = 0;
@@ -176,7 +176,7 @@ static bool spells(const char *text, size_t length, const char *word)
     return !*word;
 }
 
-/* Looks for forbidden macros in the source. Also finds them in comments and texts, and as parts of longer words. */
+/* Searches the source for forbidden macros. Also finds them in comments and strings, and as parts of longer words. */
 const char *kiln__judge_find_macro(const char *text, size_t length)
 {
     static const char *const words[] = {"__TIME__", "__DATE__", "__TIMESTAMP__"};
@@ -187,8 +187,8 @@ const char *kiln__judge_find_macro(const char *text, size_t length)
     return NULL;
 }
 
-/* Returns the alignment in the declaration of a variable, at most 4 bytes. The judge assumes that an element has this
- * size. */
+/* Returns the alignment in the declaration of a variable, but at most 4 bytes. The judge assumes that one element has
+ * this size. */
 static size_t read_unit(const char *line, size_t length)
 {
     static const char with[] = ".align ";
@@ -200,10 +200,10 @@ static size_t read_unit(const char *line, size_t length)
     return 1;
 }
 
-enum { GLOBALS_MOST = 4096 }; /* variables in global memory */
+enum { GLOBALS_MOST = 4096 }; /* the largest number of variables in global memory that the judge watches */
 
-/* Returns true if the variable is known already. Text of inline assembly may name it any number of times, and the judge
- * keeps copies of each variable. */
+/* Returns true if the list of variables already contains the name. Inline assembly may declare a variable any number of
+ * times, and the judge must not copy its bytes more than once. */
 static bool has_global(const kiln__judge_code *code, const char *name, size_t length)
 {
     for (size_t i = 0; i < code->global_count; i++)
@@ -212,7 +212,7 @@ static bool has_global(const kiln__judge_code *code, const char *name, size_t le
     return false;
 }
 
-/* Adds the variable that a statement `.visible .global .align 4 .u32 name[16] = ...` declares. */
+/* Adds the variable of a declaration such as `.visible .global .align 4 .u32 name[16] = ...`. */
 static bool add_global(kiln__judge *judge, const char *line, size_t length)
 {
     size_t end = 0;
@@ -263,8 +263,8 @@ static bool declares_global(const char *statement, size_t length)
     return false;
 }
 
-/* Adds the variable that a statement declares, or the integers among the operands of an instruction. Comments and all
- * other directives add nothing. */
+/* Adds the variable that a statement declares, or the integers among the operands of an instruction. Ignores comments
+ * and all other directives. */
 static bool read_statement(kiln__judge *judge, const char *statement, size_t length)
 {
     if (declares_global(statement, length))
@@ -274,8 +274,8 @@ static bool read_statement(kiln__judge *judge, const char *statement, size_t len
     return add_operands(judge, statement, length);
 }
 
-/* Makes the digest of the PTX without its `.file` lines, because these lines have the folder in which the compiler ran.
- * The digest is "" if memory runs out. */
+/* Makes the hash of the PTX without its `.file` lines, because these lines contain the folder in which the compiler
+ * ran. The hash is "" if memory runs out. */
 static void make_code_digest(const kiln_allocator *mem, const char *ptx, const char *end, char digest[33])
 {
     static const char file[] = ".file";
@@ -294,9 +294,9 @@ static void make_code_digest(const kiln_allocator *mem, const char *ptx, const c
     kiln__text_free(&kept);
 }
 
-/* Walks over the statements of the PTX. A statement ends at a semicolon, a brace or the end of its line. A variable
- * ends at a semicolon, so that its initial value does not count as a statement. The judge keeps the integers of all
- * modules, but only the variables of the last module. */
+/* Reads each statement of the PTX. A statement ends at a semicolon, a brace or the end of its line. A declaration of a
+ * variable ends only at a semicolon, so that its initial value does not count as a statement. The judge keeps the
+ * integers of all modules that it has read, but only the variables of the last module. */
 bool kiln__judge_read_code(kiln__judge *judge)
 {
     size_t length;
