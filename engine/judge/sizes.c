@@ -140,7 +140,11 @@ void kiln__judge_pass_threshold(const kiln__judge *judge, unsigned number, kiln_
 
 void kiln__judge_take_tiles(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial)
 {
-    enum { SEVERAL = 1032, ALONE = (1 << 15) + 8, OTHERS = 1 << 8 }; /* the largest product of all other sizes */
+    enum {
+        SEVERAL = 1032,
+        ALONE = (1 << 15) + 8,
+        OTHERS = 1 << 8
+    }; /* OTHERS: the largest product of all sizes except one */
     const size_t count = judge->range_count;
     int64_t other = 1;
     while (count > 1 && pow((double)(2 * other), (double)(count - 1)) <= OTHERS)
