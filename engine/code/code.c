@@ -13,8 +13,7 @@
  * bytes; see allow_together(). */
 #define TOGETHER_LEAST ((size_t)64 << 10)
 
-/* A job that makes the code of one configuration. kiln__code_take(), kiln__code_leave() or kiln__code_cancel() frees
- * the job. */
+/* A job that makes the code of one configuration. kiln__code_take(), _leave or _cancel frees the job. */
 struct kiln__code_job {
     kiln_engine *engine;
     kiln__arena arena;

@@ -77,11 +77,12 @@ typedef struct kiln__code_job kiln__code_job;
  *
  * If `target` is NULL, kiln__variant_target() chooses the target, so the engine's device must be able to run the
  * variant. If `cubin` is true, the code also has machine code. The caller may free `config` after the call. The caller
- * must end the job by kiln__code_take(), kiln__code_leave() or kiln__code_cancel(). */
+ * must end the job by kiln__code_take(), _leave or _cancel. */
 kiln_status kiln__code_start(kiln_engine *engine, const kiln__config *config, const kiln__target *target, bool cubin,
                              kiln__code_job **job, kiln_error **error);
-/* The two parts of kiln__code_start(). kiln__code_prepare() does all the work before the look-up in the cache.
- * kiln__code_begin() looks into the cache and starts the compile. If kiln__code_begin() fails, it frees the job. */
+/* The two parts of kiln__code_start(). The first part, kiln__code_prepare(), does all the work before the look-up in
+ * the cache. The second part, kiln__code_begin(), looks into the cache and starts the compile. If the second part
+ * fails, it frees the job. */
 kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, const kiln__target *target, bool cubin,
                                kiln__code_job **job, kiln_error **error);
 kiln_status kiln__code_begin(kiln__code_job *job, kiln_error **error);

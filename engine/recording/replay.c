@@ -68,9 +68,8 @@ kiln_status kiln__replay_next(kiln__replay *p, const kiln__recording_row **row, 
 
 /* ---- computing the score ---- */
 
-/* Replays one search. At the end of each of the KILN_SCORE_STEPS equal parts of the time budget, adds the best time so
- * far to the entry of `sums` for this part. *share gets the optimum divided by the best time after KILN__SCORE_SHARE
- * configurations. */
+/* Replays one search. The time budget is divided into KILN_SCORE_STEPS equal parts. At the end of part i, adds the best
+ * time so far to sums[i]. *share gets the optimum divided by the best time after KILN__SCORE_SHARE configurations. */
 static kiln_status run_once(const struct kiln_recording *r, const kiln__strategy *strategy, uint64_t seed, double *sums,
                             double *share, kiln_error **error)
 {

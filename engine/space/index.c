@@ -81,7 +81,7 @@ struct kiln__index {
     /* true if a constraint cannot be computed for some values, so that the index must walk through the space */
     bool lost;
     bool failed;          /* true if memory ran out */
-    kiln__effort *effort; /* the limit of the work; NULL means no limit; only opening an index has a limit */
+    kiln__effort *effort; /* the limit of the work while the index is opened; NULL means no limit */
     bool halted;          /* true if the limit was reached, so that the count is only a lower bound */
     uint64_t count;
 };
