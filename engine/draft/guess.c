@@ -188,10 +188,16 @@ static bool uses_axis(const kiln__draft *draft, const char *axis)
     return false;
 }
 
-/* Chooses the values of a tuning parameter and its default by the first of these rules that applies. The integers with
- * which #if compares the name are the values. The name is used as a type. #if tests the name as a switch. The name
- * looks like a number of items per thread. The name looks like a number of threads or like a tile. If nothing applies,
- * the tuning parameter gets the value 2 and is marked as unknown, so that the user must give its values. */
+/* Chooses the values of a tuning parameter and its default. The first of these properties of its name decides:
+ *
+ * - #if compares the name with integers, which become the values.
+ * - The source uses the name as a type.
+ * - #if tests the name as a switch.
+ * - The name looks like a number of items per thread.
+ * - The name looks like a number of threads or like a tile.
+ *
+ * If the name has none of these properties, the tuning parameter gets the value 2 and is marked as unknown, so that the
+ * user must give its values. */
 static void set_values(const kiln__draft *draft, kiln__tunable *tunable)
 {
     const char *name = tunable->source, *compared = compared_with(draft, name);

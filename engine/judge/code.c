@@ -108,8 +108,8 @@ static bool add_operands(kiln__judge *judge, const char *line, size_t length)
 }
 
 /* Returns true if the line looks like `.file 1 "path"`. The path in such a line may contain a forbidden word. If the
- * quoted text has one of the characters ; * \, the function returns false. The line may then be code between two
- * quotation marks that are in comments. */
+ * quoted text has one of the characters ; * \, the function returns false. Such a text may be code that stands between
+ * two comments with a quotation mark each. */
 static bool names_file(const char *line, size_t length)
 {
     size_t i = 5;

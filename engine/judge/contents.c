@@ -93,7 +93,7 @@ static double between(kiln__random *random, double low, double high)
 }
 
 /* Draws a value whose binary exponent is uniform. Let `most` be the magnitude of the larger end of the range. Then the
- * value has a magnitude between 2^-25 most and most. */
+ * magnitude of the value is between 2^-25 times `most` and `most`. */
 static double draw_spread(kiln__random *random, double low, double high)
 {
     const double most = fmax(fabs(low), fabs(high));

@@ -422,12 +422,12 @@ kiln_status kiln__judge_run_trusted(kiln__judge *judge, kiln_plan *plan, kiln_er
  * and *fits as kiln__judge_try() does. */
 kiln_status kiln__judge_run_trial(kiln__judge *judge, const kiln__judge_trial *trial, bool original,
                                   kiln__judge_fault *fault, bool *fits, kiln_error **error);
-/* Decides whether a candidate that has reached its step limit really does not end. Does nothing if *fault is another
- * fault, or on a GPU. Otherwise counts the steps of the spec's own kernel in this trial. If the candidate took few
- * steps in comparison, it runs again with a higher limit, and *fault becomes the fault of the second run. If the spec's
- * own kernel fails in this trial, sets *fails. If the candidate has exceeded the higher limit, *most gets this limit.
- * Otherwise *most is 0. `findings` is the number of findings before the trial. The findings of a second run replace the
- * findings of the first run. */
+/* Decides whether a candidate that has reached its step limit really does not end. Does nothing on a GPU, or if *fault
+ * is not a reached step limit. Otherwise counts the steps of the spec's own kernel in this trial. If the candidate took
+ * few steps in comparison, it runs again with a higher limit, and *fault becomes the fault of the second run. If the
+ * spec's own kernel fails in this trial, sets *fails. If the candidate has exceeded the higher limit, *most gets this
+ * limit. Otherwise *most is 0. `findings` is the number of findings before the trial. The findings of a second run
+ * replace the findings of the first run. */
 kiln_status kiln__judge_give_more_steps(kiln__judge *judge, const kiln__judge_trial *trial, size_t findings,
                                         kiln__judge_fault *fault, bool *fits, bool *fails, uint64_t *most,
                                         kiln_error **error);

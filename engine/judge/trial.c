@@ -469,8 +469,8 @@ static double get_product(const kiln__judge *judge, const kiln__judge_trial *tri
     return product;
 }
 
-/* Notes the number of elements for each unit of the product of the sizes. Ignores very small sizes, because they tell
- * nothing about larger sizes. */
+/* Notes the number of elements divided by the product of the sizes. Ignores very small sizes, because they tell nothing
+ * about larger sizes. */
 static void note_density(kiln__judge *judge, const kiln__judge_trial *trial)
 {
     enum { LEAST = 1000 };
@@ -534,9 +534,9 @@ static kiln_status begin_checks(const kiln__judge_trial *trial, kiln_plan *plan,
     return trial->checked ? kiln__plan_begin_checks(plan, error) : KILN_OK;
 }
 
-/* Handles the error of a fill or of a reference. Takes ownership of the error `why`. There are two cases in which *fits
- * becomes false and the function returns KILN_OK: The spec's expressions or a host function refuse the sizes and input
- * values. Or a reference exceeds its time limit on a simulated device. */
+/* Handles the error of a fill or of a reference. Takes ownership of the error `why`. *fits becomes false if the spec's
+ * expressions or a host function refuse the sizes and input values. It also becomes false if a reference exceeds its
+ * time limit on a simulated device. In both cases the function returns KILN_OK. */
 static kiln_status skip_refused(kiln__judge *judge, kiln_status status, kiln_error *why, bool *fits, kiln_error **error)
 {
     const bool late = status == KILN_ERROR_TIMEOUT && judge->simulated,

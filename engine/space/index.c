@@ -80,9 +80,10 @@ struct kiln__index {
     bool impossible; /* true if a constraint without tuning parameters does not hold */
     /* true if a constraint cannot be computed for some values, so that the index must walk through the space */
     bool lost;
-    bool failed;          /* true if memory ran out */
-    kiln__effort *effort; /* the limit of the work while the index is opened; NULL means no limit */
-    bool halted;          /* true if the limit was reached, so that the count is only a lower bound */
+    bool failed; /* true if memory ran out */
+    /* the limit of the work in kiln__index_open_within() and kiln__index_quick(); NULL means no limit */
+    kiln__effort *effort;
+    bool halted; /* true if the limit was reached, so that the count is only a lower bound */
     uint64_t count;
 };
 
