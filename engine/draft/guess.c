@@ -192,7 +192,7 @@ static bool uses_axis(const kiln__draft *draft, const char *axis)
  *
  * - #if compares the name with integers, which become the values.
  * - The source uses the name as a type.
- * - #if tests the name as a switch.
+ * - #if tests the name as a switch, or the name looks like one (`use_`).
  * - The name looks like a number of items per thread.
  * - The name looks like a number of threads or like a tile.
  *
