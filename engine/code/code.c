@@ -841,8 +841,8 @@ static bool is_own_line(const kiln__code_job *job, const char *line)
 }
 
 /* Explains the macros in the source line of an error: appends one sentence to `out` for each macro that the line names.
- * `ours` is true if the line is in the source or in a header of the project. told[i] is set if an earlier error has
- * already explained the macro i. The function then adds nothing for it. */
+ * `ours` is true if the line is in the source or in a header of the project. If an earlier error has already explained
+ * the macro i, told[i] is set, and the function adds nothing for it. */
 static void explain_line(const kiln__code_job *job, const char *line, bool ours, unsigned char *told, kiln__text *out)
 {
     for (size_t i = 0; i < job->macro_count; i++) {

@@ -90,8 +90,8 @@ static void describe_launch(const kiln__step *step, const kiln__scope *scope, ki
         kernel->carveout = (int)value;
 }
 
-/* Describes one kernel: the figures of the machine code, the spills in the compiler's log, the block and other
- * properties of its first launch, and the occupancy if the size of the block is known. */
+/* Describes one kernel, from its machine code, from the spills in the compiler's log, and from its first launch. If the
+ * size of the block is known, also computes the occupancy. */
 static kiln_status describe_kernel(kiln_engine *engine, const kiln__config *config, int arch, const char *name,
                                    const kiln__cubin_kernel *found, const char *log, kiln_inspected_kernel *kernel,
                                    kiln_error **error)

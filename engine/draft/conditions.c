@@ -32,8 +32,8 @@ static bool is_before(const kiln__scan *scan, size_t i, size_t at)
     return from < at || (!at_header && from >= scan->own && from < headers_end);
 }
 
-/* A name is defined in three cases: it is a tuning parameter that is a macro, a macro that the options or NVRTC define,
- * or a macro that the source or its headers define before `at`. */
+/* A name is defined in three cases. It is a tuning parameter that is a macro. Or the options or NVRTC define it as a
+ * macro. Or the source or its headers define it before the token `at`. */
 kiln__tree *kiln__defined(kiln__draft *draft, size_t name, size_t at)
 {
     const char *text = kiln__word_copy(draft->scan, name);
@@ -81,8 +81,8 @@ static kiln__tree *read_own(kiln__draft *draft, const kiln__branch *branch)
     return branch->kind == KILN__BRANCH_IFNDEF ? kiln__tree_not(draft, tree) : tree;
 }
 
-/* Removes the parts of a condition that are numbers: 0 && x is 0, and 1 && x is x. host.c limits the depth of a tree,
- * so the recursion is limited too. */
+/* Removes the parts of a condition that are numbers: 0 && x is 0, and 1 && x is x. The depth of the recursion is
+ * limited, because host.c limits the depth of a tree. */
 static kiln__tree *simplify(kiln__draft *draft, kiln__tree *tree)
 {
     int64_t value = 0;

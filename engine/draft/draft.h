@@ -71,8 +71,8 @@ typedef struct kiln__scan {
     kiln__word *words; /* the tokens of the text; token 0 is empty */
     size_t *closes;    /* for each opening bracket, the token that closes it; `count` if no token closes it */
     size_t count;
-    /* The number of tokens of the source itself. The tokens of its headers follow. The tokens of the file with the
-     * launch come last. */
+    /* The number of tokens of the source without its headers. The tokens of its headers follow. The tokens of the file
+     * with the launch come last. */
     size_t own;
     /* the first token of a separate file that has the launch; 0 means that there is no such file */
     size_t launch;

@@ -40,8 +40,8 @@ static bool names_kernel(kiln__draft *draft, size_t from, size_t to, kiln__range
 }
 
 /* A macro may launch several kernels, and make their names from its arguments. The function finds the use of the macro
- * that launches this kernel, such as LAUNCH(f32, float, 4). draft->host.frame gets the arguments of this use as the
- * values of the macro's parameters. Returns false if there is no such use. */
+ * that launches this kernel, such as LAUNCH(f32, float, 4). The frame draft->host.frame gets the arguments of this use
+ * as the values of the macro's parameters. Returns false if there is no such use. */
 static bool find_use(kiln__draft *draft, size_t from, size_t to)
 {
     const kiln__scan *scan = draft->scan;
@@ -369,8 +369,8 @@ static kiln__frame *make_call(kiln__draft *draft, size_t at, const kiln__range *
 
 /* Adds the launch once for each call of the function template that contains it, and gives the template parameters the
  * arguments of the call. Example: the launch in `template <int M> void run() { k<M><<<...>>>(); }` and the call
- * `run<64>()`. The caller may be a template too. `around` has the calls so far, from the launch upwards. `scope` is the
- * function that contains the last of these calls. Returns false if there is no call. */
+ * `run<64>()`. The caller may also be a template. `around` has the calls so far, from the launch upwards. `scope` is
+ * the function that contains the last of these calls. Returns false if there is no call. */
 static bool add_calls(kiln__draft *draft, const kiln__host_launch *launch, size_t scope, kiln__frame **around,
                       size_t level)
 {

@@ -779,7 +779,7 @@ const char *kiln__type_of_range(kiln__draft *draft, kiln__range range)
 }
 
 /* Returns true if the kernel compares something with a name, as loops and guards do with extents. A member such as
- * `p.name` counts too. */
+ * `p.name` also counts. */
 static bool is_limit(const kiln__draft *draft, const char *name)
 {
     const kiln__scan *scan = draft->scan;

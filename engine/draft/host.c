@@ -10,8 +10,8 @@
 
 #include "host_internal.h"
 
-/* Limits, because the source is untrusted text: the depth of definitions that are followed inside each other, the parts
- * of a list, the number of names that are looked up, and the tokens of a statement. */
+/* Limits, because the source is untrusted text. They limit the depth of definitions that are followed inside each
+ * other, the parts of a list, the names that are looked up, and the tokens of a statement. */
 enum { MOST_FOLLOWED = 12, MOST_LIST = KILN__MOST_LIST, MOST_LOOKED = 2000, MOST_STATEMENT = 256 };
 
 /* ---- expression trees ---- */

@@ -222,8 +222,8 @@ static bool reads_threads(const kiln__draft *draft)
 }
 
 /* If the kernel reads its number of threads from blockDim, other numbers of threads also work. So a number of threads
- * in the launch becomes a tuning parameter. There are three exceptions: device code contains the same number, neither
- * the grid nor a loop step of the kernel depends on it, or the shared memory does not depend on it. */
+ * in the launch becomes a tuning parameter, unless device code contains the same number. Also, the grid or a loop step
+ * of the kernel must depend on the number. If the launch has shared memory, its size must depend on the number. */
 static void set_threads(kiln__draft *draft, kiln__tree **block, kiln__tree **grid, kiln__tree *shared)
 {
     int used = (block[1] && block[1]->value > 1) + (block[2] && block[2]->value > 1);

@@ -385,7 +385,8 @@ static bool change_types(kiln__draft *draft, const char *log, size_t *tried)
 static kiln_status complete(kiln_engine *engine, kiln__draft *draft, const char *text, kiln_error **error)
 {
     KILN__TRY(ask(draft, KILN__TUNABLE_TEMPLATE, error));
-    kiln_error *first = NULL; /* the error with the first type; reported if all other types fail too */
+    /* the error with the first type; the function reports this error if all other types also fail */
+    kiln_error *first = NULL;
     size_t types = 0;
     for (int round = 0;; round++) {
         kiln__unit unit = {0};

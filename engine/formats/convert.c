@@ -3,9 +3,9 @@
  * has an object `cache`, with one entry for each configuration.
  *
  * The converter converts a configuration by the tables below, and then converts the result back. If the second result
- * differs from the original, the converted file also contains the original: an entry of a cache file under the key
- * "t4", and a result of a T4 file under the key "kernel_tuner". The converter treats the header of the file in the same
- * way. A conversion that finds such a key restores the original from it. */
+ * differs from the original, the converted file also contains the original. An entry of a cache file has it under the
+ * key "t4", and a result of a T4 file under the key "kernel_tuner". The converter treats the header of the file in the
+ * same way. A conversion that finds such a key restores the original from it. */
 #include <math.h>
 #include <string.h>
 

@@ -61,7 +61,7 @@ kiln__judge_class kiln__judge_choose_class(const kiln__judge *judge, unsigned nu
     if (class_fits(judge, KILN__JUDGE_SPECIAL))
         fitting[count++] = KILN__JUDGE_SPECIAL;
     /* Each round over the classes begins one class later. Otherwise a class would always meet the same sizes, because
-     * sizes take turns too. */
+     * the kinds of sizes also take turns. */
     return fitting[(judge->options.seed + number + number / count) % count];
 }
 

@@ -242,8 +242,8 @@ typedef struct kiln__judge {
     bool timed;           /* true if the trials found no fault, and the judge then began to measure times */
     size_t untimed_notes; /* the number of notes before the judge began to measure times */
     unsigned ran[KILN__JUDGE_PHASE_COUNT], skipped, unsettled;
-    /* For each size set, a ratio from the trials of this set: the number of elements in all buffers, divided by the
-     * product of the sizes with a range. 0 means that no trial ran. */
+    /* For each size set, the number of elements in all buffers divided by the product of the sizes with a range. The
+     * smallest such ratio of all trials counts. 0 means that no trial ran. */
     double *density;
     bool excluded; /* true if a constraint of the spec excluded the sizes of the last trial */
     /* True if the notes already name an error for which a trial was left out. Violated constraints do not count as such

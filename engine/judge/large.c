@@ -3,8 +3,8 @@
  *
  * Such arrays are too large for the memory of the host. So each input repeats a short pattern with an odd number of
  * elements. A variant of the spec computes the expected output on the device. The trial compares only windows of an
- * output, which are short ranges of its elements: the two ends, the neighbourhood of 2^31 and 2^32 elements and bytes,
- * and random places. A small output is compared as a whole.
+ * output, which are short ranges of its elements. There are windows at the two ends, near 2^31 and 2^32 elements and
+ * bytes, and at random places. A small output is compared as a whole.
  *
  * If the reference is a host function, the large trial is an ordinary trial with sizes that the host can hold. */
 #include <inttypes.h>

@@ -112,8 +112,8 @@ static CUdeviceptr find_memory(const kiln__judge_repeats *r, size_t i)
 }
 
 /* Writes the inputs of a repetition, and writes poison to buffers without a fill. Two kinds of buffers keep their
- * bytes, as between two calls: inputs that no kernel may change and that are not random, and scratch memory of the
- * variant with a fill. */
+ * bytes, as between two calls. One kind is an input that is not random and that no kernel may change. The other kind is
+ * scratch memory with a fill. */
 static CUresult write_contents(const kiln__judge_repeats *r, unsigned repetition)
 {
     CUresult result = CUDA_SUCCESS;
@@ -227,8 +227,8 @@ static kiln_status compare_answers(kiln__judge_repeats *r, kiln__judge_fault *fa
     return status;
 }
 
-/* Makes one more call with other inputs in the memory of the repetitions. kiln_plan_run() checks its answer, or only a
- * sample or sums of the answer if the spec says so. */
+/* Makes one more call with other inputs in the memory of the repetitions. The function kiln_plan_run() checks its
+ * answer. If the spec says so, it checks only a sample or sums of the answer. */
 static kiln_status check_next(kiln__judge_repeats *r, kiln__judge_fault *fault, kiln_error **error)
 {
     kiln__judge *judge = r->judge;

@@ -220,8 +220,8 @@ static void draw_whole(const kiln__judge *judge, kiln__random *random, unsigned 
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial)
 {
-    /* The numbers of three trials of the phase `checks`: the first trial with sizes that are multiples of 4, the trial
-     * with many blocks, and the trial whose sizes are 3 modulo 4. */
+    /* The numbers of three trials of the phase `checks`. They are the first trial with multiples of 4, the trial with
+     * many blocks, and the trial with sizes that are 3 modulo 4. */
     enum { QUADS = 6, BLOCKS = 8, THREES = 9 };
     static const int64_t odd[] = {33, 17, 45, 7};
     uint64_t left = most;

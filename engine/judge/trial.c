@@ -282,8 +282,8 @@ static int on_finding(void *user, const kiln_check_finding *f)
     }
     note_finding(l, f);
     /* If only some bytes of a word are unwritten, the checks report a read of the word only as a note. This happens to
-     * a counter of which the previous call has changed one byte. So for variables of the module, a note is a fault
-     * too. */
+     * a counter of which the previous call has changed one byte. So for variables of the module, a note also counts as
+     * a fault. */
     if ((f->note && !global) || (l->late && f->kind == KILN_CHECK_FAULT) || fault->kind != KILN_JUDGED_PASS)
         return 0;
     *fault = (kiln__judge_fault){.kind = global ? KILN_JUDGED_STATE : KILN_JUDGED_UNSAFE};

@@ -39,8 +39,8 @@ typedef struct branch { /* a tuning parameter in the tree of tuning parameters *
     /* True if the hash table keeps the counts of this subtree. That pays only if the subtree has fewer keys that are
      * tuning parameters than there are tuning parameters above it. */
     bool memo;
-    /* For a tuning parameter at the top of the tree: before[v] is the number of configurations with one of the first v
-     * values, and before[count] is the number of all configurations. */
+    /* Cumulative counts for a tuning parameter at the top of the tree. before[v] is the number of configurations with
+     * one of its first v values. */
     uint64_t *before;
 } branch;
 

@@ -28,8 +28,8 @@ kiln_status kiln__index_at(kiln__index *index, uint64_t number, kiln_setting *se
 kiln_status kiln__index_quick(kiln__index *index, uint64_t units, bool *quick, kiln_error **error);
 
 /* The next three functions describe a configuration by positions. The position of a tuning parameter is the index of
- * its value, counted from 0. A tuning parameter that the caller fixed has only one value. kiln__index_values() returns
- * the number of values of a tuning parameter. */
+ * its value, counted from 0. A tuning parameter that the caller fixed has only one value. The function
+ * kiln__index_values() returns the number of values of a tuning parameter. */
 size_t kiln__index_values(const kiln__index *index, size_t param, const kiln_value **values);
 kiln_status kiln__index_positions(kiln__index *index, uint64_t number, uint32_t *positions, kiln_error **error);
 /* Sets *holds to true if the constraints allow a configuration. If a constraint cannot be computed, *holds is false.

@@ -1,8 +1,8 @@
 /* space.c - walks through the configurations of a variant. When a space is opened, each name gets a slot in a list of
- * values: tuning parameters, named expressions (key `let` of the spec), and outer names (sizes and device names). Each
- * named expression and each constraint belongs to the last tuning parameter on which it depends. So the walk evaluates
- * it as soon as that tuning parameter has a value. If a constraint does not hold, the walk skips all values of the
- * later tuning parameters. */
+ * values. Names are tuning parameters, named expressions (key `let` of the spec), and outer names (sizes and device
+ * names). Each named expression and each constraint belongs to the last tuning parameter on which it depends. So the
+ * walk evaluates it as soon as that tuning parameter has a value. If a constraint does not hold, the walk skips all
+ * values of the later tuning parameters. */
 #include <string.h>
 
 #include "index.h"

@@ -90,9 +90,9 @@ kiln_status kiln__sampler_draw(kiln__sampler *sampler, kiln__below_fn below, voi
 bool kiln__sampler_none(const kiln__sampler *sampler);
 const kiln__tally *kiln__sampler_tally(const kiln__sampler *sampler);
 /* The next two functions describe a configuration by positions, like an index. The position of a tuning parameter is
- * the index of its value. kiln__space_values() returns the number of values of a tuning parameter, which is 1 if the
- * caller fixed it. *holds tells whether the constraints allow the configuration. If a constraint cannot be computed,
- * *holds is false. */
+ * the index of its value. The function kiln__space_values() returns the number of values of a tuning parameter, which
+ * is 1 if the caller fixed it. *holds tells whether the constraints allow the configuration. If a constraint cannot be
+ * computed, *holds is false. */
 size_t kiln__space_values(const kiln__space *space, size_t param, const kiln_value **values);
 kiln_status kiln__space_holds_at(const kiln__space *space, const uint32_t *positions, bool *holds, kiln_error **error);
 
