@@ -9,7 +9,7 @@
 #include "spec.h"
 
 /* ---- a configuration: a choice in which every tuning parameter, size and named expression has its value ---- */
-typedef struct kiln__config { /* is always on the heap, because its scopes contain pointers into it */
+typedef struct kiln__config { /* a configuration is always on the heap, because its scopes contain pointers into it */
     const kiln_spec *spec;
     const kiln__variant *variant;
     kiln__arena arena;     /* the memory of the names and texts of the settings */

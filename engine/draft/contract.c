@@ -3,7 +3,7 @@
  *
  * A trial run decides whether the kernel needs whole tiles. This run makes one size larger by one than in the set
  * `tiny`. If this run fails, or leaves a part of an output unwritten, the size must be a multiple of a power of two.
- * Without a trial run every size must be such a multiple, because then `kiln judge` blames no right kernel. */
+ * Without a trial run every size must be such a multiple, so that `kiln judge` never blames a right kernel. */
 #include <string.h>
 
 #include "draft.h"

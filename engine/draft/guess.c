@@ -1022,8 +1022,8 @@ static size_t list_extents(const kiln__draft *draft, candidate *list, size_t roo
     return count;
 }
 
-/* Adds the products of extents and a tuning parameter. An example is the width of a head that is a template
- * argument. */
+/* Adds the products of extents and a tuning parameter. An example is the width of an attention head, if it is a
+ * template argument. */
 static size_t add_param_extents(const kiln__draft *draft, candidate *list, size_t count, size_t room)
 {
     const size_t plain = count;

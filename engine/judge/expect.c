@@ -88,8 +88,8 @@ static kiln_status write_contents(kiln__judge *judge, kiln_plan *plan, uint64_t 
             continue;
         void *data = content->data, *changed = NULL;
         if (change && rounding > 0) {
-            /* Elements of narrow types change by four of their own roundings. scale_of() and scale_of_cuts() use the
-             * same amount. */
+            /* Elements of 16 bits or fewer change by four of their own roundings. scale_of() and scale_of_cuts() use
+             * the same amount. */
             const double amount = rounding > 0x1p-20 ? 4 * rounding : ldexp(rounding, CHANGE_BITS);
             data = changed = kiln__alloc(judge->mem, (size_t)b->bytes);
             if (!changed)
@@ -110,7 +110,8 @@ static kiln_status write_contents(kiln__judge *judge, kiln_plan *plan, uint64_t 
 }
 
 /* Returns the factor that converts the effect of changed inputs into the effect of one rounding of the arithmetic. For
- * narrow inputs this is a rounding in single precision, because kernels add such inputs in single precision. */
+ * inputs of 16 bits or fewer, this is a rounding in single precision, because kernels add such inputs in single
+ * precision. */
 static double scale_of(const kiln__judge *judge)
 {
     double scale = 0;
@@ -176,14 +177,14 @@ static kiln_status widen(kiln__judge *judge, size_t v, uint64_t seed, double rou
     return KILN_OK;
 }
 
-/* Returns the factor of the effect of SHRINK for sums of `n` products. Kernels may multiply narrow inputs on tensor
- * cores, which add 8 or 16 products to an accumulator at once. Tensor cores truncate the accumulator towards zero to 24
- * bits, and each product at 2^-25 of the accumulator (engine/sim/device/ops/README.md, after arXiv:2511.10909).
- * Truncation errors have the same sign, so they grow with n, and not with its square root.
+/* Returns the factor of the effect of SHRINK for sums of `n` products. Kernels may multiply inputs of 16 bits or fewer
+ * on tensor cores, which add 8 or 16 products to an accumulator at once. Tensor cores truncate the accumulator towards
+ * zero to 24 bits, and each product at 2^-25 of the accumulator (engine/sim/device/ops/README.md, after
+ * arXiv:2511.10909). Truncation errors have the same sign, so they grow with n, and not with its square root.
  *
  * If all products have the same sign, the accumulator is on average half as large as the final sum S. Then the error is
  * at most S / 2 (n / 8 2^-23 + n 2^-25), which is below 2^-25 n S. If products of both signs cancel, the accumulator is
- * small, and so is the error. Returns 0 if no input is narrow. */
+ * small, and so is the error. Returns 0 if all inputs have more than 16 bits. */
 static double scale_of_cuts(const kiln__judge *judge, double n)
 {
     double scale = 0;

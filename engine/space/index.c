@@ -369,9 +369,9 @@ static bool schedule(kiln__index *x)
     return true;
 }
 
-/* Sets the keys of each tuning parameter in a subtree. Children come before their parents. The keys are the graph nodes
- * above the subtree whose values the subtree uses. `set` has one byte for each node. All its bytes are zero before the
- * call, and after a call that succeeds. */
+/* Sets the keys of each tuning parameter in a subtree. Handles children before their parents. The keys are the graph
+ * nodes above the subtree whose values the subtree uses. `set` has one byte for each node. All its bytes are zero
+ * before the call, and after a call that succeeds. */
 static bool find_keys(kiln__index *x, uint32_t param, unsigned char *set)
 {
     branch *b = &x->branches[param];
