@@ -1,32 +1,33 @@
-// async.cuh - the asynchronous operations of sm_90: barriers in shared memory that count arrivals and bytes (mbarrier),
-// copies of boxes by tensor maps (TMA), clusters of blocks, and registers that move between warp groups.
+// async.cuh - the asynchronous operations of sm_90. They are barriers in shared memory that count arrivals and bytes
+// (mbarrier), copies of boxes by tensor maps (TMA), clusters of blocks, and registers that move between warp groups.
 //
 // Ordinary loads and stores go through the generic proxy (PTX ISA, "Async proxy"). Copies by tensor maps and wgmma go
 // through the async proxy. Writes through one proxy are visible to the other proxy only after a fence (fence_async).
-// For example, a fence is needed if threads write a tile that a tensor map then copies out. Data that a copy brings
-// needs no fence if the reader waits on the barrier that the copy completes.
+// For example, a fence is needed if threads write a tile that a tensor map then copies out. Data that an asynchronous
+// copy brings needs no fence if the reader waits on the barrier on which the copy completes.
 //
-// A ring is an array of stages in shared memory. The kernels use it as follows. Each stage of the ring has two
-// barriers. `full` counts one arrival (expect) and the bytes of the copies. Each reader arrives on `empty`. Use number
-// u of a stage (u = step / stages) completes phase u of both barriers. Readers wait for phase u of `full`, and the
-// writer waits for phase u - 1 of `empty`:
+// A ring is an array of stages in shared memory, which are used by turns. The kernels use it as follows. Each stage of
+// the ring has two barriers. `full` counts one arrival (expect) and the bytes of the copies. `empty` counts the
+// arrivals of the readers. Use number u of a stage completes phase u of both barriers. A step has u = step / stages.
+// Readers wait for phase u of `full`, and the writer waits for phase u - 1 of `empty`:
 //     writer:  wait(empty, u + 1 & 1); expect(full, bytes); tensor_load(...);
 //     reader:  wait(full, u & 1); ...; arrive(empty);
-// A new barrier is in phase 0. A wait for parity 1, the parity of the phase before phase 0, returns at once. Therefore
-// the first use of a stage needs no special case.
+// A new barrier is in phase 0. A wait for parity 1 on a new barrier returns at once, because this is the parity of the
+// phase before phase 0. Therefore the first use of a stage needs no special case.
 //
-// A reader that multiplies by wgmma waits for its products before it arrives. A reader that loads from shared memory by
-// ordinary instructions needs fence_async() between its loads and its arrival, because the copy that overwrites the
-// stage goes through another proxy. On an H200 without this fence, copies overwrote data that loads had begun to read
-// (dgemm.cu).
+// A reader that multiplies by wgmma waits for its wgmma instructions before it arrives. A reader that loads from shared
+// memory by ordinary instructions needs fence_async() between its loads and its arrival, because the copy that
+// overwrites the stage goes through another proxy. On an H200 without this fence, copies overwrote data that loads had
+// begun to read (dgemm.cu).
 
 #ifndef ASYNC_CUH
 #define ASYNC_CUH
 
 #include "common.cuh"
 
-// The type of an argument {tensor_map: ...}. A tensor_map has the bytes of a CUtensorMap, so this file does not need
-// <cuda.h>. A kernel takes the argument as `const __grid_constant__ tensor_map`, because copies need its address.
+// The type of a kernel argument {tensor_map: ...} in a spec. A tensor_map has the bytes of a CUtensorMap, so this file
+// does not need <cuda.h>. A kernel takes the argument as `const __grid_constant__ tensor_map`, because copies need its
+// address.
 struct alignas(128) tensor_map {
     char bytes[128];
 };
@@ -42,8 +43,8 @@ __device__ __forceinline__ unsigned shared_address(const void *at)
 
 // ---- barriers ----
 
-// One thread calls this function to initialise the barrier. A phase is complete after `arrivals` arrivals and all bytes
-// that were expected in it.
+// One thread calls this function to initialise the barrier. A phase is complete after `arrivals` arrivals and after all
+// bytes that were expected in this phase.
 __device__ __forceinline__ void barrier_init(barrier *at, unsigned arrivals)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(at)), "r"(arrivals) : "memory");
@@ -77,7 +78,7 @@ __device__ __forceinline__ void barrier_arrive(barrier *at, unsigned rank)
                  : "memory");
 }
 
-// Arrives, and adds `bytes` to the number of bytes that copies must bring before the phase is complete.
+// Arrives on the barrier, and adds `bytes` to the number of bytes that copies must bring before the phase is complete.
 __device__ __forceinline__ void barrier_expect(barrier *at, unsigned bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes)
@@ -120,8 +121,8 @@ __device__ __forceinline__ void fence_async()
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// Begins to copy `bytes` contiguous bytes and counts them on `full`. The size and both addresses are multiples of 16.
-// One thread calls.
+// Begins to copy `bytes` contiguous bytes. `full` counts these bytes. The size and both addresses are multiples of 16.
+// One thread calls the function.
 __device__ __forceinline__ void bulk_load(void *to, const void *from, unsigned bytes, barrier *full)
 {
     asm volatile(
@@ -133,15 +134,16 @@ __device__ __forceinline__ void bulk_load(void *to, const void *from, unsigned b
 
 // ---- copies by tensor maps ----
 //
-// A map describes the place of a matrix and the size of the box that one copy transfers. Coordinates count elements,
-// with the fastest dimension first. Parts of a box outside the matrix are read as zeros and are not written. One thread
-// begins each copy.
+// A tensor map describes the place of a matrix and the size of the box that one copy transfers. Coordinates count
+// elements. The first coordinate is along the dimension whose elements are neighbours in memory. Parts of a box outside
+// the matrix are read as zeros and are not written. One thread begins each copy.
 //
-// With a swizzle of 128 bytes, the rows of a box are 128 bytes long, and its pieces of 16 bytes are permuted in shared
-// memory. Bits 4 to 6 of the address are exclusive-ored with bits 7 to 9, which are the row's number mod 8. Therefore
-// the same columns of 8 rows are in different banks, which suits the reads of wgmma and ldmatrix. A swizzle of 64 bytes
-// (rows of 64 bytes) combines bits 4 and 5 with bits 7 and 8. A swizzle of 32 bytes combines bit 4 with bit 7. A box
-// must begin at a multiple of 1024, 512 or 256 bytes, because the swizzle uses address bits and not offsets.
+// With a swizzle of 128 bytes, the rows of a box are 128 bytes long. The pieces of 16 bytes of a row are permuted in
+// shared memory. Bits 4 to 6 of the address are exclusive-ored with bits 7 to 9, which are the number of the row modulo
+// 8. Therefore the same columns of 8 rows are in different banks, which suits the reads of wgmma and ldmatrix. A
+// swizzle of 64 bytes (rows of 64 bytes) combines bits 4 and 5 with bits 7 and 8. A swizzle of 32 bytes combines bit 4
+// with bit 7. A box must begin at a multiple of 1024, 512 or 256 bytes for these three swizzles, because the swizzle
+// uses address bits and not offsets.
 
 // Returns the swizzled place of the byte at `place` of a box. The box begins at a multiple of 1024 bytes.
 template <unsigned width> __device__ __forceinline__ unsigned swizzled(unsigned place)
@@ -149,7 +151,7 @@ template <unsigned width> __device__ __forceinline__ unsigned swizzled(unsigned 
     return width == 0 ? place : place ^ (place >> 3 & (width / 16 - 1) << 4);
 }
 
-// Prefetches a map, which takes some hundred clocks.
+// Prefetches a tensor map. Fetching a map takes some hundred clocks.
 __device__ __forceinline__ void tensor_prefetch(const tensor_map &map)
 {
     asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
@@ -227,9 +229,9 @@ __device__ __forceinline__ void tensor_store(const tensor_map &map, int x, int y
                  : "memory");
 }
 
-// Begins to add `bytes` bytes of floats in shared memory to contiguous floats in global memory, each one atomically.
-// The size and both addresses are multiples of 16. Before this call, the threads that wrote the floats call
-// fence_async() and synchronise.
+// Begins to add `bytes` bytes of floats in shared memory to contiguous floats in global memory. Each addition of a
+// float is atomic. The size and both addresses are multiples of 16. Before this call, the threads that wrote the floats
+// call fence_async() and synchronise.
 __device__ __forceinline__ void bulk_add(float *to, const void *from, unsigned bytes)
 {
     asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(
@@ -238,29 +240,30 @@ __device__ __forceinline__ void bulk_add(float *to, const void *from, unsigned b
                  : "memory");
 }
 
-// Makes one group of all copies to global memory that this thread began since the last call.
+// Makes a group of all copies to global memory that this thread has begun since the last call.
 __device__ __forceinline__ void tensor_store_commit()
 {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-// Waits until all groups of this thread except the latest `pending` have read their shared memory, which may then be
-// overwritten. A block must not end before its copies have read their shared memory.
+// Waits until all groups of this thread except the last `pending` groups have read their shared memory. This memory may
+// then be overwritten. A block must not end before its copies have read their shared memory.
 template <unsigned pending> __device__ __forceinline__ void tensor_store_wait()
 {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
 }
 
-// ---- warp groups: four warps, of which the first has a number that is a multiple of four; they run wgmma together
-// ----
+// ---- warp groups: four warps that run wgmma together; the number of the first warp is a multiple of four ----
 
-// A barrier for `threads` threads of the block. `number` is 1 to 15, because __syncthreads() uses barrier 0.
+// Waits until `threads` threads of the block have arrived at barrier `number`. `number` is 1 to 15, because
+// __syncthreads() uses barrier 0.
 __device__ __forceinline__ void group_sync(unsigned number, unsigned threads)
 {
     asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
-// Returns true in one lane of the warp, the same lane at each call. All lanes of the warp must call it together.
+// Returns true in one lane of the warp, the same lane at each call. All lanes of the warp must call the function
+// together.
 __device__ __forceinline__ bool is_elected()
 {
     unsigned elected;
@@ -273,9 +276,9 @@ __device__ __forceinline__ bool is_elected()
     return elected;
 }
 
-// Releases registers of this warp group, or takes registers that others released. After the call each thread of the
-// group has `count` registers, a multiple of 8 from 24 to 256. __launch_bounds__ determines the initial number. An SM
-// has 65,536 registers.
+// These functions release registers of this warp group, or take registers that other warp groups released. After the
+// call each thread of the warp group has `count` registers. `count` is a multiple of 8 from 24 to 256.
+// __launch_bounds__ determines the initial number. An SM has 65,536 registers.
 template <unsigned count> __device__ __forceinline__ void registers_give()
 {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count));
@@ -295,9 +298,10 @@ __device__ __forceinline__ unsigned cluster_rank()
     return rank;
 }
 
-// Synchronises all threads of all blocks: each arrives, and then waits until all have arrived. Writes that other
-// threads made before they arrived are visible after the wait. If other blocks write to a block's shared memory or
-// arrive on its barriers, the block must have started before that, and must not end before they have finished.
+// cluster_sync() synchronises all threads of all blocks of a cluster. Each thread arrives, and then waits until all
+// threads have arrived. Writes that other threads made before they arrived are visible after the wait. Other blocks may
+// write to a block's shared memory or arrive on its barriers. The block must have started before that, and must not end
+// before the other blocks have finished.
 __device__ __forceinline__ void cluster_arrive()
 {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
@@ -314,7 +318,7 @@ __device__ __forceinline__ void cluster_sync()
     cluster_wait();
 }
 
-// Reads from the same address in block `rank` of the cluster.
+// Reads from shared memory of block `rank` of the cluster, at the same address as `at`.
 __device__ __forceinline__ float4 cluster_read(const float4 *at, unsigned rank)
 {
     float4 value;
@@ -343,8 +347,9 @@ __device__ __forceinline__ float cluster_read(const float *at, unsigned rank)
     return value;
 }
 
-// Writes to the same address in block `rank` of the cluster, and then counts its four bytes on that block's barrier, at
-// the same address as `full`. A thread that waits on that barrier sees the value without a further fence or barrier.
+// Writes to shared memory of block `rank` of the cluster, at the same address as `at`. Then counts the four bytes on
+// that block's barrier, which is at the same address as `full`. A thread that waits on that barrier sees the value
+// without a further fence or barrier.
 __device__ __forceinline__ void cluster_send(float *at, unsigned rank, float value, barrier *full)
 {
     asm volatile("{\n"
@@ -359,8 +364,8 @@ __device__ __forceinline__ void cluster_send(float *at, unsigned rank, float val
 
 // ---- blocks that have not started, from compute capability 10.0 on (clusterlaunchcontrol) ----
 
-// Begins to cancel a block of this launch that has not started. 16 bytes with the answer are written to `answer`, and
-// counted on `full`. After the answer that no such block is left, a block must not ask again.
+// Begins to cancel a block of this launch that has not started. The 16 bytes of the answer are written to `answer`, and
+// `full` counts these bytes. If an answer says that no such block is left, the block must not ask again.
 __device__ __forceinline__ void launch_cancel(uint4 *answer, barrier *full)
 {
     asm volatile("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%0], [%1];" ::"r"(
@@ -391,16 +396,17 @@ __device__ __forceinline__ bool launch_cancelled(const uint4 &answer, unsigned &
     return cancelled;
 }
 
-// ---- launches that overlap: `overlap: true` of a step ----
+// ---- launches that overlap, for steps with `overlap: true` in a spec ----
 
-// Waits until the kernels that this kernel was allowed to overtake have ended, and makes their writes visible.
+// Waits until the earlier kernels of the stream that this kernel may overtake have ended. Their writes are then
+// visible.
 __device__ __forceinline__ void wait_for_launch_before()
 {
     asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
-// Lets the next kernel begin. The next kernel must call wait_for_launch_before() before it reads results of this
-// kernel.
+// Lets the next kernel of the stream begin. The next kernel must call wait_for_launch_before() before it reads results
+// of this kernel.
 __device__ __forceinline__ void let_next_launch_begin()
 {
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

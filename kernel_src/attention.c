@@ -1,9 +1,10 @@
-/* attention_f64: the reference of attention, softmax(Q K^T / sqrt D) V of each head, in double. attention_scaled_f64:
- * the same for arrays that have a scale for each head, such as arrays of 8-bit floats. With scales, the numbers of a
- * head are its elements times its scale.
+/* attention.c - the references of attention. The reference attention_f64 computes softmax(Q K^T / sqrt D) V of each
+ * head in double. The reference attention_scaled_f64 does the same for arrays that have a scale for each head, for
+ * example arrays of 8-bit floats. With scales, each element of a head stands for the element times the scale of its
+ * head.
  *
- * With CAUSAL, query i sees the keys up to i + KEYS - QUERIES. A query that sees no key gets zeros. A task of a worker
- * is one head of keys and values. The task converts this head once for all query heads that share it. */
+ * With CAUSAL, query i sees the keys up to number i + KEYS - QUERIES. A query that sees no key gets zeros. A task of a
+ * worker is one head of keys and values. The task converts this head once for all query heads that share it. */
 #include <math.h>
 #include <string.h>
 
@@ -19,8 +20,9 @@ typedef struct problem {
     kiln_array *o;
     bool causal;
     uint64_t queries, keys, every; /* the reference computes one query in `every` */
-    size_t depth, group;           /* number of query heads that share a head of keys */
-    double *room;                  /* for each worker: the keys and values of a head, and the scores of a query */
+    size_t depth, group;           /* `group` is the number of query heads that share a head of keys */
+    /* memory of each worker, for the keys and values of a head and the scores of a query */
+    double *room;
     size_t room_each;
 } problem;
 
@@ -116,7 +118,7 @@ static bool take(kiln_call *call, problem *p)
     return right;
 }
 
-/* Takes one scale for each head of `of`. Returns false if the call has failed. */
+/* Takes the scales of the array `of`, one for each head. Returns false if the call has failed. */
 static bool take_scale(kiln_call *call, const char *name, const kiln_array *of, const kiln_array **scale)
 {
     if (kiln_call_array(call, name, scale) != KILN_OK)

@@ -1,31 +1,33 @@
-// attention.cu - scaled dot-product attention, forward, in bfloat16, in four ways, for each of BATCH x HEADS heads. The
-// formula is O = softmax(scale Q K^T) V, where scale is 1 / sqrt(HEAD_DIM). Q and O are QUERIES x HEAD_DIM per head. K
-// and V are KEYS x HEAD_DIM for each of BATCH x KV_HEADS heads.
+// attention.cu - scaled dot-product attention, forward, in bfloat16, in four ways. It is computed for each of BATCH x
+// HEADS heads. The formula is O = softmax(scale Q K^T) V, where scale is 1 / sqrt(HEAD_DIM). Q and O are QUERIES x
+// HEAD_DIM per head. K and V are KEYS x HEAD_DIM for each of BATCH x KV_HEADS heads.
 //
 // All arrays are dense: [BATCH, HEADS, QUERIES, HEAD_DIM] and [BATCH, KV_HEADS, KEYS, HEAD_DIM]. If KV_HEADS is smaller
 // than HEADS (grouped-query attention), HEADS / KV_HEADS neighbouring heads of queries share a head of keys. With
 // CAUSAL, query i sees the keys up to i + KEYS - QUERIES, so the last query sees all keys. A query that sees no key
-// gets zeros. This happens for QUERIES > KEYS and for KEYS = 0. QUERIES and KEYS may be any numbers below 2^30,
-// including 0. HEAD_DIM is 64 or 128. Inputs must be finite.
+// gets zeros. This happens if QUERIES > KEYS or if KEYS = 0. QUERIES and KEYS may be any numbers below 2^30, including
+// 0. HEAD_DIM is 64 or 128. Inputs must be finite.
 //
 // The scores of a head are QUERIES x KEYS numbers, far more than Q, K, V and O. Attention is fast if the scores are
-// never stored in memory. A tile of queries processes one tile of keys after the other, and scales its sums down when a
-// greater score comes (the online softmax, as in normalise.cu).
+// never stored in memory. A tile of queries processes one tile of keys after another. It scales its accumulators down
+// when a greater score comes (the online softmax, as in normalise.cu).
 //
-// Precision: products are added in single precision. Scores and their sums are not rounded further. Exponentials are
-// rounded to bfloat16 before they are multiplied by V, except in `naive`. The error of this rounding is at most 2^-9 of
-// the largest |v|. The kernels compute exponentials as powers of 2. One factor contains log2(e) and 1 / sqrt(HEAD_DIM),
-// so the power is s factor - base, a multiply-add. The base is near the greatest score times the factor. The base is
-// rounded, but it is the same for the whole row, so its error cancels. Each variant gives the same bits in every run.
+// Precision: the accumulators of all products are in single precision. The scores and the sums of exponentials are not
+// rounded further. Exponentials are rounded to bfloat16 before they are multiplied by V, except in `naive`. The error
+// of this rounding is at most 2^-9 of the largest |v|. The kernels compute exponentials as powers of 2. One factor
+// contains log2(e) and 1 / sqrt(HEAD_DIM), so the power is s factor - base for a score s. This is one multiply-add. The
+// base is near the greatest score of the row times the factor. The base is rounded, but it is the same for the whole
+// row, so its error cancels. Each variant gives the same bits in every run.
 //
-// The tuning parameters are macros. A spec sets these macros. Their defaults serve an editor that shows this file. A
-// kernel is compiled if its own macro ATTENTION_<NAME> is set, or if ATTENTION_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro ATTENTION_<NAME> is set, or if
+// ATTENTION_ONE is not set.
 
 #ifndef HEAD_DIM
 #define HEAD_DIM 64 // 64 or 128
 #endif
 #ifndef CAUSAL
-#define CAUSAL 0 // 1: query i sees keys up to i + KEYS - QUERIES
+#define CAUSAL 0 // 1: query i sees the keys up to i + KEYS - QUERIES
 #endif
 #ifndef BLOCK
 #define BLOCK 128 // naive: threads of a block; a multiple of HEAD_DIM
@@ -43,8 +45,8 @@
 #define STAGES 2 // flash_async, flash_wgmma: tiles of keys and values that shared memory holds
 #endif
 #ifndef HEADS_FIRST
-// The work of neighbouring blocks: 0: neighbouring tiles of queries. 1: the same tile of neighbouring heads. n > 1: the
-// same tile of n heads, then the next tile of these heads.
+// The tiles that neighbouring blocks compute: 0: neighbouring tiles of queries. 1: the same tile of neighbouring heads.
+// n > 1: the same tile of n heads, and then the next tile of these heads.
 #define HEADS_FIRST 0
 #endif
 
@@ -65,7 +67,7 @@ __device__ __forceinline__ float as_float(bf16 e)
 }
 
 // Combines the items of all threads of the block. All threads get the result. The function has one barrier before and
-// one after the exchange.
+// one barrier after the exchange.
 template <bool maximum> __device__ __forceinline__ float block_all_reduce(float mine)
 {
     __shared__ float warps[BLOCK / WARP];
@@ -84,11 +86,11 @@ template <bool maximum> __device__ __forceinline__ float block_all_reduce(float 
     return mine;
 }
 
-// One block computes one query: all its scores, their softmax, and then the mean of V with these weights.
+// One block computes one query: all its scores, their softmax, and then the mean of the rows of V with these weights.
 //
 // The scores are in shared memory, which limits KEYS. Each thread multiplies the query by one key, so a warp reads 32
-// rows at once. Then each thread sums one column of V. Every query reads K and V again, so the L2 delivers both of them
-// QUERIES times. Only the result is rounded.
+// rows of K at once. Then each thread sums one column of V. Every query reads K and V again, so the L2 delivers both of
+// them QUERIES times. Only the result is rounded.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     attention_naive(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
                     bf16 *__restrict__ o, unsigned heads, unsigned kv_heads, unsigned queries, unsigned keys)
@@ -133,8 +135,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 enum : unsigned { TILE_Q = 16 * WARPS, THREADS = WARP * WARPS, ROW_BYTES = 2 * HEAD_DIM };
 
-// Returns the address of piece `c` (16 bytes) of a row. Pieces are permuted by the row's number, so the same piece of
-// eight rows lies in different banks.
+// Returns the offset of piece `c` of a row. A piece has 16 bytes. The pieces of a row are permuted by the row's number,
+// so the same piece of eight rows lies in different banks.
 struct Exchanged {
     static __device__ __forceinline__ unsigned piece(unsigned row, unsigned c)
     {
@@ -142,7 +144,7 @@ struct Exchanged {
     }
 };
 
-// The block begins to copy `rows` rows, from `first` on, to a tile. Rows from `end` on become zeros in the tile.
+// The block begins to copy `rows` rows, from row `first` on, to a tile. Rows from `end` on become zeros in the tile.
 // Neighbouring threads copy neighbouring pieces of 16 bytes.
 template <bool async, unsigned rows>
 __device__ __forceinline__ void load_tile(char *tile, const bf16 *from, unsigned first, unsigned end)
@@ -161,7 +163,7 @@ __device__ __forceinline__ void load_tile(char *tile, const bf16 *from, unsigned
     }
 }
 
-// The 16 queries of a warp.
+// The state of the 16 queries of a warp.
 struct Queries {
     unsigned fragments[DEPTH][4];
     float o[HEAD_DIM / 2];
@@ -182,8 +184,8 @@ struct Queries {
         for (unsigned r = 0; r < 2; ++r)
             seen[r] = keys_seen(first + warp_id() * 16 + lane_id() / 4 + 8 * r, n);
     }
-    // Adds a tile of keys and values, from key `first` on. `whole` tells that all queries of the block see the whole
-    // tile.
+    // Adds a tile of keys and values, from key `first` on. `whole` tells that all queries of the block see all keys of
+    // the tile.
     __device__ __forceinline__ void take(const char *keys, const char *values, unsigned first, bool whole)
     {
         take_tile<Exchanged, TILE_K>(o, softmax, fragments, shared_address(keys), shared_address(values), first, whole,
@@ -211,8 +213,8 @@ struct Queries {
     }
 };
 
-// count: the number of tiles of keys that the queries of a block see. whole: the first tile that some of these queries
-// do not see completely.
+// `count` is the number of tiles of keys that the queries of a block see. `whole` is the first tile that some of these
+// queries do not see completely.
 struct Tiles {
     unsigned count, whole;
     __device__ __forceinline__ Tiles(unsigned first, unsigned last, Sizes n)
@@ -226,12 +228,12 @@ struct Tiles {
 
 #if defined(ATTENTION_FLASH) || !defined(ATTENTION_ONE)
 // One block computes one tile of 16 WARPS queries. The queries stay in registers, and the block processes one tile of
-// keys after the other. Each warp multiplies its own queries on the tensor cores (mma.sync).
+// keys after the other. Each warp multiplies its own queries on the tensor cores, by mma.sync.
 //
-// Compared with naive: the kernel makes one pass, it stores nothing of the size of the scores, and it reads K and V
-// once for 16 WARPS queries. The sums of the first product have the register layout that the second product needs, so
-// exponentials stay in registers between the products. Loads and products alternate: while a tile is being loaded,
-// nothing is multiplied.
+// Compared with naive, the kernel makes one pass, and stores nothing of the size of the scores. It reads K and V once
+// for 16 WARPS queries. The accumulators of the first product have the register layout that the second product needs.
+// So exponentials stay in registers between the products. Loads and products alternate: while a tile is being loaded,
+// the block multiplies nothing.
 extern "C" __global__ void __launch_bounds__(THREADS)
     attention_flash(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
                     bf16 *__restrict__ o, unsigned heads, unsigned kv_heads, unsigned queries, unsigned keys)
@@ -261,9 +263,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 // The kernel does the same as flash, but has room for STAGES tiles of keys and values. While the block multiplies one
 // tile, cp.async copies the other tiles.
 //
-// Compared with flash: the products hide the time of a copy, copies in flight need no registers, and a tile needs one
-// barrier instead of two. A thread sees its own copies after it has waited for them, and the copies of other threads
-// after the barrier.
+// Compared with flash, the products hide the time of a copy, copies in flight need no registers, and a tile needs one
+// barrier instead of two. A thread sees its own copies after it has waited for them. It sees the copies of other
+// threads after the barrier.
 extern "C" __global__ void __launch_bounds__(THREADS)
     attention_flash_async(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
                           bf16 *__restrict__ o, unsigned heads, unsigned kv_heads, unsigned queries, unsigned keys)
@@ -289,7 +291,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     Queries mine;
     mine.begin(tile_q, at.first, n);
-    unsigned stage = 0, behind = STAGES - 1; // the stage of the next tile, and the stage that was read last
+    unsigned stage = 0, behind = STAGES - 1; // the stage of the next tile; the stage that was read last
     for (unsigned t = 0; t < tiles.count; ++t) {
         copy_async_wait<STAGES - 2>();
         __syncthreads();
@@ -312,7 +314,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #define GROUPS 2 // consumer warp groups, each with 64 queries
 #endif
 #ifndef OVERLAP
-#define OVERLAP 1 // 1: multiplies the scores of the next tile before the values of this tile; 2: two tiles ahead
+// 1: begins the scores of the next tile before the values of this tile; 2: begins the scores of the tile after that too
+#define OVERLAP 1
 #endif
 #ifndef IN_TURN
 #define IN_TURN 1 // 1: one of two groups multiplies while the other computes exponentials
@@ -320,11 +323,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 enum : unsigned {
     GROUP = 128,           // threads of a warp group
-    GROUP_QUERIES = 64,    // queries in one product of a warp group
-    HALVES = HEAD_DIM / 64 // boxes of 64 columns that make up a tile of rows
+    GROUP_QUERIES = 64,    // queries in one wgmma of a warp group
+    HALVES = HEAD_DIM / 64 // number of boxes of 64 columns that make up a tile of rows
 };
 
-// Returns the bytes of a tile of `rows` rows: HALVES boxes of rows of 128 bytes, which the copy swizzles.
+// Returns the bytes of a tile of `rows` rows. A tile has HALVES boxes with rows of 128 bytes, which the copy swizzles.
 template <unsigned rows> __device__ __forceinline__ constexpr unsigned boxed_bytes()
 {
     return rows * HEAD_DIM * 2;
@@ -343,8 +346,8 @@ struct Rings {
     barrier q_full[2], q_empty[2], k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
 };
 
-// Begins S = Q K^T for the group's 64 queries and a tile of keys, given by their descriptors. The product runs
-// asynchronously.
+// Begins S = Q K^T for the warp group's 64 queries and a tile of keys. `a` and `b` are the descriptors of both. The
+// wgmma instructions run asynchronously.
 __device__ __forceinline__ void begin_scores(float (&s)[TILE_K / 2], offset a, offset b)
 {
     wgmma_keep(s);
@@ -357,7 +360,7 @@ __device__ __forceinline__ void begin_scores(float (&s)[TILE_K / 2], offset a, o
     wgmma_commit();
 }
 
-// O += P V: the exponentials are in registers, and the tile of values is by rows.
+// Begins O += P V. The exponentials P are in registers, and the tile of values V is stored by rows.
 __device__ __forceinline__ void begin_values(float (&o)[HEAD_DIM / 2], const unsigned (&p)[TILE_K / 16][4], offset b)
 {
     wgmma_keep(o);
@@ -368,8 +371,8 @@ __device__ __forceinline__ void begin_values(float (&o)[HEAD_DIM / 2], const uns
     wgmma_commit();
 }
 
-// Writes the warp's 16 rows of O by a tensor map, which skips rows after the last query. Boxes of 64 columns are
-// half_bytes apart.
+// Writes the warp's 16 rows of O by a tensor map, which skips the rows after the last query. The boxes of 64 columns
+// are half_bytes apart.
 __device__ __forceinline__ void write_rows(char *room, unsigned half_bytes, const float (&o)[HEAD_DIM / 2],
                                            const tensor_map &map, unsigned row, unsigned head)
 {
@@ -392,23 +395,23 @@ __device__ __forceinline__ void write_rows(char *room, unsigned half_bytes, cons
 // One warp of the block loads all tiles by tensor maps. GROUPS warp groups, with 64 queries each, multiply these tiles
 // by wgmma.
 //
-// Compared with flash_async: copies need one thread and no registers. Operands come from shared memory without
-// ldmatrix, and products run asynchronously, 64 x TILE_K at a time. Therefore a group can compute exponentials, for
-// which an SM has few units, while products run. With OVERLAP a group computes exponentials while its own products run.
-// The group begins the scores of the next tile before the values of this tile, and computes the exponentials of the
-// next tile while the values are multiplied. With OVERLAP 2, the scores of the tile after the next tile run at the same
-// time too. With IN_TURN a group computes exponentials while the products of the other group run. Registers move from
-// the warp that copies to the warps that multiply.
+// Compared with flash_async, copies need one thread and no registers. Operands come from shared memory without
+// ldmatrix. Products run asynchronously, 64 x TILE_K at a time. Therefore a warp group can compute exponentials while
+// products run. An SM has few units for exponentials. With OVERLAP a warp group computes exponentials while its own
+// products run. The warp group begins the scores of the next tile before the values of this tile. It computes the
+// exponentials of the next tile while the values are multiplied. With OVERLAP 2, the scores of the tile after the next
+// tile run at the same time too. With IN_TURN a warp group computes exponentials while the products of the other group
+// run. Registers move from the warp that copies to the warps that multiply.
 //
 // The bounds of this kernel for sm_90a, in clocks of a multiprocessor for 64 queries and 128 keys, are as follows.
 // Products take 512 clocks with heads of 64 and 1024 with heads of 128. Exponentials take 512 clocks (16 exponentials
-// per clock). Instructions take about 400 clocks. Each of 4 warps executes 64 multiply-adds, exponentials, additions
-// and maxima, 32 conversions, and some instructions once per tile. Therefore heads of 64 have two equal bounds, which
-// groups reach only if they are at different places of the loop.
+// per clock). Instructions take about 400 clocks. Each of the 4 warps executes 64 multiply-adds, 64 exponentials, 64
+// additions, 64 maxima and 32 conversions. Once per tile it executes some other instructions. Therefore heads of 64
+// have two equal bounds. Warp groups reach both bounds only if they are at different places of the loop.
 //
 // The kernel writes O through the shared memory of the queries. With PERSISTENT, the kernel loads the keys of the next
 // tile of queries while this tile ends. If there is room for the queries of two tiles, the next queries have arrived
-// when a tile ends, and O is written while the next scores are multiplied.
+// when a tile ends. Then O is written while the next scores are multiplied.
 extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     attention_flash_wgmma(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
                           const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map o, unsigned heads,
@@ -416,13 +419,13 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
 {
     extern __shared__ __align__(16) char shared[];
     __shared__ Rings rings;
-    // swizzles permute address bits, so tiles begin at multiples of 1024
+    // swizzles permute address bits, so tiles begin at addresses that are multiples of 1024
     char *const room = shared + (0 - shared_address(shared)) % 1024;
     constexpr unsigned tile_queries = GROUPS * GROUP_QUERIES, half_bytes = tile_queries * 128;
     const Sizes n = {heads, kv_heads, queries, keys};
-    // wgmma takes descriptors from uniform registers. ptxas keeps them there if it can see that the lanes of a warp
-    // agree on everything they depend on. Therefore one lane gives the group number, conditions are votes, and a
-    // __syncwarp() follows the code of a single lane.
+    // wgmma takes descriptors from uniform registers. If ptxas can see that the lanes of a warp agree on everything on
+    // which a descriptor depends, it keeps the descriptor there. Therefore one lane gives the number of the warp group,
+    // conditions are votes, and a __syncwarp() follows the code of a single lane.
     const unsigned group = __shfl_sync(ALL_LANES, threadIdx.x / GROUP, 0);
     char *const room_k = room + boxed_bytes<tile_queries>(), *const room_v = room_k + STAGES * boxed_bytes<TILE_K>();
     const unsigned first_k = (unsigned)matrix_descriptor<128>(shared_address(room_k), 0, 1024);
@@ -439,7 +442,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     if (threadIdx.x == 0) {
         for (unsigned i = 0; i < rooms; ++i) {
             barrier_init(&rings.q_full[i], 1);
-            barrier_init(&rings.q_empty[i], GROUPS * 4); // the warps that wrote O arrive here
+            barrier_init(&rings.q_empty[i], GROUPS * 4); // each warp that has written O arrives here
         }
         for (unsigned i = 0; i < STAGES; ++i) {
             barrier_init(&rings.k_full[i], 1);
@@ -500,7 +503,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         char *const room_q = second ? room_2 : room;
         const offset tile_q = matrix_descriptor<128>(shared_address(room_q + group * GROUP_QUERIES * 128), 0, 1024);
         const unsigned all_tiles = tiles_to(at.first + tile_queries - 1), begin = at.first + group * GROUP_QUERIES;
-        const unsigned tiles = begin < queries ? tiles_to(begin + GROUP_QUERIES - 1) : 0; // the tiles of this group
+        // number of tiles of keys that the queries of this group see
+        const unsigned tiles = begin < queries ? tiles_to(begin + GROUP_QUERIES - 1) : 0;
         const unsigned first = at.first + warp_row, row = first + lane_id() / 4;
         const int seen[2] = {keys_seen(row, n), keys_seen(row + 8, n)};
         const int fewest = keys_seen(begin, n);
@@ -523,7 +527,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             begin_values(sums, p, ring_v.descriptor());
         };
         // Computes the exponentials of a tile's scores, which are later multiplied by the tile's values. The product of
-        // the scores has ended; the product of the previous values may still run.
+        // the scores has ended. The product of the previous values may still run.
         auto exponentials = [&](unsigned t) {
             wgmma_keep(s);
             ring_k.leave();
@@ -531,8 +535,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 softmax.mask(s, t * TILE_K, seen);
             grew = softmax.take(s, scale);
         };
-        // A step of the loop for two tiles of scores. Before a step, the scores of tile t are complete. The step begins
-        // the scores of the next tile and completes them.
+        // This is a step of the loop for two tiles of scores. Before a step, the scores of tile t are complete. The
+        // step begins the scores of the next tile and completes them.
         auto wait_for_all_but = [](bool one) {
             if (one)
                 wgmma_wait<1>();
@@ -548,8 +552,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             if (t >= whole)
                 softmax.mask(mine, t * TILE_K, seen);
             grew = softmax.take(mine, scale);
-            // This barrier has completed already, so the wait takes no time. It only keeps the next wait behind the
-            // exponentials (see below).
+            // This barrier has completed already, so the wait takes no time. The wait only keeps the next wait behind
+            // the exponentials (see below).
             barrier_wait(&rings.q_full[second], phase ^ (unsigned)__any_sync(ALL_LANES, softmax.sum[0] + softmax.sum[1] < 0));
             wait_for_all_but(!last);
             wgmma_keep(sums);
@@ -645,10 +649,11 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             next_values();
             values_end();
         }
-        // These tiles are multiplied only by other groups. No product keeps the warps of this group together here, and
-        // one thread arrives for all of them. Therefore only this thread's warp waits. If another warp waited too, its
-        // phase and the next phase could end before the warp tests the barrier. The barrier only distinguishes odd from
-        // even phases, so that warp would wait forever. The warps of the group synchronise before O is written.
+        // The queries of this group see no key of these tiles, so only other groups multiply them. No product keeps the
+        // warps of this group together here, and one thread arrives for all of them. Therefore only this thread's warp
+        // waits. If another warp waited too, two phases could end before this warp tests the barrier. The barrier only
+        // distinguishes odd phases from even phases, so the warp would wait forever. The warps of the group synchronise
+        // before O is written.
         for (unsigned t = tiles; t < all_tiles; ++t) {
             if (warp_id() % 4 == 0)
                 ring_k.wait_full();
@@ -663,7 +668,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         }
         softmax.end(scale);
         scale_rows(sums, scale);
-        group_sync(3 + group, GROUP); // no warp of the group reads the queries any more
+        group_sync(3 + group, GROUP); // all warps of the group have read the queries
         write_rows(room_q + warp_row * 128, half_bytes, sums, o, first, at.head);
         if (PERSISTENT == 1 && lane_id() == 0) {
             tensor_store_wait<0>();

@@ -1,8 +1,8 @@
-// attention.cuh - the common part of attention.cu, attention_fp8.cu and decode.cu: the online softmax of the rows of a
-// product, and one warp's product with a tile of keys and values.
+// attention.cuh - the common part of attention.cu, attention_fp8.cu and decode.cu. It has the online softmax of the
+// rows of a product, and the product of one warp's queries with a tile of keys and values.
 //
-// HEAD_DIM (64 or 128) is a macro of the file that includes this one. That file may also define EXP_POLY, SOFTMAX_RAISE
-// and SOFTMAX_SLACK.
+// HEAD_DIM (64 or 128) is a macro of the file that includes this file. That file may also define EXP_POLY,
+// SOFTMAX_RAISE and SOFTMAX_SLACK.
 
 #ifndef ATTENTION_CUH
 #define ATTENTION_CUH
@@ -21,8 +21,8 @@
 #endif
 
 enum : unsigned {
-    PIECES = HEAD_DIM / 8, // pieces of 16 bytes in a row
-    DEPTH = HEAD_DIM / 16  // steps of a product along HEAD_DIM
+    PIECES = HEAD_DIM / 8, // pieces of 16 bytes in a row of HEAD_DIM elements
+    DEPTH = HEAD_DIM / 16  // steps of 16 elements along HEAD_DIM
 };
 
 __device__ __forceinline__ float least()
@@ -38,14 +38,14 @@ __device__ __forceinline__ float exp2_fast(float power)
 }
 
 // Returns 2^power, for powers up to 127, by additions and multiplications only. The units for additions and
-// multiplications are otherwise idle while a warp waits for exponentials. The power is split into a whole number, which
-// becomes the bits of the exponent, and a rest f in [-1/2, 1/2]. The polynomial 1 + f (...) computes 2^f. Its
-// coefficients keep the relative error below 1.02e-4 (2^-13.2). This error is a sixteenth of the largest error of
+// multiplications are otherwise idle while a warp waits for exponentials. The power is split into a whole number and a
+// rest f in [-1/2, 1/2]. The whole number becomes the bits of the exponent. The polynomial 1 + f (...) computes 2^f.
+// Its coefficients keep the relative error below 1.02e-4 (2^-13.2). This error is a sixteenth of the largest error of
 // rounding to bfloat16. The polynomial is 1 at 0, so 2^-127 has the bits of 0. All smaller powers become 0 too. Results
 // between 2^-127 and 2^-126 are not exact.
 __device__ __forceinline__ float exp2_by_polynomial(float power)
 {
-    // 1.5 2^23: sums with it have no fraction bits, and their last bits are the whole number
+    // this number is 1.5 2^23: a sum with it has no fraction bits, and its last bits are the whole number
     constexpr float whole = 12582912;
     power = fmaxf(power, -127);
     const float shifted = power + whole, f = power - (shifted - whole);
@@ -61,13 +61,13 @@ __device__ __forceinline__ constexpr float factor()
 
 // ---- the online softmax of two rows per lane ----
 //
-// A lane has sums in columns of the rows lane / 4 and lane / 4 + 8 (tensor.cuh). In each group of four sums, two belong
-// to row lane / 4 and two to row lane / 4 + 8. Four neighbouring lanes share a row.
+// A lane has accumulators in columns of the rows lane / 4 and lane / 4 + 8 (tensor.cuh). In each group of four
+// accumulators, two belong to row lane / 4 and two belong to row lane / 4 + 8. Four neighbouring lanes share a row.
 
-// A row's base is not always its greatest score so far. The base follows the greatest score only when this score has
-// grown by a factor of more than 2^SLACK. Therefore exponentials may be as large as 2^(SLACK + RAISE), and sums are
-// larger by the same factor. This loses no precision: exponentials and sums are floats of single precision, and the
-// answer is a quotient of two sums with the same base.
+// The base of a row is not always its greatest score so far. The base follows the greatest score only if this score has
+// grown by a factor of more than 2^SLACK. Therefore exponentials may be as large as 2^(SLACK + RAISE), and sums of
+// exponentials are larger by the same factor. This loses no precision. Exponentials and their sums are floats of single
+// precision, and the result is a quotient of two sums with the same base.
 constexpr float SLACK = SOFTMAX_SLACK, RAISE = SOFTMAX_RAISE;
 
 // Computes exponential `number` of a lane's row. The polynomial computes EXP_POLY of every eight exponentials.
@@ -86,7 +86,7 @@ struct Softmax {
         base[0] = base[1] = least();
         sum[0] = sum[1] = 0;
     }
-    // Sets the scores that a row must not see to -infinity. The first score belongs to key `first`.
+    // Sets the scores of keys that a row must not see to -infinity. The first score belongs to key `first`.
     template <unsigned count> __device__ __forceinline__ void mask(float (&s)[count], unsigned first, const int (&seen)[2])
     {
 #pragma unroll
@@ -104,9 +104,9 @@ struct Softmax {
         top = fmaxf(top, __shfl_xor_sync(ALL_LANES, top, 1));
         return fmaxf(top, __shfl_xor_sync(ALL_LANES, top, 2));
     }
-    // Finds the base of row r for a tile whose greatest score is `top`. The function multiplies the sum of exponentials
-    // by `scale`. The caller must multiply earlier sums of O by it too. Returns the base, or 0 for a row without keys:
-    // each of its exponentials is 0.
+    // Finds the new base of row r for a tile whose greatest score is `top`. The function sets `scale`, and multiplies
+    // the row's sum of exponentials by it. The caller must multiply the row's accumulators of O by `scale` too. Returns
+    // the new base. If the row has seen no key, returns 0, so that each of its exponentials is 0.
     __device__ __forceinline__ float rebase(float top, float &scale, unsigned r)
     {
         const float now = top > base[r] + SLACK ? top : base[r], base_now = now == least() ? 0 : now;
@@ -115,9 +115,9 @@ struct Softmax {
         sum[r] *= scale;
         return base_now;
     }
-    // Turns scores into exponentials. The caller must multiply earlier sums of O by `scale`. Returns false if the scale
-    // is 1 for all rows of the warp. This holds for most tiles after the first tile. A score times `units` is an
-    // exponent of 2.
+    // Turns scores into exponentials. The caller must multiply the accumulators of O by `scale`. Returns false if the
+    // scale is 1 for all rows of the warp. For most tiles after the first tile, it is 1. A score times `units` is a
+    // power of 2.
     template <unsigned count>
     __device__ __forceinline__ bool take(float (&s)[count], float (&scale)[2], float units = factor())
     {
@@ -135,7 +135,7 @@ struct Softmax {
         }
         return __any_sync(ALL_LANES, grew);
     }
-    // Returns the factors for the final O, or 0 for a row that saw no key.
+    // Sets `scale` to the factors for the final O. The factor of a row that saw no key is 0.
     __device__ __forceinline__ void end(float (&scale)[2])
     {
 #pragma unroll
@@ -154,8 +154,8 @@ template <unsigned count> __device__ __forceinline__ void scale_rows(float (&o)[
         o[i] *= scale[i / 2 % 2];
 }
 
-// Converts exponentials to the first operand of a product: the sums of 16 columns become a fragment with 16 elements
-// along K.
+// Converts exponentials to the first operand of a product: the accumulators of 16 columns become a fragment with 16
+// elements along K.
 template <unsigned count> __device__ __forceinline__ void as_fragments(unsigned (&p)[count / 8][4], const float (&s)[count])
 {
 #pragma unroll
@@ -163,9 +163,9 @@ template <unsigned count> __device__ __forceinline__ void as_fragments(unsigned 
         p[i / 4][i % 4] = pack_pair(bf16(), s[2 * i], s[2 * i + 1]);
 }
 
-// Adds a tile of `tile` keys and values to a warp's 16 rows of queries. The tile is in shared memory in the layout of
-// Layout::piece and begins with key `first`. `whole` means that all rows see the whole tile. Otherwise row r sees the
-// keys below seen[r].
+// Adds the contribution of a tile of `tile` keys and values to a warp's 16 rows of queries. The tile is in shared
+// memory in the layout of Layout::piece and begins with key `first`. `whole` means that all rows see all keys of the
+// tile. Otherwise row r sees the keys below seen[r].
 template <class Layout, unsigned tile>
 __device__ __forceinline__ void take_tile(float (&o)[HEAD_DIM / 2], Softmax &softmax, const unsigned (&queries)[DEPTH][4],
                                           unsigned keys, unsigned values, unsigned first, bool whole, const int (&seen)[2])
@@ -178,7 +178,7 @@ __device__ __forceinline__ void take_tile(float (&o)[HEAD_DIM / 2], Softmax &sof
 #pragma unroll
     for (unsigned d = 0; d < DEPTH; ++d)
 #pragma unroll
-        for (unsigned j = 0; j < tile / 16; ++j) { // 16 keys: two squares of columns
+        for (unsigned j = 0; j < tile / 16; ++j) { // 16 keys, which are two squares of columns
             unsigned b[4];
             load_fragments(b, keys + Layout::piece(16 * j + lane / 16 * 8 + lane % 8, 2 * d + lane / 8 % 2));
             multiply(bf16(), *(float(*)[4])(s + 8 * j), queries[d], b[0], b[1]);

@@ -1,23 +1,25 @@
-/* attention_saved: an input. attention_saved makes random Q, K, V and dO. From them it computes the results of the
- * forward pass that the backward pass needs: O, and lse, the logarithm of the sum of the exponentials of each query.
- * The function also exports the sum of O x dO of each query (o_dot_dout). Two numbers tell how concentrated P is.
- * row_norm is the largest Euclidean norm of a row of P, which belongs to a query. column_norm is the largest norm of a
- * column of P, which belongs to a key. Rounding errors of the gradients are in proportion to these two numbers.
+/* attention_backward.c - an input and the reference of the backward pass of attention. The input attention_saved makes
+ * random Q, K, V and dO. From them it computes the results of the forward pass that the backward pass needs. These are
+ * O, and lse, which is the logarithm of the sum of the exponentials of each query. The input also exports the sum of O
+ * x dO of each query (o_dot_dout). Two numbers tell how concentrated P is. The number row_norm is the largest Euclidean
+ * norm of a row of P, which belongs to a query. The number column_norm is the largest norm of a column of P, which
+ * belongs to a key. The rounding errors of the gradients are proportional to these two numbers.
  *
- * The function computes all queries, because every gradient of a key depends on all of them. The forward pass is in
- * single precision, by vectors. The errors of this forward pass are ten thousand times smaller than the errors of
- * bfloat16.
+ * The input computes all queries, because every gradient of a key depends on all of them. It computes the forward pass
+ * in single precision, by vector instructions. The errors of this forward pass are ten thousand times smaller than the
+ * errors of bfloat16.
  *
- * In a large work, the forward pass of all heads would take longer than two seconds. To save this time, heads of keys
- * then repeat with a period (`distinct`). Head h has the numbers of head h - distinct, in memory of its own. The period
- * is odd and at least 3. Therefore a kernel that mixes up neighbouring heads does not give the right answer.
+ * For a large work, the forward pass of all heads would take longer than two seconds. To save this time, the heads of
+ * keys of a large work repeat with a period (`distinct`). Head h then has the same numbers as head h - distinct, in
+ * memory of its own. The period is odd and at least 3. Therefore a kernel that confuses neighbouring heads does not
+ * give the right result.
  *
- * attention_backward_f64: the reference of attention_backward: dQ, dK and dV of each head, in double. If the reference
- * computes all rows, it uses nothing from the forward pass. If the reference computes a sample, it uses lse and
- * o_dot_dout of all queries.
+ * The reference attention_backward_f64 computes dQ, dK and dV of each head in double. If the reference computes all
+ * rows, it uses nothing from the forward pass. If it computes a sample of the rows, it uses lse and o_dot_dout of all
+ * queries.
  *
- * With CAUSAL, query i sees the keys up to i + KEYS - QUERIES. A task is one head of keys and values, with all query
- * heads that share it. */
+ * With CAUSAL, query i sees the keys up to number i + KEYS - QUERIES. A task of a worker is one head of keys and
+ * values, with all query heads that share it. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -39,14 +41,14 @@ enum {
 typedef float vector __attribute__((vector_size(LANES * sizeof(float))));
 typedef int32_t words __attribute__((vector_size(LANES * sizeof(int32_t))));
 
-/* TOGETHER queries of the forward pass, which one loop processes at once. Keys are in panels of WIDTH keys, each with
- * its elements in order of the depth: panels[key / WIDTH][d][key % WIDTH]. Scores and columns are padded to whole
- * panels. */
+/* The state of the forward pass of TOGETHER queries, which one loop processes at once. The keys are in panels of WIDTH
+ * keys, and each panel is in order of the depth: panels[key / WIDTH][d][key % WIDTH]. Scores and columns are padded to
+ * whole panels. */
 typedef struct four {
     const float *rows, *panels, *values;
-    float *scores, *columns;       /* `columns` has the sum of p^2 of each key */
+    float *scores, *columns;       /* `columns` holds the sum of p^2 of each key */
     uint64_t seen[TOGETHER], most; /* the number of keys that each query sees, and the largest of these numbers */
-    uint64_t pitch;                /* elements of a row of scores */
+    uint64_t pitch;                /* number of elements of a row of scores */
     size_t depth;
     double lse[TOGETHER], squares[TOGETHER];
     float out[TOGETHER * DEPTH_MOST];
@@ -59,10 +61,10 @@ typedef struct problem {
     kiln_array *dq, *dk, *dv;
     bool causal;
     uint64_t queries, keys, every; /* the reference computes one row in `every` */
-    size_t depth, group;           /* number of query heads that share a head of keys */
-    double *room;                  /* for each worker, room_each elements */
+    size_t depth, group;           /* `group` is the number of query heads that share a head of keys */
+    double *room;                  /* memory of each worker, room_each elements */
     size_t room_each;
-    size_t distinct; /* number of heads of keys with their own numbers */
+    size_t distinct; /* number of heads of keys that have numbers of their own */
     double *norms;   /* for each task, the squares of row_norm and column_norm */
     void (*forward)(four *f);
 } problem;
@@ -74,11 +76,11 @@ static uint64_t keys_seen(const problem *p, uint64_t query)
     return hidden < p->keys ? p->keys - hidden : 0;
 }
 
-/* Replaces x, which is at most 0, by e^x: 2^n 2^f with f in [-1/2, 1/2], and a polynomial for 2^f. The relative error
- * is below 4e-7. Below -87 the result is 0. */
+/* Replaces x, which is at most 0, by e^x. The function computes e^x as 2^n 2^f with an integer n and f in [-1/2, 1/2],
+ * and uses a polynomial for 2^f. The relative error is below 4e-7. If x is below -87, the result is 0. */
 static inline __attribute__((always_inline)) void exponential(vector *x)
 {
-    const float whole = 12582912; /* 1.5 2^23: sums with it have no fraction bits */
+    const float whole = 12582912; /* 1.5 2^23: numbers of this size have no fraction bits */
     words small = (words)(*x < -87.0f);
     vector power = *x * 1.44269504f, shifted = power + whole, n = shifted - whole, f = power - n;
     vector y = 0.000154653f * f + 0.00133952f;
@@ -129,7 +131,7 @@ static inline __attribute__((always_inline)) void multiply_keys(four *f)
     }
 }
 
-/* Returns the largest score of a row, which ends with a whole panel. */
+/* Returns the largest score of a row that ends with a whole panel. */
 static inline __attribute__((always_inline)) float largest(const float *scores, uint64_t end)
 {
     vector most, x;
@@ -146,7 +148,8 @@ static inline __attribute__((always_inline)) float largest(const float *scores, 
     return result;
 }
 
-/* Turns the scores of query r into P, and adds p^2 to the columns. Sums of FLUSH terms are in single precision. */
+/* Turns the scores of query r into P, and adds p^2 to the sums of the columns. Sums of up to FLUSH terms are in single
+ * precision. */
 static inline __attribute__((always_inline)) void normalise(four *f, size_t r)
 {
     float *scores = f->scores + r * f->pitch;
@@ -187,7 +190,8 @@ static inline __attribute__((always_inline)) void normalise(four *f, size_t r)
     flush(&terms, &f->squares[r]);
 }
 
-/* Sums the values with the weights of the queries. The depth is processed in parts of LANES elements. */
+/* Adds the values, weighted by P, to the outputs of the queries. The function processes LANES elements of the depth at
+ * a time. */
 static inline __attribute__((always_inline)) void add_values(four *f)
 {
     for (size_t d = 0; d < f->depth; d += LANES) {
@@ -219,7 +223,8 @@ __attribute__((target("avx2"))) static void forward_avx2(four *f) { forward_four
 __attribute__((target("avx512f"))) static void forward_avx512(four *f) { forward_four(f); }
 #endif
 
-/* Chooses the code for the processor. No version has a fused multiply-add, so all versions give the same bits. */
+/* Chooses the version of the code for this processor. No version uses a fused multiply-add, so all versions give the
+ * same bits. */
 static void (*choose_forward(void))(four *f)
 {
 #if defined(__x86_64__)
@@ -231,7 +236,7 @@ static void (*choose_forward(void))(four *f)
     return forward_base;
 }
 
-/* Reads `count` rows from row `first` on as floats. */
+/* Reads `count` rows, beginning with row `first`, as floats. */
 static void read_rows(const problem *p, const kiln_array *from, uint64_t first, uint64_t count, float *to)
 {
     double row[DEPTH_MOST];
@@ -245,7 +250,7 @@ static void read_rows(const problem *p, const kiln_array *from, uint64_t first, 
 /* Returns the number of elements of a row of scores: the keys, padded to whole panels. */
 static size_t padded_keys(const problem *p) { return (size_t)((p->keys + WIDTH - 1) / WIDTH * WIDTH); }
 
-/* Puts the keys of a head into panels. Keys that pad the last panel are zeros. */
+/* Puts the keys of a head into panels. The last panel is padded with keys of zeros. */
 static void make_panels(const problem *p, const float *keys, float *panels)
 {
     memset(panels, 0, padded_keys(p) * p->depth * sizeof *panels);
@@ -312,8 +317,8 @@ static void add_times(double *to, const double *from, double factor, size_t coun
         to[i] += factor * from[i];
 }
 
-/* Sets lse and delta of one query: delta is the mean of dP with the weights of P. If only a sample of the rows is
- * computed, lse and delta come from the forward pass. `room` has one element for each key. */
+/* Sets lse and delta of one query. Delta is the mean of dP, weighted by P. If only a sample of the rows is computed,
+ * lse and delta come from the forward pass. The array `room` has one element for each key. */
 static void statistics(const problem *p, uint64_t row, const double *query, const double *output, const double *keys,
                        const double *values, double *room, double *two)
 {
@@ -337,8 +342,8 @@ static void statistics(const problem *p, uint64_t row, const double *query, cons
     two[1] = seen > 0 ? mean / sum : 0;
 }
 
-/* Returns dS of a pair of a query and a key, whose products are s and dp, and sets *probability to P. `two` has lse and
- * delta of the query. */
+/* Returns dS of a pair of a query and a key whose dot products are s and dp, and sets *probability to P. The array
+ * `two` holds lse and delta of the query. */
 static double weight_of(const problem *p, const double *two, double s, double dp, double *probability)
 {
     *probability = exp(s / sqrt((double)p->depth) - two[0]);
@@ -390,7 +395,7 @@ static void backward_head(void *user, size_t index, size_t worker)
     }
 }
 
-/* Gives each worker its room, and runs one task for each head of keys. */
+/* Gives each worker its memory, and runs one task for each head of keys. */
 static kiln_status for_each_head(kiln_call *call, problem *p, size_t heads, size_t room_each,
                                  void (*task)(void *user, size_t index, size_t worker))
 {
@@ -407,8 +412,8 @@ static kiln_status for_each_head(kiln_call *call, problem *p, size_t heads, size
     return KILN_OK;
 }
 
-/* Exports an array [batch, heads, rows, depth] of bf16, and fills its first `heads` heads, over all batches, with
- * uniform numbers from -bound to bound. */
+/* Exports an array [batch, heads, rows, depth] of bf16. The function fills the first `heads` heads, counted over all
+ * batches, with uniform random numbers from -bound to bound. */
 static kiln_status export_random(kiln_call *call, const char *name, const uint64_t *shape, uint64_t heads, double bound,
                                  uint64_t seed, kiln_array **array)
 {
@@ -422,8 +427,8 @@ static kiln_status export_random(kiln_call *call, const char *name, const uint64
     return kiln__call_pass(call, kiln__array_fill(&part, &fill, kiln_call_allocator(call), &why), why);
 }
 
-/* Returns how many heads of keys get their own numbers. It returns `heads` if the forward pass of all heads takes at
- * most 2^FORWARD_LOG multiplications. */
+/* Returns how many heads of keys get numbers of their own. The result is `heads` if the forward pass of all heads takes
+ * at most 2^FORWARD_LOG multiplications. */
 static uint64_t distinct_heads(const problem *p, uint64_t heads)
 {
     double each = 2 * (double)p->group * (double)p->queries * (double)p->keys * (double)p->depth;
@@ -456,8 +461,8 @@ static void repeat_head(void *user, size_t index, size_t worker)
     copy_rows(p->saved_delta, head, from, rows * sizeof(float));
 }
 
-/* Exports the random inputs and the arrays of the forward pass, and computes the forward pass. `distinct` is the number
- * of heads of keys with their own numbers; 0 lets the function choose. */
+/* Exports the random inputs and the arrays of the forward pass, and computes the forward pass. The parameter `distinct`
+ * is the number of heads of keys with numbers of their own. If it is 0, the function chooses. */
 static kiln_status make_saved(kiln_call *call, problem *p, const int64_t *sizes, double spread, int64_t seed,
                               int64_t distinct)
 {

@@ -1,36 +1,39 @@
-// attention_backward.cu - the gradients of scaled dot-product attention in bfloat16, in three ways, for each of BATCH x
-// HEADS heads. The forward pass is attention.cu: O = P V, where P = softmax(scale Q K^T) and scale = 1 /
-// sqrt(HEAD_DIM). The forward pass also gives `lse`, the logarithm of the sum of the exponentials of each row of
-// scores. With the gradient dO of O:
+// attention_backward.cu - the gradients of scaled dot-product attention in bfloat16, in three ways. They are computed
+// for each of BATCH x HEADS heads. The forward pass is attention.cu: O = P V, where P = softmax(scale Q K^T) and scale
+// = 1 / sqrt(HEAD_DIM). The forward pass also gives `lse`, the logarithm of the sum of the exponentials of each row of
+// scores. dO is the gradient of O. The gradients are:
 //     P  = exp(scale Q K^T - lse)           dP = dO V^T           delta = the sum of each row of dO x O
 //     dS = P x (dP - delta)                 x multiplies element by element
 //     dV = P^T dO                           dK = scale dS^T Q     dQ = scale dS K
-// These are five products of matrices. P and dP have QUERIES x KEYS elements per head, and are never stored in memory.
-// The kernels compute them again from Q, K, dO and V, and lse replaces the online softmax.
+// These are five products of matrices: Q K^T, dO V^T, P^T dO, dS^T Q and dS K. P and dP have QUERIES x KEYS elements
+// per head, and are never stored in memory. The kernels compute both again from Q, K, dO and V. Because `lse` is known,
+// they need no online softmax.
 //
 // Arrays are dense, with the shapes of attention.cu: [BATCH, HEADS, QUERIES, HEAD_DIM] for Q, O, dO and dQ, and [BATCH,
-// KV_HEADS, KEYS, HEAD_DIM] for K, V, dK and dV. lse is [BATCH, HEADS, QUERIES]. If neighbouring heads of queries share
-// a head of keys, dK and dV are sums over these heads. With CAUSAL, query i sees the keys up to i + KEYS - QUERIES. A
-// query that sees no key changes nothing, and its dQ is zero. HEAD_DIM is 64 or 128. Inputs must be finite.
+// KV_HEADS, KEYS, HEAD_DIM] for K, V, dK and dV. The array `lse` is [BATCH, HEADS, QUERIES]. If neighbouring heads of
+// queries share a head of keys, dK and dV are sums over these heads. With CAUSAL, query i sees the keys up to i + KEYS
+// - QUERIES. A query that sees no key changes nothing, and its dQ is zero. HEAD_DIM is 64 or 128. Inputs must be
+// finite.
 //
 // dK and dV are sums over queries, and dQ is a sum over keys. A block that owns some keys can keep dK and dV in
-// registers, but has only a part of dQ. There are two solutions for the other sums. `naive` and `tiled` compute P and
-// dP twice: once in blocks that own queries, and once in blocks that own keys. Computing P and dP twice takes seven
-// products, and the bits are the same in every run. `wgmma_atomic` computes P and dP once, and blocks add their parts
-// of dQ to sums in global memory. The order of these additions differs from run to run, and so do the last bits of dQ.
+// registers, but it has only a part of the sum for dQ. There are two ways to complete dQ. `naive` and `tiled` compute P
+// and dP twice: once in blocks that own queries, and once in blocks that own keys. Computing P and dP twice takes seven
+// products, and the bits are the same in every run. `wgmma_atomic` computes P and dP once, and its blocks add their
+// parts of dQ in global memory. The order of these additions differs from run to run, and so do the last bits of dQ.
 // `wgmma_ordered` adds the parts in the order of the keys, so it gives the same bits in every run.
 //
-// Precision: products are added in single precision. P and dS are rounded to bfloat16 before they are multiplied (not
-// in `naive`). `wgmma_atomic` computes dS from the rounded P.
+// Precision: the accumulators of all products are in single precision. Except in `naive`, P and dS are rounded to
+// bfloat16 before they are multiplied. `wgmma_atomic` computes dS from the rounded P.
 //
-// The tuning parameters are macros. A spec sets these macros. Their defaults serve an editor that shows this file. A
-// kernel is compiled if its own macro BACKWARD_<NAME> is set, or if BACKWARD_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro BACKWARD_<NAME> is set, or if
+// BACKWARD_ONE is not set.
 
 #ifndef HEAD_DIM
 #define HEAD_DIM 64 // 64 or 128
 #endif
 #ifndef CAUSAL
-#define CAUSAL 0 // 1: query i sees keys up to i + KEYS - QUERIES
+#define CAUSAL 0 // 1: query i sees the keys up to i + KEYS - QUERIES
 #endif
 #ifndef BLOCK
 #define BLOCK 128 // naive: threads of a block; a multiple of HEAD_DIM
@@ -39,14 +42,15 @@
 #define WARPS 4 // tiled: warps of a block, each with 16 rows of its own
 #endif
 #ifndef TILE
-#define TILE 64 // tiled: rows of the other side (keys or queries) in shared memory; a multiple of 32
+// tiled: rows of a tile of the other rows (queries if the block owns keys, and keys otherwise); a multiple of 32
+#define TILE 64
 #endif
 #ifndef STAGES
-#define STAGES 2 // tiled, wgmma_atomic: tiles of the other side (keys or queries) in shared memory
+#define STAGES 2 // tiled, wgmma_atomic: number of tiles of the other rows in shared memory
 #endif
 #ifndef HEADS_FIRST
-// wgmma_atomic: the work of neighbouring blocks: 0: neighbouring tiles of keys. n > 0: the same tile of n heads, then
-// the next tile of these heads.
+// wgmma_atomic: the tiles of keys of neighbouring blocks: 0: neighbouring tiles. n > 0: the same tile of n heads, and
+// then the next tile of these heads.
 #define HEADS_FIRST 0
 #endif
 #ifndef ROTATE
@@ -60,7 +64,7 @@
 #define ORDERED 0
 #endif
 #ifndef BULK
-// wgmma_atomic: 1: parts of dQ go through shared memory, and a bulk copy adds them. 0: each thread adds its own part
+// wgmma_atomic: 1: parts of dQ go through shared memory, and a bulk copy adds them. 0: each thread adds its registers
 #define BULK 0
 #endif
 #ifndef EXP_POLY
@@ -71,10 +75,10 @@
 #include "attention.cuh"
 
 struct Sizes {
-    unsigned heads, kv_heads, queries, keys; // heads: over all batches
+    unsigned heads, kv_heads, queries, keys; // `heads` and `kv_heads` count the heads of all batches
 };
 
-enum : unsigned { PADDED = 128 }; // each head of lse and delta has a multiple of this number of rows
+enum : unsigned { PADDED = 128 }; // in lse and delta, each head is padded to a multiple of this number of rows
 
 __device__ __forceinline__ unsigned padded(unsigned queries)
 {
@@ -105,8 +109,9 @@ __device__ __forceinline__ constexpr float scale()
 }
 
 // Computes delta, and converts lse to base 2. If a row sees no key, or only pads a head, its lse becomes infinite, so
-// that its exponentials are 0. PIECES neighbouring threads work on one row. With `with_sums`, the threads also set the
-// HEAD_DIM elements of `sums` of this row to zero, and the counter of each 4096 of these elements.
+// that its exponentials are 0. PIECES neighbouring threads process one row. With `with_sums`, the threads also set the
+// HEAD_DIM elements of `sums` of this row to zero. They also set the counters to zero; each counter belongs to 4096
+// elements of `sums`.
 template <bool with_sums>
 __device__ __forceinline__ void prepare_rows(const bf16 *o, const bf16 *dout, const float *lse, float *powers,
                                              float *delta, float *sums, unsigned *counters, unsigned heads,
@@ -169,11 +174,12 @@ __device__ __forceinline__ float dot(const float *row, const bf16 *other)
     return sum;
 }
 
-// One block computes one row. With `of_keys`, the row is a key with its value, and the other rows are queries with
-// their dO. Without it, the row is a query with its dO, and the other rows are keys with their values. In both cases
-// the pair of the row and another row has the score s = first . other_first, and dp = second . other_second.
+// One block computes one row of the results. With `of_keys`, the row is a key with its value, and the other rows are
+// queries with their dO. Without it, the row is a query with its dO, and the other rows are keys with their values. In
+// both cases a pair of the block's row and another row has the score s = first . other_first, and dp = second .
+// other_second.
 //
-// Each thread computes P and dS of one pair, and then sums one column over BLOCK pairs. Every row reads all other rows
+// Each thread computes P and dS of one pair. Then it sums one column over BLOCK pairs. Each block reads all other rows
 // again. Only the results are rounded.
 template <bool of_keys>
 __device__ __forceinline__ void naive(const bf16 *first, const bf16 *second, const bf16 *other_first,
@@ -195,7 +201,7 @@ __device__ __forceinline__ void naive(const bf16 *first, const bf16 *second, con
         const unsigned query_head = of_keys ? other_head : own_head;
         const offset base = (offset)other_head * other_length;
         for (unsigned begin = 0; begin < other_length; begin += BLOCK) {
-            __syncthreads(); // the block's row has arrived, and all threads have used the previous weights
+            __syncthreads(); // the block's own row has arrived, and all threads have used the previous weights
             const unsigned other = begin + threadIdx.x, query = of_keys ? other : own, key = of_keys ? own : other;
             float p = 0, ds = 0;
             if (other < other_length && sees(query, key, n)) {
@@ -249,14 +255,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #if defined(BACKWARD_TILED) || !defined(BACKWARD_ONE)
 enum : unsigned { OWN = 16 * WARPS, THREADS = WARP * WARPS, ROW_BYTES = 2 * HEAD_DIM };
 
-// Returns the place of piece `c` (16 bytes) of a row. Pieces are permuted by the row's number, so the same piece of
-// eight rows lies in different banks.
+// Returns the offset of piece `c` of a row. A piece has 16 bytes. The pieces of a row are permuted by the row's number,
+// so the same piece of eight rows lies in different banks.
 __device__ __forceinline__ unsigned place(unsigned row, unsigned c)
 {
     return row * ROW_BYTES + ((c ^ row % 8) * 16);
 }
 
-// The block begins to copy `rows` rows, from `first` on. Rows from `end` on become zeros.
+// The block begins to copy `rows` rows, from row `first` on, to a tile. Rows from `end` on become zeros in the tile.
 template <unsigned rows>
 __device__ __forceinline__ void begin_tile(char *tile, const bf16 *from, unsigned first, unsigned end)
 {
@@ -271,8 +277,8 @@ __device__ __forceinline__ void begin_tile(char *tile, const bf16 *from, unsigne
     }
 }
 
-// Adds the products of a warp's 16 rows of `a` and 32 rows of `b`, from `row` on: s += a b^T. Both tiles are in shared
-// memory.
+// Multiplies a warp's 16 rows of `a` by 32 rows of `b`, from row `row` on, and adds to s: s += a b^T. Both tiles are in
+// shared memory.
 __device__ __forceinline__ void add_scores(float (&s)[16], unsigned a, unsigned b, unsigned row)
 {
     const unsigned lane = lane_id();
@@ -289,7 +295,8 @@ __device__ __forceinline__ void add_scores(float (&s)[16], unsigned a, unsigned 
     }
 }
 
-// Computes sums += weights b. The weights of 16 x 32 pairs are fragments, and b are 32 rows from `row` on.
+// Computes sums += weights b. The weights of 16 x 32 pairs are fragments in registers, and b are 32 rows from row `row`
+// on.
 __device__ __forceinline__ void add_weighted(float (&sums)[HEAD_DIM / 2], const unsigned (&weights)[2][4], unsigned b,
                                              unsigned row)
 {
@@ -304,7 +311,8 @@ __device__ __forceinline__ void add_weighted(float (&sums)[HEAD_DIM / 2], const 
         }
 }
 
-// Writes a warp's 16 rows of sums, times `by`, in complete pieces of rows, through the warp's own rows of `tile`.
+// Multiplies a warp's 16 rows of sums by `by` and writes them in complete pieces of rows. The rows go through the
+// warp's own rows of `tile`.
 __device__ __forceinline__ void write_own(char *tile, bf16 *to, const float (&sums)[HEAD_DIM / 2], float by,
                                           unsigned first, unsigned end)
 {
@@ -323,13 +331,13 @@ __device__ __forceinline__ void write_own(char *tile, bf16 *to, const float (&su
     }
 }
 
-// One block computes a tile of 16 WARPS rows, which are keys or queries as in naive(). Tiles of the other side pass
-// through a ring in shared memory, and each warp multiplies on the tensor cores (mma.sync). The sums of a product have
-// the register layout that the next product needs, so P and dS stay in registers.
+// One block computes a tile of 16 WARPS rows, which are keys or queries as in naive(). Tiles of the other rows pass
+// through a ring in shared memory. Each warp multiplies on the tensor cores, by mma.sync. The accumulators of a product
+// have the register layout that the next product needs, so P and dS stay in registers.
 //
-// Compared with naive: the kernel reads the other rows once for 16 WARPS rows. A warp needs no other warp's results.
-// The two kernels have the same structure: the block that owns queries computes S and dP, and the block that owns keys
-// computes the transposes of S and dP.
+// Compared with naive, the kernel reads the other rows once for 16 WARPS rows. A warp needs no other warp's results.
+// The two kernels have the same structure. The block that owns queries computes S and dP, and the block that owns keys
+// computes their transposes.
 template <bool of_keys>
 __device__ __forceinline__ void tiled(const bf16 *first, const bf16 *second, const bf16 *other_first,
                                       const bf16 *other_second, const float *powers, const float *delta, bf16 *to_first,
@@ -342,13 +350,13 @@ __device__ __forceinline__ void tiled(const bf16 *first, const bf16 *second, con
     const unsigned blocks = ceil_div(length, (unsigned)OWN), group = n.heads / n.kv_heads;
     const unsigned own_head = blockIdx.x / blocks, begin = blockIdx.x % blocks * OWN;
     const offset base = (offset)own_head * length * HEAD_DIM;
-    // the tiles of the other side that some rows of this block see
+    // the tiles of the other rows that form pairs with some rows of this block
     const unsigned last = min(begin + OWN, length) - 1;
     const int most = of_keys ? 0 : keys_seen(last, n);
     const unsigned from = of_keys ? first_query(begin, n) / TILE : 0;
     const unsigned to = of_keys ? ceil_div(other_length, (unsigned)TILE) : most > 0 ? ceil_div((unsigned)most, TILE) : 0;
     const unsigned count = to > from ? to - from : 0, steps = count * (of_keys ? group : 1);
-    auto head_of = [&](unsigned step) { // the head of the other side
+    auto head_of = [&](unsigned step) { // returns the head of the other rows
         return of_keys ? own_head * group + step / count : own_head / group;
     };
     auto begin_step = [&](unsigned step) {
@@ -390,7 +398,7 @@ __device__ __forceinline__ void tiled(const bf16 *first, const bf16 *second, con
                 const unsigned other = at + part + i / 4 * 8 + lane_id() % 4 * 2, r = i / 2 % 2;
                 float2 power = {own_power[r], own_power[r]}, less = {own_delta[r], own_delta[r]};
                 if (of_keys) {
-                    // a tile may end after the rows of the head, whose number is a multiple of PADDED
+                    // a tile may extend beyond the rows of the head, whose number is a multiple of PADDED
                     const offset pair = rows + min(other, padded(n.queries) - 2);
                     power = *(const float2 *)(powers + pair), less = *(const float2 *)(delta + pair);
                 }
@@ -412,7 +420,7 @@ __device__ __forceinline__ void tiled(const bf16 *first, const bf16 *second, con
             }
         }
     }
-    copy_async_wait<0>(); // needed for this block's own rows if the loop had no step
+    copy_async_wait<0>(); // needed for the block's own rows if the loop had no step
     __syncthreads();
     write_own(own[0], to_first + base, sums[0], scale(), begin, length);
     if (of_keys)
@@ -442,23 +450,23 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 enum : unsigned {
     GROUP = 128,                         // threads of a warp group
     TILE_K = 128,                        // keys of a block: 64 for each of two warp groups
-    TILE_Q = HEAD_DIM == 64 ? 128 : 64,  // queries of a step
-    HALVES = HEAD_DIM / 64,              // boxes of 64 columns that make up a tile of rows
+    TILE_Q = HEAD_DIM == 64 ? 128 : 64,  // queries of one step of the loop
+    HALVES = HEAD_DIM / 64,              // number of boxes of 64 columns that make up a tile of rows
     KEY_BYTES = TILE_K * HEAD_DIM * 2,   // bytes of a tile of keys or values
     QUERY_BYTES = TILE_Q * HEAD_DIM * 2, // bytes of a tile of queries or dO
     WEIGHT_BYTES = TILE_Q * TILE_K * 2   // bytes of a tile of dS
 };
 
-// Returns the element of the sums of dQ at which a warp group's part of a tile of queries begins. The sums of a head
-// are tiles of TILE_Q x HEAD_DIM elements. Each tile has two parts of 64 x 64 sums: two halves of the columns, or two
-// halves of the queries. A part has the order of the registers of a product: four sums of each of the 128 threads, then
-// the next four sums of each thread.
+// The sums of dQ in global memory are in parts. Returns the first element of a warp group's part of a tile of queries.
+// The sums of a head are tiles of TILE_Q x HEAD_DIM elements. Each tile has two parts of 64 x 64 sums. The parts are
+// two halves of the columns, or two halves of the queries. The elements of a part are in the order of the accumulators
+// of a wgmma: four sums of each of the 128 threads, and then the next four sums of each thread.
 __device__ __forceinline__ offset part_of_sums(unsigned head, unsigned tile, unsigned part, unsigned queries)
 {
     return ((offset)head * padded(queries) + tile * TILE_Q) * HEAD_DIM + part * 4096;
 }
 
-// Rounds the sums of dQ. Each block of 128 threads rounds one part of a tile.
+// Rounds the sums of dQ to bfloat16. Each block of 128 threads rounds one part of a tile.
 extern "C" __global__ void __launch_bounds__(128)
     backward_round(const float *__restrict__ sums, bf16 *__restrict__ dq, unsigned queries)
 {
@@ -487,7 +495,7 @@ extern "C" __global__ void __launch_bounds__(128)
 #endif
 
 #if (defined(BACKWARD_WGMMA) || !defined(BACKWARD_ONE)) && (!defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL))
-// Adds four floats to four neighbours in global memory, each one atomically.
+// Adds four floats to four neighbouring floats in global memory. Each addition is atomic.
 __device__ __forceinline__ void add_quad(float *to, float a, float b, float c, float d)
 {
     asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "f"(a), "f"(b),
@@ -495,7 +503,7 @@ __device__ __forceinline__ void add_quad(float *to, float a, float b, float c, f
                  : "memory");
 }
 
-// Waits until a counter has reached `turn`, and then sees all writes that came before this count.
+// Waits until a counter has reached `turn`. The thread then sees all writes that came before this count.
 __device__ __forceinline__ void wait_for_turn(const unsigned *counter, unsigned turn)
 {
     unsigned now;
@@ -504,7 +512,7 @@ __device__ __forceinline__ void wait_for_turn(const unsigned *counter, unsigned 
     while (now != turn);
 }
 
-// Lets the block with the next keys add. That block sees everything that this thread has seen so far.
+// Lets the block with the next keys add its part. That block sees everything that this thread has seen so far.
 __device__ __forceinline__ void end_turn(unsigned *counter)
 {
     asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
@@ -531,8 +539,8 @@ __device__ __forceinline__ void begin_scores(float (&s)[TILE_Q / 2], offset a, o
     wgmma_commit();
 }
 
-// Begins sums += weights b, which is dV += P^T dO or dK += dS^T Q. The weights are in registers, and b is a tile by
-// rows.
+// Begins sums += weights b, which is dV += P^T dO or dK += dS^T Q. The weights are in registers, and b is a tile that
+// is stored by rows.
 __device__ __forceinline__ void begin_weighted(float (&sums)[HEAD_DIM / 2], const unsigned (&weights)[TILE_Q / 16][4],
                                                offset b)
 {
@@ -544,7 +552,8 @@ __device__ __forceinline__ void begin_weighted(float (&sums)[HEAD_DIM / 2], cons
     wgmma_commit();
 }
 
-// Begins a part of dQ: 64 queries of dS times 64 columns of all keys. dS is in shared memory as two boxes of 64 keys.
+// Begins a part of dQ, which is the product of 64 queries of dS and 64 columns of all keys. In shared memory, dS is two
+// boxes of 64 keys.
 __device__ __forceinline__ void begin_queries(float (&dq)[32], offset a, offset b)
 {
     wgmma_keep(dq);
@@ -556,8 +565,8 @@ __device__ __forceinline__ void begin_queries(float (&dq)[32], offset a, offset 
     wgmma_commit();
 }
 
-// Writes a warp's 16 rows, times `by`, by a tensor map, which skips rows after the last key. `tile` has room for the
-// block's TILE_K rows.
+// Multiplies a warp's 16 rows by `by`, and writes them by a tensor map, which skips the rows after the last key. `tile`
+// has room for the block's TILE_K rows.
 __device__ __forceinline__ void write_keys(char *tile, const float (&sums)[HEAD_DIM / 2], float by, const tensor_map &map,
                                            unsigned first, unsigned head)
 {
@@ -582,29 +591,29 @@ __device__ __forceinline__ void write_keys(char *tile, const float (&sums)[HEAD_
 }
 
 struct Barriers {
-    barrier keys, queries[STAGES], outputs[STAGES], empty[STAGES]; // outputs: tiles of dO
+    barrier keys, queries[STAGES], outputs[STAGES], empty[STAGES]; // outputs: barriers for the tiles of dO
 };
 
-// A block owns 128 keys and processes one tile of queries after the other, in all heads that share the keys. One warp
-// loads all tiles by tensor maps, and two warp groups with 64 keys each multiply by wgmma. Each group computes the
-// transposes of S and dP, so that P and dS are in registers in the layout that the products for dV and dK need. Only dS
-// goes to shared memory, transposed, because dQ is a product over the keys of both groups. Each group computes one half
-// of dQ and adds it to the sums in global memory. These sums lie in memory in the order of the registers. Therefore an
-// instruction of a warp adds to 512 neighbouring bytes (red.v4). With BULK, the half goes through shared memory, and
-// one bulk copy adds all of it.
+// A block owns 128 keys. It processes one tile of queries after another, in all heads that share the keys. One warp
+// loads all tiles by tensor maps. Two warp groups with 64 keys each multiply by wgmma. Each warp group computes the
+// transposes of S and dP. So P and dS are in registers, in the layout that the products for dV and dK need. Only dS
+// goes to shared memory, and it is transposed on the way. It is needed there because dQ is a product over the keys of
+// both warp groups. Each group computes one half of dQ and adds it to the sums in global memory. These sums are in
+// memory in the order of the registers. Therefore an instruction of a warp adds to 512 neighbouring bytes (red.v4).
+// With BULK, this half of dQ goes through shared memory, and one bulk copy adds all of it.
 //
-// With ORDERED, a counter for each half tells which block may add next. Blocks wait only for blocks with smaller
-// numbers, which have begun before them. All blocks of a head begin together, and each then works about one step behind
-// the block before it.
+// With ORDERED, a counter for each half of a tile of dQ tells which block may add next. Blocks wait only for blocks
+// with smaller numbers, which have begun before them. All blocks of a head begin together. Each of them then works
+// about one step behind the block before it.
 //
-// Compared with tiled: the kernel has five products instead of seven. They run asynchronously, with operands from
-// shared memory. A group computes exponentials while its product for dP runs. It computes dS while its product for dV
-// runs, and adds dQ while its product for dK runs. The array dS has two buffers, so one barrier of both groups per step
-// is enough: a group that passes it has finished dQ of the previous step.
+// Compared with tiled, the kernel has five products instead of seven. They run asynchronously, with operands from
+// shared memory. A warp group computes exponentials while its product for dP runs. It computes dS while its product for
+// dV runs, and adds dQ while its product for dK runs. The tile dS has two buffers, so one barrier of both warp groups
+// per step is enough. A group that passes this barrier has finished dQ of the previous step.
 //
-// The bounds of this kernel for sm_90a, in clocks of a multiprocessor for a step of 64 queries and 128 keys with heads
-// of 128: products take 2560 clocks. Reading the operands of the products from shared memory takes 2048 clocks.
-// Exponentials take 512.
+// The bounds of this kernel for sm_90a are as follows, in clocks of a multiprocessor for a step of 64 queries and 128
+// keys with heads of 128. Products take 2560 clocks. Reading the operands of the products from shared memory takes 2048
+// clocks. Exponentials take 512 clocks.
 extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
     backward_wgmma(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
                    const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map dout,
@@ -615,11 +624,11 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
     extern __shared__ __align__(16) char shared[];
     __shared__ Barriers barriers;
     __shared__ __align__(16) float rows[STAGES][2][TILE_Q]; // powers and delta of a step's queries
-    // swizzles permute address bits, so tiles begin at multiples of 1024
+    // swizzles permute address bits, so tiles begin at addresses that are multiples of 1024
     char *const room_k = shared + (0 - shared_address(shared)) % 1024, *const room_v = room_k + KEY_BYTES;
     char *const ring = room_v + KEY_BYTES, *const room_ds = ring + STAGES * 2 * QUERY_BYTES;
     const Sizes n = {heads, kv_heads, queries, keys};
-    // the group number comes from one lane, so that the compiler sees that all lanes of a warp agree
+    // the number of the warp group comes from one lane, so that the compiler sees that all lanes of a warp agree
     const unsigned group = __shfl_sync(ALL_LANES, threadIdx.x / GROUP, 0);
 
     // the block's head of keys and its first key
@@ -631,8 +640,8 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
 
     const unsigned tiles = ceil_div(queries, (unsigned)TILE_Q), first_tile = min(first_query(first_key, n) / TILE_Q, tiles);
     const unsigned count = tiles - first_tile, sharing = heads / kv_heads, steps = count * sharing;
-    const unsigned start = ROTATE && count > 0 ? first_tile + first_key / TILE_K % count : first_tile; // a head's first
-                                                                                                       // step
+    // the first step of a head
+    const unsigned start = ROTATE && count > 0 ? first_tile + first_key / TILE_K % count : first_tile;
 
     auto next_tile = [&](unsigned &tile, unsigned &head) {
         tile = tile + 1 == tiles ? first_tile : tile + 1;
@@ -677,32 +686,32 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
     constexpr offset by_columns = 0;
     const offset tile_k = matrix_descriptor<128>(shared_address(room_k) + group * 64 * 128, by_columns, 1024);
     const offset tile_v = matrix_descriptor<128>(shared_address(room_v) + group * 64 * 128, by_columns, 1024);
-    // all keys by rows, for dQ: this group's half of the columns
+    // the descriptor of all keys, by rows, for dQ: this warp group's half of the columns
     const offset all_keys = matrix_descriptor<128>(shared_address(room_k) + (HEAD_DIM == 64 ? 0 : group * TILE_K * 128),
                                                    TILE_K * 128, 1024);
-    // dS for dQ: this group's queries
+    // the descriptor of dS for dQ: this warp group's queries
     const offset all_weights = matrix_descriptor<128>(shared_address(room_ds) + (HEAD_DIM == 64 ? group * 64 * 128 : 0),
                                                       by_columns, 1024);
     const offset tile_q = matrix_descriptor<128>(shared_address(ring), TILE_Q * 128, 1024);
     // this lane's first key; its second key is key + 8
     const unsigned key = first_key + group * 64 + warp_id() % 4 * 16 + lane_id() / 4;
-    // the address where stmatrix writes dS: lanes 0 to 7 and 16 to 23 write the first 8 keys of the warp, the other
-    // lanes the next 8 keys
+    // the address to which stmatrix writes dS; lanes 0 to 7 and 16 to 23 write the first 8 keys of the warp, and the
+    // other lanes write the next 8 keys
     const unsigned to_weights = shared_address(room_ds) + group * TILE_Q * 128 +
                                 swizzled<128>((lane_id() / 16 * 8 + lane_id() % 8) * 128 + warp_id() % 4 * 32 +
                                               lane_id() / 8 % 2 * 16);
-    float *const room_dq = (float *)(room_ds + 2 * WEIGHT_BYTES) + group * 64 * 64; // with BULK
+    float *const room_dq = (float *)(room_ds + 2 * WEIGHT_BYTES) + group * 64 * 64; // used with BULK
     float sums_k[HEAD_DIM / 2], sums_v[HEAD_DIM / 2];
     unsigned ds[TILE_Q / 16][4];
 #pragma unroll
     for (unsigned i = 0; i < HEAD_DIM / 2; ++i)
         sums_k[i] = sums_v[i] = 0;
     unsigned stage = 0, phase = 0, tile = start, head = kv_head * sharing;
-    auto queries_at = [&](unsigned at) { // the descriptor of the queries of a stage, which dO follows
+    auto queries_at = [&](unsigned at) { // returns the descriptor of the queries of a stage; dO follows the queries
         return descriptor_after(tile_q, at * 2 * QUERY_BYTES);
     };
-    // The second half of a step's products of scores: computes P and dS, adds to dV, and writes dS to its buffer. The
-    // products of S and dP run when it begins. No product runs when it ends.
+    // The second half of a step: computes P and dS, adds to dV, and writes dS to its buffer. When it begins, the
+    // products for S and dP run. When it ends, no product runs.
     auto weights = [&](float(&s)[TILE_Q / 2], float(&dp)[TILE_Q / 2], unsigned room) __attribute__((always_inline)) {
         const unsigned first = tile * TILE_Q;
         unsigned p[TILE_Q / 16][4];
@@ -757,8 +766,8 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
         begin_scores(dp, tile_v, descriptor_after(tile_q, QUERY_BYTES));
         weights(s, dp, 0);
     }
-    // The loop begins in the middle of a step, because no product runs there. Otherwise the compiler would wait for a
-    // product at the beginning.
+    // The loop begins in the middle of a step, where no product runs. Otherwise the compiler would wait for a product
+    // at the beginning.
 #pragma unroll 1
     for (unsigned step = 0; step < steps; ++step) {
         const unsigned room = step % 2 * WEIGHT_BYTES, before = stage;
@@ -771,7 +780,7 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
         float *const to = dq_sums + part_of_sums(head, tile, group, queries);
         if (BULK) {
             if (threadIdx.x % GROUP == 0)
-                tensor_store_wait<0>(); // the copy of the previous part has read this buffer
+                tensor_store_wait<0>(); // the copy of the previous part has read this buffer before
             group_sync(2 + group, GROUP);
 #pragma unroll
             for (unsigned i = 0; i < 32; i += 4)
@@ -817,7 +826,7 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
     }
     wgmma_wait<0>();
     wgmma_keep(sums_k);
-    group_sync(1, 2 * GROUP); // no warp reads the keys any more
+    group_sync(1, 2 * GROUP); // all warps have read the keys
     write_keys(room_k, sums_k, scale(), dk, first_key, kv_head);
     write_keys(room_v, sums_v, 1, dv, first_key, kv_head);
     if (lane_id() == 0)

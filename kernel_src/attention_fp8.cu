@@ -1,29 +1,31 @@
-// attention_fp8.cu - scaled dot-product attention, forward, of 8-bit floats (e4m3), in four ways. attention.cu
-// explains the method, the sizes and CAUSAL. Q, K and V are e4m3 and have a scale for each head:
+// attention_fp8.cu - scaled dot-product attention, forward, of 8-bit floats (e4m3), in four ways. attention.cu explains
+// the method, the sizes and CAUSAL. Q, K and V are e4m3 and have one scale for each head:
 //     O = softmax(q_scale k_scale Q K^T / sqrt(HEAD_DIM)) v_scale V
 // O is bfloat16. Scales are single precision and positive. Inputs must be finite.
 //
 // Tensor cores multiply e4m3 twice as fast as bfloat16, so the exponentials take as long as the products. The second
-// product has two new difficulties:
-// - wgmma reads its second operand along K, and here K are the keys. V is stored in rows, one for each key, and only
-//   16-bit elements can be read across rows. Therefore V must be transposed before it is multiplied.
-// - The sums of the first product are not in the layout of the next product's first operand. A lane has two
-//   neighbouring columns of each square of 8 keys, but the operand needs four neighbouring bytes.
-// One permutation solves both problems. A product's sum does not depend on the order of its terms. Byte 4 t + i of 16
-// bytes along K therefore stands for key 8 (i / 2) + 2 t + i % 2 of 16 keys. With this order, a lane of the first
-// operand has exactly the keys of its own sums, so no value moves between lanes. The transposition of V gives the same
-// order. It loads two squares of 8 x 8 pairs of bytes (ldmatrix.trans), and prmt takes the bytes of even columns, or
-// the bytes of odd columns, from two registers. Even columns come first in each block of 16 columns of O, which the
-// last step undoes.
+// product, P V, has two new difficulties:
+// - wgmma reads its second operand along K, and in this product K are the keys. V is stored in rows, one for each key.
+//   wgmma can read only elements of 16 bits across rows. Therefore V must be transposed before it is multiplied.
+// - The accumulators of the first product are not in the layout of the first operand of the second product. A lane has
+//   two neighbouring columns of each square of 8 keys, but the operand needs four neighbouring bytes. One permutation
+//   of the keys solves both problems. The result of a product does not depend on the order of the terms along K.
+//   Therefore byte 4 t + i of 16 bytes along K may stand for key 8 (i / 2) + 2 t + i % 2 of 16 keys. With this order, a
+//   lane of the first operand has exactly the keys of its own accumulators. So no value moves between lanes. The
+//   transposition of V puts the keys into the same order. It loads two squares of 8 x 8 pairs of bytes
+//   (ldmatrix.trans), and prmt takes the bytes of even columns, or the bytes of odd columns, from two registers. In
+//   each block of 16 columns of O, the even columns come first. The last step of the kernel puts the columns back into
+//   their order.
 //
 // Precision: the exponential of a row's greatest score is about 2^RAISE, so that smaller exponentials are not too small
 // for e4m3. Except in `naive`, exponentials are rounded to e4m3 before they are multiplied by V. The relative error of
 // this rounding is at most 2^-4. The sum of a row adds the exponentials before they are rounded. With SUM_COLUMN it
-// adds the rounded exponentials. wgmma keeps 13 bits of its terms and of the sum (gemm.cu). Each variant gives the same
-// bits in every run.
+// adds the rounded exponentials. In these additions wgmma keeps 13 bits of its terms and of the sum (gemm.cu). Each
+// variant gives the same bits in every run.
 //
-// The tuning parameters are macros. A spec sets these macros. A kernel is compiled if its own macro ATTENTION8_<NAME>
-// is set, or if ATTENTION8_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro ATTENTION8_<NAME> is set, or if
+// ATTENTION8_ONE is not set.
 
 #ifndef HEAD_DIM
 #define HEAD_DIM 64 // 64 or 128
@@ -44,7 +46,7 @@
 #define EXP_POLY 0
 #endif
 #ifndef STAGES
-#define STAGES 2 // tiles of keys and values that shared memory holds
+#define STAGES 2 // number of tiles of keys and values in shared memory
 #endif
 #ifndef HEADS_FIRST
 #define HEADS_FIRST 0
@@ -62,7 +64,7 @@ struct Scales {
     const float *q, *k, *v; // one scale for each head of queries (q) or of keys (k, v)
 };
 
-// Returns the factor that converts a score to an exponent of 2: the factor of attention.cuh, times the scales of both
+// Returns the factor that converts a score to a power of 2. It is the factor of attention.cuh times the scales of both
 // operands.
 __device__ __forceinline__ float score_units(const Scales &scales, const Place &at)
 {
@@ -70,8 +72,8 @@ __device__ __forceinline__ float score_units(const Scales &scales, const Place &
 }
 
 #if defined(ATTENTION8_NAIVE) || !defined(ATTENTION8_ONE)
-// Moves the exponent and the fraction to their places in a float. Corrects the bias by a multiplication, which is also
-// right for subnormal numbers.
+// Converts an e4m3 number to a float. The function moves the exponent and the fraction to their places in a float. A
+// multiplication then corrects the bias of the exponent, which is also right for subnormal numbers.
 __device__ __forceinline__ float as_float(f8e4m3 e)
 {
     const float size = __uint_as_float((e.bits & 0x7fu) << 20) * __uint_as_float((127 + 120) << 23);
@@ -90,9 +92,9 @@ template <bool maximum> __device__ __forceinline__ float block_all_reduce(float 
     return mine;
 }
 
-// As in attention.cu, each block has one query. It computes all scores in shared memory, their softmax, and then the
-// mean of V. No exponential is rounded to 8 bits, so this kernel shows how much of the other kernels' error comes from
-// this rounding.
+// As in attention.cu, each block computes one query. It computes all scores in shared memory, their softmax, and then
+// the mean of the rows of V. No exponential is rounded to 8 bits, so this kernel shows how much of the other kernels'
+// error comes from this rounding.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     attention8_naive(const f8e4m3 *__restrict__ q, const f8e4m3 *__restrict__ k, const f8e4m3 *__restrict__ v,
                      const float *q_scale, const float *k_scale, const float *v_scale, bf16 *__restrict__ o,
@@ -136,16 +138,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // ---- the layout of the second product ----
 
-enum : unsigned { ROW_BYTES = HEAD_DIM, STEPS = HEAD_DIM / 32 }; // bytes of a row of Q, K and V; steps of a product
-                                                                 // along it
+// bytes of a row of Q, K and V; steps of 32 bytes along such a row
+enum : unsigned { ROW_BYTES = HEAD_DIM, STEPS = HEAD_DIM / 32 };
 
-// Returns the place of byte `column` of a row, in a tile with rows of HEAD_DIM bytes.
+// Returns the offset of byte `column` of a row, in a tile with rows of HEAD_DIM bytes.
 __device__ __forceinline__ unsigned row_place(unsigned row, unsigned column)
 {
     return swizzled<ROW_BYTES>(row * ROW_BYTES + column);
 }
 
-// Converts four exponentials to e4m3. The lowest byte gets `a`.
+// Converts four exponentials to e4m3. The lowest byte of the result gets `a`.
 __device__ __forceinline__ unsigned pack_quad(float a, float b, float c, float d)
 {
     unsigned quad;
@@ -182,17 +184,17 @@ __device__ __forceinline__ void load_turned(unsigned (&to)[4], unsigned address)
     to[3] = __byte_perm(squares[2], squares[3], 0x7531);
 }
 
-// An online softmax in which few steps wait for each other. A tile's scores mostly do not exceed a row's base by more
-// than SLACK. In this case no lane needs to know the greatest score of a row. It is enough that no lane has a score
-// above the limit of its row, and one vote of the warp tells whether this holds. If a score is above its limit,
-// find_bases() finds new bases. An exponential is added and converted soon after it is made, so that these instructions
-// run while the next exponentials are made.
+// An online softmax in which few instructions wait for each other. The scores of a tile mostly do not exceed the base
+// of their row by more than SLACK. In this case no lane needs to know the greatest score of a row. It is enough that no
+// lane has a score above the limit of its row. One vote of the warp tells whether this holds. If a score is above its
+// limit, find_bases() finds new bases. Each exponential is added and converted soon after it is made. So these
+// instructions run while the next exponentials are made.
 //
-// EXP_POLY of eight exponentials are made by a polynomial of degree 2, whose relative error is below 2e-3. The largest
+// A polynomial of degree 2 makes EXP_POLY of every eight exponentials. Its relative error is below 2e-3. The largest
 // error of rounding to e4m3 is 30 times as large.
 struct QuickSoftmax : Softmax {
     float from[2]; // this number is subtracted from a score, in units of powers of 2
-    // the bits of the greatest score that needs no new base; the smallest integer if this score is negative
+    // the bits of the greatest score that needs no new base, or the smallest integer if this score is negative
     int limit[2];
 
     __device__ __forceinline__ void begin()
@@ -202,8 +204,9 @@ struct QuickSoftmax : Softmax {
         limit[0] = limit[1] = 1 << 31;
     }
     // Returns whether a score of the warp is above the limit of its row. The bits of floats are compared as integers,
-    // because sm_90 has an instruction for the maximum of three integers, but none for three floats. A float that is
-    // above a positive limit is also the greater integer. If the limit is negative, the answer is true.
+    // because sm_90 has an instruction for the maximum of three integers, but none for three floats. If a float is
+    // above a positive limit, its bits are also the greater integer. If the limit is negative, the function returns
+    // true.
     template <unsigned count> __device__ __forceinline__ bool is_exceeded(const float (&s)[count]) const
     {
         int most[2][2];
@@ -220,7 +223,7 @@ struct QuickSoftmax : Softmax {
         const int above = max(most[0][0], most[0][1]) > limit[0] | max(most[1][0], most[1][1]) > limit[1];
         return __any_sync(ALL_LANES, above | (limit[0] | limit[1]) < 0);
     }
-    // Finds new bases. Finds new bases for the rows. The caller must multiply earlier sums by `scale`.
+    // Finds new bases for the rows. The caller must multiply the accumulators of O by `scale`.
     template <unsigned count> __device__ __forceinline__ void find_bases(const float (&s)[count], float (&scale)[2], float units)
     {
 #pragma unroll
@@ -235,13 +238,13 @@ struct QuickSoftmax : Softmax {
     {
         if ((number % 8 + 1) * EXP_POLY / 8 == number % 8 * EXP_POLY / 8)
             return exp2_fast(power);
-        constexpr float whole = 12582912; // 1.5 2^23, as in exp2_by_polynomial()
+        constexpr float whole = 12582912; // this number is 1.5 2^23, as in exp2_by_polynomial()
         power = fmaxf(power, -127);
         const float shifted = power + whole, f = power - (shifted - whole);
         return __uint_as_float(__float_as_uint(fmaf(fmaf(0.24006954f, f, 0.70302966f), f, 1)) + __float_as_uint(shifted) * (1u << 23));
     }
-    // Makes exponentials of scores with the bases, and converts them in the order of as_quads(). With `add`, the
-    // function also adds them to the sums of the rows.
+    // Makes exponentials of scores with the present bases, and converts them in the order of as_quads(). With `add`,
+    // the function also adds them to the sums of the rows.
     template <bool add, unsigned count>
     __device__ __forceinline__ void make(unsigned (&p)[count / 16][4], const float (&s)[count], float units)
     {
@@ -257,7 +260,7 @@ struct QuickSoftmax : Softmax {
             p[i / 4][i % 4] = pack_quad(e[0], e[1], e[2], e[3]);
         }
     }
-    // Turns scores into exponentials. Returns whether earlier sums of O must be multiplied by `scale`.
+    // Turns scores into exponentials. Returns whether the accumulators of O must be multiplied by `scale`.
     template <bool add, unsigned count>
     __device__ __forceinline__ bool take(unsigned (&p)[count / 16][4], const float (&s)[count], float (&scale)[2], float units)
     {
@@ -269,8 +272,8 @@ struct QuickSoftmax : Softmax {
     }
 };
 
-// Returns four neighbouring elements of a row of O that a lane has in block `b` of 16 columns. They begin at column 4
-// (lane % 4). `half` is 0 for row lane / 4 and 1 for row lane / 4 + 8.
+// Returns four neighbouring elements of a row of O, which a lane has in block `b` of 16 columns. These elements begin
+// at column 4 (lane % 4) of the block. `half` is 0 for row lane / 4 and 1 for row lane / 4 + 8.
 template <unsigned count> __device__ __forceinline__ uint2 neighbours(const float (&o)[count], unsigned b, unsigned half)
 {
     const unsigned i = 8 * b + 2 * half;
@@ -280,7 +283,7 @@ template <unsigned count> __device__ __forceinline__ uint2 neighbours(const floa
 #if defined(ATTENTION8_FLASH_ASYNC) || !defined(ATTENTION8_ONE)
 enum : unsigned { TILE_Q = 16 * WARPS, THREADS = WARP * WARPS };
 
-// The block begins to copy `rows` rows, from `first` on, to a tile. Rows from `end` on become zeros.
+// The block begins to copy `rows` rows, from row `first` on, to a tile. Rows from `end` on become zeros in the tile.
 template <unsigned rows>
 __device__ __forceinline__ void load_tile(char *tile, const f8e4m3 *from, unsigned first, unsigned end)
 {
@@ -295,7 +298,7 @@ __device__ __forceinline__ void load_tile(char *tile, const f8e4m3 *from, unsign
     }
 }
 
-// Adds a tile of keys and values, from key `first` on, to a warp's 16 queries.
+// Adds the contribution of a tile of keys and values to a warp's 16 queries. The tile begins with key `first`.
 __device__ __forceinline__ void take_tile8(float (&o)[HEAD_DIM / 2], Softmax &softmax, const unsigned (&queries)[STEPS][4],
                                            unsigned keys, unsigned values, unsigned first, bool whole, const int (&seen)[2],
                                            float units)
@@ -332,7 +335,7 @@ __device__ __forceinline__ void take_tile8(float (&o)[HEAD_DIM / 2], Softmax &so
 }
 
 // A block computes one tile of 16 WARPS queries. As in attention.cu, shared memory has STAGES tiles of keys and values,
-// which cp.async brings. The products use mma.sync, which takes 8-bit floats from sm_89 on. Each warp transposes V when
+// which cp.async copies. The products use mma.sync, which takes 8-bit floats from sm_89 on. Each warp transposes V when
 // it reads V.
 extern "C" __global__ void __launch_bounds__(THREADS)
     attention8_flash_async(const f8e4m3 *__restrict__ q, const f8e4m3 *__restrict__ k, const f8e4m3 *__restrict__ v,
@@ -406,9 +409,10 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #if defined(ATTENTION8_TURN) || (!defined(ATTENTION8_ONE) && defined(__CUDA_ARCH_FEAT_SM90_ALL))
 enum : unsigned { TURN_KEYS = 128 }; // number of keys that a block transposes
 
-// Writes the transposed V: HEAD_DIM rows for each head, each with `padded` keys, a multiple of TURN_KEYS. The columns
-// of each 16, and the keys of each 32, are in the order of the second product. Keys after the last one become zeros.
-// Tiles pass through shared memory, so copies read and write complete lines of global memory.
+// Writes the transposed V. Each head has HEAD_DIM rows with `padded` keys, which is a multiple of TURN_KEYS. The
+// columns of each block of 16, and the keys of each block of 32, are in the order of the second product. Places after
+// the last key become zeros. Tiles pass through shared memory, so copies read and write complete cache lines of global
+// memory.
 extern "C" __global__ void __launch_bounds__(TURN_KEYS)
     attention8_turn(const f8e4m3 *__restrict__ v, f8e4m3 *__restrict__ turned, unsigned keys, unsigned padded)
 {
@@ -426,7 +430,7 @@ extern "C" __global__ void __launch_bounds__(TURN_KEYS)
         *(uint4 *)(rows + row_place(row, 16 * c)) = piece;
     }
     __syncthreads();
-    const unsigned lane = lane_id(), j = warp_id(); // a warp transposes 32 keys
+    const unsigned lane = lane_id(), j = warp_id(); // each warp transposes 32 keys
 #pragma unroll
     for (unsigned b = 0; b < HEAD_DIM / 16; ++b) {
         unsigned words[4];
@@ -447,44 +451,44 @@ extern "C" __global__ void __launch_bounds__(TURN_KEYS)
 
 #if defined(ATTENTION8_WGMMA) || (!defined(ATTENTION8_ONE) && defined(__CUDA_ARCH_FEAT_SM90_ALL))
 #ifndef GROUPS
-#define GROUPS 2 // consumer warp groups, each with 64 queries
+#define GROUPS 2 // number of consumer warp groups, each with 64 queries
 #endif
 #ifndef OVERLAP
-#define OVERLAP 1 // 1: multiplies the scores of the next tile before the values of this tile
+#define OVERLAP 1 // 1: begins the scores of the next tile before the values of this tile
 #endif
 #ifndef IN_TURN
-#define IN_TURN 0 // 1: one of two groups multiplies while the other computes exponentials
+#define IN_TURN 0 // 1: one warp group multiplies while another computes exponentials
 #endif
 #ifndef JOINED
-#define JOINED 0 // 1, with OVERLAP 0: a group begins the next scores right after the values
+#define JOINED 0 // 1, with OVERLAP 0: a warp group begins the next scores right after the values
 #endif
 #ifndef Q_REGISTERS
 #define Q_REGISTERS 0 // 1: the queries of a warp group are in registers. 0: wgmma reads them from shared memory
 #endif
 #ifndef SUM_COLUMN
-#define SUM_COLUMN 1 // 1: the product with V also adds the exponentials of each row. 0: additions do
+#define SUM_COLUMN 1 // 1: the product with V also sums the exponentials of each row. 0: additions sum them
 #endif
 #ifndef EARLY
-#define EARLY 0 // 1, with OVERLAP 0: asks for the next tiles before the exponentials of this tile
+#define EARLY 0 // 1, with OVERLAP 0: tests whether the next tiles have arrived before the exponentials of this tile
 #endif
 #ifndef TURN_INSIDE
-#define TURN_INSIDE 1 // 1: warps of the producer transpose V. 0: attention8_turn has done it
+#define TURN_INSIDE 1 // 1: warps of the producer's warp group transpose V. 0: attention8_turn has transposed it
 #endif
 
 enum : unsigned {
     GROUP = WARP_GROUP,
-    GROUP_QUERIES = 64, // queries in one product of a warp group
+    GROUP_QUERIES = 64, // queries in one wgmma of a warp group
     ROOM_QUERIES = GROUPS * GROUP_QUERIES,
     TILE_BYTES = TILE_K * ROW_BYTES,
     // The transposed tile consists of boxes with rows of BOX_KEYS bytes, the largest swizzle that divides a tile.
     BOX_KEYS = TILE_K % 128 == 0 ? 128 : TILE_K % 64 == 0 ? 64 : 32,
-    // With SUM_COLUMN, the transposed tile has 8 more rows after the columns of V: a row of ones, then zeros.
+    // With SUM_COLUMN, the transposed tile has 8 more rows after the columns of V: a row of ones and 7 rows of zeros.
     COLUMNS = HEAD_DIM + 8 * SUM_COLUMN,
     BOX_BYTES = BOX_KEYS * COLUMNS,
     TURNED_BYTES = TILE_K * COLUMNS,
-    TURNERS = 3, // warps that transpose
-    // The number of registers of a thread of the producer. The warp groups share the registers that the block has at
-    // its launch: 168, 128 or 96 for each of its threads.
+    TURNERS = 3, // number of warps that transpose
+    // The number of registers of a thread in the producer's warp group. The warp groups share the registers that the
+    // block has at its launch: 168, 128 or 96 for each of its threads.
     OF_PRODUCER = GROUPS == 4 ? (TURN_INSIDE ? 32 : 24) : TURN_INSIDE ? (GROUPS == 2 ? 40 : 32) : (GROUPS == 2 ? 24 : 32),
     OF_CONSUMER = GROUPS == 4 ? 112 : TURN_INSIDE ? (GROUPS == 2 ? 232 : 160) : (GROUPS == 2 ? 240 : 160)
 };
@@ -499,7 +503,7 @@ struct Rings {
 
 // The queries of a warp group, as the first operand of S = Q K^T.
 struct GroupQueries {
-    offset tile;                    // descriptor
+    offset tile;                    // descriptor of the queries in shared memory
     unsigned fragments[STEPS][4];
 
     // `at` is the address of the group's 64 queries.
@@ -510,7 +514,7 @@ struct GroupQueries {
         for (unsigned d = 0; Q_REGISTERS && d < STEPS; ++d)
             load_fragments(fragments[d], at + row_place(warp_id() % 4 * 16 + lane_id() % 16, 32 * d + lane_id() / 16 * 16));
     }
-    // Begins the product with a tile of keys, given by its descriptor.
+    // Begins the product with a tile of keys. `keys` is the descriptor of the tile.
     __device__ __forceinline__ void begin_scores(float (&s)[TILE_K / 2], offset keys) const
     {
         wgmma_keep(s);
@@ -538,9 +542,9 @@ __device__ __forceinline__ void begin_values(float (&o)[COLUMNS / 2], const unsi
     wgmma_commit();
 }
 
-// All threads of the block write the rows after the columns of V in all stages: a row of ones and 7 rows of zeros.
-// Copies and warps that transpose do not write these rows. A row has the same pieces everywhere, so no swizzle changes
-// it.
+// All threads of the block write the rows after the columns of V in all stages. These are a row of ones and 7 rows of
+// zeros. Copies, and the warps that transpose, do not write these rows. All pieces of such a row are equal, so no
+// swizzle changes the row.
 __device__ __forceinline__ void write_ones(char *turned)
 {
     constexpr unsigned row_words = BOX_KEYS / 4, boxes = STAGES * (TILE_K / BOX_KEYS);
@@ -550,7 +554,8 @@ __device__ __forceinline__ void write_ones(char *turned)
     fence_async();
 }
 
-// A warp transposes its share of a tile of V: all blocks of 32 keys and 16 columns whose number is `share` mod TURNERS.
+// A warp transposes its part of a tile of V: all blocks of 32 keys and 16 columns whose number is `share` modulo
+// TURNERS.
 __device__ __forceinline__ void turn_tile(unsigned to, unsigned from, unsigned share)
 {
     const unsigned lane = lane_id();
@@ -565,13 +570,13 @@ __device__ __forceinline__ void turn_tile(unsigned to, unsigned from, unsigned s
     }
 }
 
-// Writes the warp's 16 rows of O by a tensor map, which skips rows after the last query. Boxes of 64 columns are
-// `box_bytes` apart.
+// Writes the warp's 16 rows of O by a tensor map, which skips the rows after the last query. The boxes of 64 columns
+// are `box_bytes` apart.
 __device__ __forceinline__ void write_rows(char *room, unsigned box_bytes, const float (&o)[COLUMNS / 2],
                                            const tensor_map &map, unsigned row, unsigned head)
 {
     if (lane_id() == 0)
-        tensor_store_wait<0>(); // the copy of the previous tile's rows has read this buffer
+        tensor_store_wait<0>(); // the copy of the previous tile's rows has read this buffer before
     __syncwarp();
 #pragma unroll
     for (unsigned b = 0; b < HEAD_DIM / 16; ++b)
@@ -590,37 +595,37 @@ __device__ __forceinline__ void write_rows(char *room, unsigned box_bytes, const
     __syncwarp();
 }
 
-// The kernel has the structure of flash_wgmma in attention.cu. One warp loads all tiles by tensor maps, and GROUPS warp
-// groups of 64 queries each multiply them by wgmma. Blocks stay resident and process tile after tile of queries. With
-// OVERLAP, exponentials are computed while the values of the tile before are multiplied. With JOINED, the values of a
-// tile and the scores of the next one are multiplied without a pause. With IN_TURN, the groups begin products one after
-// the other, so that one group multiplies while others compute exponentials.
+// The kernel has the structure of the kernel flash_wgmma of attention.cu. One warp loads all tiles by tensor maps.
+// GROUPS warp groups with 64 queries each multiply these tiles by wgmma. Blocks stay resident and process one tile of
+// queries after another. With OVERLAP, exponentials are computed while the values of the previous tile are multiplied.
+// With JOINED, the values of a tile and the scores of the next tile are multiplied without a pause. With IN_TURN, the
+// warp groups begin products one after another, so that one group multiplies while the others compute exponentials.
 //
-// With TURN_INSIDE, three more warps of the producer's group transpose each tile of V, from one ring to another. A tile
-// is transposed again for each tile of queries. Without TURN_INSIDE, V comes transposed from attention8_turn, which
-// reads and writes V once.
+// With TURN_INSIDE, three more warps of the producer's warp group transpose each tile of V, from one ring to another. A
+// tile is transposed again for each tile of queries. Without TURN_INSIDE, V comes transposed from attention8_turn,
+// which reads V once and writes it once.
 //
 // With SUM_COLUMN, V has one more column, of ones. The product with V then also makes the sums of the exponentials,
-// which saves an addition for each exponential. The product has 8 more columns, because their number is a multiple of
-// 8. With EARLY, a group asks whether the next tiles have arrived before it computes exponentials, because a barrier
-// takes long to answer.
-// On an H200, ENDS_LAST saves 3 % of the time of the work `causal`. For the work `default` it saves nothing, although
-// blocks process 21 whole tiles there instead of 22.
+// which saves an addition for each exponential. The product then has 8 more columns, because the number of columns must
+// be a multiple of eight. With EARLY, a warp group tests whether the next tiles have arrived before it computes
+// exponentials. A test of a barrier takes long. On an H200, ENDS_LAST saves 3 % of the time of the work `causal`. For
+// the work `default` it saves nothing, although blocks process 21 whole tiles there instead of 22.
 //
-// The bounds of this kernel for sm_90a, in clocks of a multiprocessor for 64 queries and 128 keys: products take 512
-// clocks with heads of 128, and 256 with heads of 64. Exponentials take 512. On an H200, no unit alone is the bound of
-// the work `default`. During its 1.94 million clocks, tensor cores are busy for 53 %, the special-function unit for 54
-// %, and 38 % of the issue slots are used. With one stage, groups wait for the same tiles. Therefore all groups
-// multiply at the same time, and then all groups compute exponentials. In each of these two phases one unit is busy,
-// and together the phases take 90 % of the time. If groups are at different places of the loop, the instructions of one
-// warp are the bound. They take 1,300 clocks for the exponentials of 96 keys, of which the special-function unit needs
-// 384. In this work the clock of an SM falls from 1.98 GHz to 1.75 GHz.
+// The bounds of this kernel for sm_90a are as follows, in clocks of a multiprocessor for 64 queries and 128 keys.
+// Products take 512 clocks with heads of 128, and 256 clocks with heads of 64. Exponentials take 512 clocks. On an
+// H200, no unit alone is the bound of the work `default`. During its 1.94 million clocks, the tensor cores are busy for
+// 53 % of the time and the special-function unit for 54 %. 38 % of the issue slots are used. If there is one stage, all
+// warp groups wait for the same tiles. Therefore all groups multiply at the same time, and then all groups compute
+// exponentials. In each of these two phases one unit is busy, and together the phases take 90 % of the time. If groups
+// are at different places of the loop, the instructions of one warp are the bound. They take 1,300 clocks for the
+// exponentials of 96 keys. The special-function unit needs 384 of these clocks. In this work the clock of an SM falls
+// from 1.98 GHz to 1.75 GHz.
 //
 // An instruction of a warp occupies its unit, in a quarter of an SM, for some clocks. An exponential occupies its unit
-// for 8 clocks, and a conversion of two numbers to e4m3 for 4. A maximum of three integers takes 2 clocks. A
-// multiply-add or an addition takes 1 clock. The latency of an exponential is 17 clocks. The order of instructions that
-// ptxas chooses hides this latency. A version that computed several exponentials before it converted them was slower by
-// a tenth.
+// for 8 clocks. A conversion of two numbers to e4m3 occupies its unit for 4 clocks. A maximum of three integers takes 2
+// clocks. A multiply-add or an addition takes 1 clock. The latency of an exponential is 17 clocks. The order of
+// instructions that ptxas chooses hides this latency. A version that computed several exponentials before it converted
+// them was slower by a tenth.
 extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     attention8_wgmma(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
                      const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map o, const float *q_scale,
@@ -629,19 +634,20 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
 {
     extern __shared__ __align__(16) char shared[];
     __shared__ Rings rings;
-    // swizzles permute address bits, so tiles begin at multiples of 1024
+    // swizzles permute address bits, so tiles begin at addresses that are multiples of 1024
     char *const room = shared + (0 - shared_address(shared)) % 1024;
     constexpr unsigned q_bytes = ROOM_QUERIES * ROW_BYTES, box_bytes = ROOM_QUERIES * 128;
     const Sizes n = {heads, kv_heads, queries, keys};
-    // the group number comes from one lane, so that ptxas sees that the lanes of a warp agree (attention.cu)
+    // the number of the warp group comes from one lane, so that ptxas sees that the lanes of a warp agree
+    // (attention.cu)
     const unsigned group = __shfl_sync(ALL_LANES, threadIdx.x / GROUP, 0);
     char *const room_o = room + 2 * q_bytes, *const room_k = room_o + HEAD_DIM / 64 * box_bytes;
     char *const room_v = room_k + STAGES * TILE_BYTES, *const room_turned = room_v + (TURN_INSIDE ? STAGES * TILE_BYTES : 0);
     const unsigned first_k = (unsigned)matrix_descriptor<ROW_BYTES>(shared_address(room_k), 0, 0);
     const unsigned first_v = (unsigned)matrix_descriptor<BOX_KEYS>(shared_address(room_turned), 0, 0);
     RowRing ring_k = {room_k, rings.k_full, rings.k_empty, first_k, 0, 0, first_k};
-    choose<TURN_INSIDE, ColumnRing, RowRing> ring_rows = {room_v, rings.v_full, rings.v_empty, 0, 0, 0, 0}; // V as it
-                                                                                                            // comes
+    // V as it is in global memory
+    choose<TURN_INSIDE, ColumnRing, RowRing> ring_rows = {room_v, rings.v_full, rings.v_empty, 0, 0, 0, 0};
     ColumnRing ring_v = {room_turned, TURN_INSIDE ? rings.turned_full : rings.v_full,
                          TURN_INSIDE ? rings.turned_empty : rings.v_empty, first_v, 0, 0, first_v};
     auto tiles_to = [&](unsigned last) { // returns the number of tiles of keys that the queries up to `last` see
@@ -742,8 +748,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         const int seen[2] = {keys_seen(row, n), keys_seen(row + 8, n)};
         const int fewest = keys_seen(begin, n);
         const unsigned whole = fewest > 0 ? fewest / TILE_K : 0;
-        // If this were a plain 0, ptxas would run the products one after the other. ptxas does not know that this
-        // number is always 0.
+        // If this number were a plain 0, ptxas would run the products one after another. ptxas does not know that it is
+        // always 0.
         const float zero = __uint_as_float(keys >> 30);
         const float units = score_units({q_scale, k_scale, v_scale}, at), values_scale = v_scale[at.kv_head];
         QuickSoftmax softmax;
@@ -769,7 +775,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         auto exponentials = [&](unsigned(&to)[TILE_K / 32][4], unsigned t) {
             wgmma_keep(s);
             ring_k.leave();
-            if (EARLY && !OVERLAP) { // a barrier takes long to answer, so the code asks it before the exponentials
+            if (EARLY && !OVERLAP) { // a test of a barrier takes long, so it comes before the exponentials
                 keys_there = ring_k.is_full();
                 values_there = ring_v.is_full();
             }
@@ -777,9 +783,9 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 softmax.mask(s, t * TILE_K, seen);
             grew = softmax.take<!SUM_COLUMN>(to, s, scale, units);
         };
-        // Adds the sums of a tile's exponentials to the sums of the rows. These sums are one column of sums[], which
-        // lanes 4 n have. In the other lanes, the neighbours of this column are 0. The column starts at 0 in each tile,
-        // so few of its bits are lost.
+        // Adds the sums of a tile's exponentials to the sums of the rows. One column of sums[] has the sums of the
+        // exponentials. The lanes 4 n have this column. In the other lanes, the neighbours of this column are 0. The
+        // column is 0 at the beginning of each tile, so few of its bits are lost.
         auto take_column = [&] {
 #pragma unroll
             for (unsigned r = 0; SUM_COLUMN && r < 2; ++r) {
@@ -808,8 +814,9 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             wgmma_wait<0>();
             exponentials(p, 0);
         }
-        // Computes the exponentials of tile t. Multiplies the exponentials of tile t - 1 by its values. With OVERLAP,
-        // `make` is written while `use` is multiplied. Without OVERLAP, both are the same array.
+        // Computes the exponentials of tile t. Before that, begins the product of the exponentials of tile t - 1 and
+        // its values. With OVERLAP, `make` is written while `use` is multiplied. Without OVERLAP, both are the same
+        // array.
         auto step = [&](unsigned(&use)[TILE_K / 32][4], unsigned(&make)[TILE_K / 32][4], unsigned t)
             __attribute__((always_inline)) {
             if (JOINED) {
@@ -838,7 +845,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             wgmma_wait<OVERLAP>();
             exponentials(make, t);
             if (OVERLAP) {
-                // A branch that depends on the exponentials keeps ptxas from moving the wait before them
+                // A branch that depends on the exponentials keeps ptxas from moving the wait to a place before them
                 // (attention.cu). The argument is always false, because no exponential is below 0.
                 if (t + 1 < tiles)
                     ring_k.wait_full(__any_sync(ALL_LANES, (int)make[TILE_K / 32 - 1][3] < 0));
@@ -873,7 +880,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 values_end();
             }
         }
-        // These tiles are multiplied only by other groups. One warp waits, and one thread arrives (attention.cu).
+        // The queries of this group see no key of these tiles, so only other groups multiply them. One warp waits, and
+        // one thread arrives (attention.cu).
         for (unsigned t = tiles; t < all_tiles; ++t) {
             if (warp_id() % 4 == 0)
                 ring_k.wait_full();
@@ -886,7 +894,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 ring_v.wait_full();
             ring_v.leave();
         }
-        group_sync(1 + GROUPS + group, GROUP); // no warp of the group reads the queries, or waits for them, any more
+        group_sync(1 + GROUPS + group, GROUP); // all warps of the group have read the queries
         if (threadIdx.x % GROUP == 0)
             barrier_arrive(&rings.q_empty[second]);
         take_column();

@@ -1,42 +1,46 @@
-// attention_tcgen05.cu - the attention of attention.cu on tensor cores of compute capability 10.0: scores, exponentials
-// and O are in tensor memory.
+// attention_tcgen05.cu - the attention of attention.cu on tensor cores of compute capability 10.0. The scores, the
+// exponentials and O are in tensor memory.
 //
 // The kernel of this file was never run on hardware, because no device with tensor memory was available. The kernel was
-// tested only on the simulated device. The params of the kernel were never measured.
+// tested only on the simulated device. The params of the kernel are not tuned, because its times were never measured.
 //
 // Read attention_flash_wgmma in attention.cu and tcgen05.cuh first. The problem, the layouts, the precision and the
-// online softmax are the same as in attention.cu. Two things change:
-// - A product has 128 queries, and its scores are in tensor memory. A thread of a warp group has a whole row of scores,
-//   so the greatest score and the sum of a row need no exchange between threads.
-// - O is in tensor memory, too. Threads must read and write it to scale it down when a greater score comes. Therefore
-//   it pays that a row's base may stay behind its greatest score (SLACK in attention.cuh), so that few tiles scale O.
+// online softmax are the same as in attention.cu. Two things are different:
+// - A matrix instruction has 128 queries, and its scores are in tensor memory. A thread of a warp group has a whole row
+//   of scores. So the greatest score and the sum of a row need no exchange between threads.
+// - O is in tensor memory as well. When a greater score comes, threads must read and write O to scale it down.
+//   Therefore a row's base may stay behind its greatest score (SLACK in attention.cuh), so that O is scaled for few
+//   tiles only.
 //
 // The warps of a block have three roles:
-//     warp groups 0 to GROUPS - 1    softmax: each has 128 queries
-//     the next warp producer: one thread begins the copies of Q, and of the tiles of K and V to two rings
-//     the warp after it              issuer: one thread issues all products; the warp also allocates tensor memory
 //
-// Two idle warps complete the last warp group, because registers move only between whole groups. A thread of a softmax
-// group needs registers for TILE_K scores.
+// - Warp groups 0 to GROUPS - 1 compute the softmax. Each of them has 128 queries.
+// - The next warp is the producer. One of its threads begins the copies of Q, and of the tiles of K and V to two rings.
+// - The warp after the producer is the issuer. One of its threads issues all matrix instructions. The warp also
+//   allocates tensor memory.
 //
-// The tensor memory of a group has TILE_K columns for scores, TILE_K / 2 columns for exponentials (P, numbers of 16
-// bits), and HEAD_DIM columns for O. If that is more than the 512 columns of an SM, the exponentials take the place of
-// the scores (SHARED_PLACE). In this case the next scores must wait until the product of the exponentials is complete.
+// Two idle warps complete the last warp group, because registers move only between whole warp groups. Each thread of a
+// softmax group needs registers for TILE_K scores.
+//
+// The tensor memory of a softmax group has three parts: TILE_K columns for scores, TILE_K / 2 columns for exponentials
+// (P, numbers of 16 bits), and HEAD_DIM columns for O. If all groups together need more than the 512 columns of an SM,
+// the exponentials take the place of the scores (SHARED_PLACE). In this case the next scores must wait until the
+// product of the exponentials is complete.
 
 #ifndef HEAD_DIM
 #define HEAD_DIM 64 // 64 or 128
 #endif
 #ifndef CAUSAL
-#define CAUSAL 0 // 1: query i sees keys up to i + KEYS - QUERIES
+#define CAUSAL 0 // 1: query i sees the keys up to i + KEYS - QUERIES
 #endif
 #ifndef GROUPS
-#define GROUPS 2 // warp groups of 128 queries
+#define GROUPS 2 // number of softmax warp groups, each with 128 queries
 #endif
 #ifndef TILE_K
 #define TILE_K 128 // keys of a tile: 64 or 128
 #endif
 #ifndef STAGES
-#define STAGES 2 // tiles of keys, and tiles of values, in shared memory
+#define STAGES 2 // number of tiles of keys, and of tiles of values, in shared memory
 #endif
 #ifndef EXP_POLY
 #define EXP_POLY 0 // how many of every 8 exponentials a polynomial computes
@@ -55,11 +59,12 @@
 enum : unsigned {
     GROUP_QUERIES = 128,               // queries of a warp group, one for each thread
     QUERIES_TILE = GROUPS * GROUP_QUERIES,
-    HALVES = HEAD_DIM / 64,            // boxes of 64 columns that make up a tile of rows
-    PRODUCER = 4 * GROUPS,             // warps
+    HALVES = HEAD_DIM / 64,            // number of boxes of 64 columns that make up a tile of rows
+    PRODUCER = 4 * GROUPS,             // numbers of warps
     ISSUER = PRODUCER + 1,
     THREADS = WARP_GROUP * (GROUPS + 1),
-    // columns of tensor memory: of a group, and where its exponentials and its O begin
+    // columns of tensor memory: SET columns belong to a group; OF_P and OF_O are the first columns of its exponentials
+    // and its O
     SHARED_PLACE = GROUPS * (TILE_K + TILE_K / 2 + HEAD_DIM) > 512,
     OF_P = SHARED_PLACE ? 0 : TILE_K,
     OF_O = TILE_K + (SHARED_PLACE ? 0 : TILE_K / 2),
@@ -68,11 +73,12 @@ enum : unsigned {
 };
 
 // The barriers of a block. The barriers of a group count its tiles of keys:
-//     ready phase t: scores t are complete. The thread that issued them had issued product t - 1 of the values before,
-//     so
-//             that product is complete, too. The last phase, after all scores, tells that O is complete
-//     given   phase t: all warps of the group have put exponentials t
-//     spent   phase t: the product of exponentials t and values is complete. Only used with SHARED_PLACE
+//
+// - Phase t of `ready` tells that the scores of tile t are complete. The issuer issues them after the product of the
+//   values of tile t - 1, so this product is complete as well. The last phase, after all scores, tells that O is complete.
+// - Phase t of `given` tells that all warps of the group have written the exponentials of tile t.
+// - Phase t of `spent` tells that the product of the exponentials and the values of tile t is complete. Only SHARED_PLACE
+//   uses it.
 struct Barriers {
     barrier q_full, k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
     barrier ready[GROUPS], given[GROUPS], spent[GROUPS];
@@ -105,12 +111,12 @@ __device__ __forceinline__ void load_boxes(char *tile, const tensor_map &map, un
         tensor_load(tile + half * rows * 128, map, (int)(half * 64), (int)row, (int)head, full);
 }
 
-// ---- the softmax of one row, whose scores a thread has ----
+// ---- the softmax of one row; one thread has all scores of the row ----
 
 struct RowSoftmax {
-    float base = least(), sum = 0; // the same values as in Softmax (attention.cuh)
+    float base = least(), sum = 0; // these variables mean the same as in Softmax (attention.cuh)
 
-    // Turns the scores of a tile into exponentials. The caller must multiply the row's earlier sums of O by the result.
+    // Turns the scores of a tile into exponentials. The caller must multiply the row of O by the returned factor.
     __device__ __forceinline__ float take(float (&s)[TILE_K])
     {
         float top = least();
@@ -119,7 +125,7 @@ struct RowSoftmax {
             top = fmaxf(top, s[i]);
         top *= factor();
         const float now = top > base + SLACK ? top : base;
-        const float base_now = now == least() ? 0 : now; // a row that has seen no key yet: each exponential is 0
+        const float base_now = now == least() ? 0 : now; // if a row has seen no key yet, each exponential is 0
         const float scale = exp2_fast(base - base_now);
         base = now;
         sum *= scale;
@@ -149,7 +155,7 @@ __device__ __forceinline__ void scale_output(unsigned address, float scale)
     tensor_put_wait();
 }
 
-// Writes the exponentials of a row to tensor memory, two in each column.
+// Writes the exponentials of a row to tensor memory, two exponentials in each column.
 __device__ __forceinline__ void put_exponentials(unsigned address, const float (&s)[TILE_K])
 {
 #pragma unroll
@@ -163,9 +169,9 @@ __device__ __forceinline__ void put_exponentials(unsigned address, const float (
     tensor_put_wait();
 }
 
-// Writes the warp's 32 rows of O, multiplied by `scale`, to `room`. From there a tensor map copies them, and skips rows
-// after the last query. Boxes of 64 columns are half_bytes apart. If `any` is false, O was never computed, and zeros
-// are written.
+// Multiplies the warp's 32 rows of O by `scale`, and writes them to `room` in shared memory. A tensor map copies the
+// rows from there, and skips the rows after the last query. The boxes of 64 columns are half_bytes apart. If `any` is
+// false, O was never computed, and the function writes zeros.
 __device__ __forceinline__ void write_output(char *room, unsigned half_bytes, unsigned address, float scale, bool any,
                                              const tensor_map &map, unsigned row, unsigned head)
 {
@@ -193,9 +199,9 @@ __device__ __forceinline__ void write_output(char *room, unsigned half_bytes, un
     }
 }
 
-// ---- the products ----
+// ---- the matrix products ----
 
-// Begins S = Q K^T of a group's 128 queries and a tile of keys. Both are in shared memory, by rows.
+// Begins S = Q K^T of a group's 128 queries and a tile of keys. Both are stored by rows in shared memory.
 __device__ __forceinline__ void issue_scores(unsigned scores, unsigned queries, unsigned keys)
 {
     constexpr unsigned shape = tcgen05_shape<bf16>(GROUP_QUERIES, TILE_K, false);
@@ -217,19 +223,20 @@ __device__ __forceinline__ void issue_values(unsigned o, unsigned exponentials, 
         tcgen05_multiply_tensor(o, exponentials + j * 8, descriptor_after(b, j * 2048), shape, add || j > 0);
 }
 
-// A block computes QUERIES_TILE queries. With two groups, the issuer issues the products of one group while the other
-// group computes exponentials:
+// A block computes QUERIES_TILE queries. If there are two groups, the issuer issues the products of one group while the
+// other group computes exponentials:
 //     S0 S1 | O0 S0 | O1 S1 | O0 S0 | ...
-// where S0 are scores of group 0, and O0 a product of its exponentials and values. With one group the tensor core is
-// idle during the softmax.
+// Here S0 are scores of group 0, and O0 is a product of its exponentials and values. If there is one group, the tensor
+// core is idle during the softmax.
 //
-// Products that add to different sums may run in any order, even if one thread issues them. Therefore, if scores take
-// the place of exponentials, the issuer waits for the product that reads these exponentials (`spent`). The tensor core
-// is idle meanwhile.
+// Products with different accumulators may run in any order, even if one thread issues them. Therefore, if scores take
+// the place of exponentials, the issuer first waits for the product that reads these exponentials (`spent`). The tensor
+// core is idle during this wait.
 //
-// Bounds of the code for B200, in clocks of a multiprocessor for 128 queries and 128 keys with heads of 128: the two
-// products take 1024 at the rate of the datasheet. Exponentials take 1024, at 16 for each clock. With EXP_POLY, other
-// units compute some of the exponentials. These bounds were computed and not measured.
+// The bounds of the code for a B200 are as follows, in clocks of a multiprocessor for 128 queries and 128 keys with
+// heads of 128. The two products take 1024 clocks at the rate of the datasheet. Exponentials take 1024 clocks, at 16
+// exponentials per clock. With EXP_POLY, other units compute some of the exponentials. These bounds were computed and
+// not measured.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     attention_tcgen05(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
                       const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map o, unsigned heads,
@@ -239,7 +246,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     extern __shared__ __align__(16) char shared[];
     __shared__ Barriers barriers;
     __shared__ unsigned tensor_address;
-    // swizzles permute address bits, so tiles begin at multiples of 1024
+    // swizzles permute address bits, so tiles begin at addresses that are multiples of 1024
     constexpr unsigned tile_bytes = TILE_K * HEAD_DIM * 2, half_bytes = QUERIES_TILE * 128;
     char *const room = shared + (0 - shared_address(shared)) % 1024, *const room_k = room + QUERIES_TILE * HEAD_DIM * 2,
                 *const room_v = room_k + STAGES * tile_bytes;
@@ -252,7 +259,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         const int most = begin < queries ? keys_seen(last, n) : 0;
         return most > 0 ? ceil_div((unsigned)most, (unsigned)TILE_K) : 0;
     };
-    unsigned tiles = 0; // of the block
+    unsigned tiles = 0; // number of tiles of keys that the block's queries see
     for (unsigned g = 0; g < GROUPS; ++g)
         tiles = max(tiles, tiles_of(g));
     if (warp == ISSUER)
@@ -279,7 +286,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         }
         if (warp == ISSUER && is_elected() && tiles > 0) {
             barrier_wait(&barriers.q_full, 0);
-            // Issues the scores of tile t for a group. The last group frees the tile of keys.
+            // Issues the scores of tile t for a group. After the last group's scores, the tile of keys is free.
             auto scores = [&](unsigned t, unsigned g) {
                 const unsigned stage = t % STAGES;
                 if (t < tiles_of(g)) {
@@ -318,7 +325,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 }
             }
         }
-    } else { // softmax
+    } else { // this warp belongs to a softmax group
         if (GROUPS > 1)
             registers_take<224>();
         const unsigned group = warp / 4, begin = at.first + group * GROUP_QUERIES, row = begin + threadIdx.x % WARP_GROUP;
@@ -347,8 +354,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             if (lane_id() == 0)
                 barrier_arrive(&barriers.given[group]);
         }
-        // O takes the place of the group's queries in shared memory. All products that read them are complete. If a
-        // group has no products, the copy of its queries must have ended.
+        // O takes the place of the group's queries in shared memory. All products that read these queries are complete.
+        // If a group has no products, the copy of its queries must have ended.
         if (mine > 0) {
             barrier_wait(&barriers.ready[group], mine & 1);
             tcgen05_fence_after();

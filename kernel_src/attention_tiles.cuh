@@ -1,5 +1,5 @@
-// attention_tiles.cuh - the common part of attention.cu and attention_fp8.cu: which tile a block takes, and the ring of
-// tiles that one warp fills for warp groups.
+// attention_tiles.cuh - the common part of attention.cu and attention_fp8.cu. It determines which tile a block takes,
+// and has the ring of tiles that one warp fills for warp groups.
 //
 // The file that includes this one has the macros CAUSAL, HEADS_FIRST, STAGES and PERSISTENT (attention.cu describes
 // them).
@@ -11,13 +11,13 @@
 #include "tensor.cuh"
 
 #ifndef ENDS_LAST
-#define ENDS_LAST 0 // n > 0: short tiles come last. With CAUSAL this holds for the last n heads
+#define ENDS_LAST 0 // if n > 0, short tiles come last; with CAUSAL this holds only for the last n heads
 #endif
 
-enum : unsigned { WARP_GROUP = 128 }; // threads
+enum : unsigned { WARP_GROUP = 128 }; // threads of a warp group
 
 struct Sizes {
-    unsigned heads, kv_heads, queries, keys; // heads: over all batches
+    unsigned heads, kv_heads, queries, keys; // `heads` and `kv_heads` count the heads of all batches
 };
 
 // Returns how many keys a query sees. A result of 0 or less means that the query sees no key.
@@ -26,15 +26,16 @@ __device__ __forceinline__ int keys_seen(unsigned query, Sizes n)
     return min(CAUSAL ? (int)(query + 1 + n.keys - n.queries) : (int)n.keys, (int)n.keys);
 }
 
-// The work of a block: tile `number`, counted over all heads. With CAUSAL, tiles are numbered from the last tile down,
-// because the last tile sees the most keys.
+// The work of a block: tile `number` of all tiles of all heads. With CAUSAL, the tiles of a head are numbered from its
+// last tile down, because the last tile sees the most keys.
 //
-// With ENDS_LAST, blocks end at about the same time, because the tiles with the least work are taken last. With CAUSAL,
+// With ENDS_LAST, the tiles with the least work are taken last, so that blocks end at about the same time. With CAUSAL,
 // the last ENDS_LAST heads are processed together: first the longest tile of each head, then the next tile of each
 // head. Without CAUSAL, the last tile of a head may have fewer queries than the others. The last tiles of all heads
 // come after all other tiles.
 struct Place {
-    unsigned head, kv_head, first; // the head, counted over all batches, and the number of the tile's first query
+    // head and kv_head count over all batches; first is the number of the tile's first query
+    unsigned head, kv_head, first;
     __device__ __forceinline__ Place(Sizes n, unsigned tile, unsigned number)
     {
         const unsigned all_tiles = ceil_div(n.queries, tile), tiles = ENDS_LAST && !CAUSAL ? n.queries / tile : all_tiles;
@@ -54,17 +55,18 @@ struct Place {
             index = number % tiles;
             head = number / tiles;
         }
-        kv_head = head / (n.heads / n.kv_heads); // correct over batches too, because both counts are over all batches
+        // this is correct over all batches, because both counts are over all batches
+        kv_head = head / (n.heads / n.kv_heads);
         first = (CAUSAL ? all_tiles - 1 - index : index) * tile;
     }
 };
 
-// The tiles of queries that a block takes: one tile, or with PERSISTENT one tile of each row of tiles. A row has as
-// many tiles as there are blocks. Every second row runs backwards, because the causal tiles within a row are sorted by
-// their work.
+// The tiles of queries that a block takes: one tile, or with PERSISTENT one tile of each row of tiles. A row of tiles
+// has as many tiles as there are blocks. Every second row runs backwards, because the causal tiles within a row are
+// sorted by their work.
 struct Turns {
-    // this tile, the first tile of its row, the number of all tiles, and the number of tiles that this block has taken
-    // before
+    // the number of this tile, the first tile of its row, the number of all tiles, and the number of tiles that this
+    // block took before
     unsigned number, begin, count, taken;
 
     __device__ __forceinline__ Turns(unsigned tiles) : number(blockIdx.x), begin(0), count(tiles), taken(0)
@@ -88,14 +90,14 @@ __device__ __forceinline__ void group_arrive(unsigned number, unsigned threads)
     asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
-// A ring of STAGES tiles of `bytes` bytes, whose rows have `swizzle` bytes. The ring counts the uses of its stages;
-// stage = use % STAGES.
+// A ring of STAGES tiles. A tile has `bytes` bytes, and its rows have `swizzle` bytes. The ring counts the uses of its
+// stages. The stage of a use is use % STAGES.
 template <unsigned bytes, unsigned swizzle> struct Ring {
     char *tiles;
     barrier *full, *empty;
     unsigned first;            // the lower half of the descriptor of the first tile
-    // the stage and the phase of the next use; `at` is the lower half of the descriptor of its tile, computed before it
-    // is needed
+    // stage and phase of the next use; `at` is the lower half of the descriptor of its tile, which is computed before
+    // it is needed
     unsigned stage, phase, at;
 
     __device__ __forceinline__ char *tile() const
@@ -112,7 +114,7 @@ template <unsigned bytes, unsigned swizzle> struct Ring {
         phase ^= stage == 0;
         at = stage == 0 ? first : at + bytes / 16;
     }
-    // waits until the stage is full; `other` inverts the phase
+    // waits until the stage is full; if `other` is true, it waits for the other phase
     __device__ __forceinline__ void wait_full(bool other = false)
     {
         barrier_wait(full + stage, phase ^ (unsigned)other);
@@ -125,7 +127,7 @@ template <unsigned bytes, unsigned swizzle> struct Ring {
     {
         barrier_wait(empty + stage, phase ^ 1);
     }
-    __device__ __forceinline__ void leave() // tells that a group has read the tile
+    __device__ __forceinline__ void leave() // tells the producer that this warp group has read the tile
     {
         if (threadIdx.x % WARP_GROUP == 0)
             barrier_arrive(empty + stage);

@@ -1,4 +1,4 @@
-/* axpby_f64: the reference of y = A x + B y, computed in double by all cores. */
+/* axpby.c - the reference axpby_f64, which computes y = A x + B y in double on all cores. */
 #include "catalogue.h"
 
 enum { STRETCH = 1 << 16, LINE = 512 };
@@ -9,7 +9,7 @@ typedef struct sums {
     kiln_array *y;
 } sums;
 
-/* Computes one part of the line, a few elements at a time. */
+/* Computes one part of the array, a few elements at a time. */
 static void add_stretch(void *user, size_t index, size_t worker)
 {
     (void)worker;
@@ -27,7 +27,7 @@ static void add_stretch(void *user, size_t index, size_t worker)
     }
 }
 
-/* The output y comes with the contents that the kernels find in it. */
+/* The output y already has the contents that the kernels find in it. */
 static kiln_status axpby_f64(void *user, kiln_call *call)
 {
     (void)user;

@@ -1,7 +1,8 @@
-// axpby.cu - y = a x + b y for arrays of floats: the smallest family, an example of how a family is written.
+// axpby.cu - y = a x + b y for arrays of floats. This is the smallest family, and an example of how a family is
+// written.
 //
-// An element takes one multiplication, one fused multiply-add, and 12 bytes of memory traffic, so only the memory
-// traffic determines the time. The second kernel differs from the first in two properties: a thread moves four
+// An element needs one multiplication, one fused multiply-add, and 12 bytes of memory traffic. So only the memory
+// traffic determines the time. The second kernel differs from the first in two properties. A thread moves four
 // neighbours by one access, and it begins several loads before it waits for the first.
 //
 // N may be any number, including 0 and 1. The array y is read and written in place. Both kernels give the same bits in
@@ -13,18 +14,18 @@
 #define BLOCK 256 // threads of a block
 #endif
 #ifndef QUADS
-#define QUADS 2 // vectorised: number of float4 of a thread, which are BLOCK float4 apart
+#define QUADS 2 // vectorised: number of float4 that each thread has; these are BLOCK float4 apart
 #endif
 
-// Both kernels round the product a x once before the sum.
+// Both kernels round the product b y before the addition, and fuse the product a x with it.
 __device__ __forceinline__ float combine(float a, float x, float b, float y)
 {
     return fmaf(a, x, b * y);
 }
 
 #if defined AXPBY_PLAIN || !defined AXPBY_ONE
-// One thread per element. Neighbouring threads access neighbouring elements, so each request of a warp is four whole
-// sectors.
+// Each thread computes one element. Neighbouring threads access neighbouring elements, so each request of a warp is
+// four whole sectors.
 extern "C" __global__ void __launch_bounds__(BLOCK) axpby_plain(float a, const float *x, float b, float *y, offset n)
 {
     const offset i = tile_begin(BLOCK) + threadIdx.x;
@@ -34,7 +35,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) axpby_plain(float a, const f
 #endif
 
 #if defined AXPBY_VECTORISED || !defined AXPBY_ONE
-// Each thread computes QUADS x 4 elements. All loads of a thread stand before its first store, so that they are in
+// Each thread computes QUADS x 4 elements. All loads of a thread come before its first store, so that they are in
 // flight together. The last tile of the array is computed element by element.
 extern "C" __global__ void __launch_bounds__(BLOCK) axpby_vectorised(float a, const float *x, float b, float *y, offset n)
 {

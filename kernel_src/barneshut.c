@@ -1,8 +1,8 @@
-/* barneshut_bodies: the input, bodies of a kind. barneshut_f64: the reference, in double.
+/* barneshut.c - the input barneshut_bodies, which makes the bodies, and the reference barneshut_f64, in double.
  *
- * If the work is small, the reference adds up all pairs in every step. If a large work has one step, it adds all pairs
- * for a sample of the bodies. If a large work has many steps, every step needs every body. The reference then uses its
- * own tree, whose nodes have two children, with a smaller theta than the kernels. */
+ * For a small work, the reference adds all pairs of bodies in every step. For a large work of one step, it adds all
+ * pairs for a sample of the bodies. For a large work of several steps, each step needs all bodies. Then the reference
+ * uses a tree of its own, whose nodes have two children, with a smaller theta than the kernels use. */
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 static const int64_t BODIES_MOST = (1 << 30) - 1;
 
-/* ---- the input ---- */
+/* ---- The input ---- */
 
 /* X(name) */
 #define BODY_KINDS(X)                                                                                                  \
@@ -40,8 +40,8 @@ static place anywhere(kiln__random *random)
     return (place){x, kiln__random_unit(random)};
 }
 
-/* Makes a place in one of 64 clusters. Each of the ten scales of a cluster, 2^-4 to 2^-13, has the same number of
- * bodies on average. */
+/* Makes a place in one of 64 clusters. Each of the ten sizes of clusters, 2^-4 to 2^-13, has the same number of bodies
+ * on average. */
 static place clustered(kiln__random *random)
 {
     kiln__random centre = {kiln__random_mix(kiln__random_below(random, 64))};
@@ -50,7 +50,7 @@ static place clustered(kiln__random *random)
     return (place){middle.x + (p.x - 0.5) * scale, middle.y + (p.y - 0.5) * scale};
 }
 
-/* Makes a place in a disk whose density falls with the radius, as it does in a galaxy. */
+/* Makes a place in a disk whose density decreases with the radius, as it does in a galaxy. */
 static place in_disk(kiln__random *random)
 {
     for (;;) {
@@ -61,8 +61,7 @@ static place in_disk(kiln__random *random)
     }
 }
 
-/* Returns the place of body i. Every second body of the kind `apart` is in one place, which is far from the other
- * bodies. */
+/* Returns the place of body i. In the kind `apart`, every second body is at one place far from the other bodies. */
 static place make_place(body_kind kind, kiln__random *random, uint64_t i)
 {
     place p;
@@ -80,7 +79,7 @@ static place make_place(body_kind kind, kiln__random *random, uint64_t i)
 
 enum { PULL_SAMPLES = 64 };
 
-/* The state of greatest_sum(). Each sum adds the lengths of the pulls of all bodies on one body of a sample. */
+/* The state of greatest_sum(). Each sum adds the magnitudes of the pulls of all bodies on one body of the sample. */
 typedef struct sampling {
     const float *bodies;
     uint64_t count;
@@ -101,8 +100,8 @@ static void sum_pulls(void *user, size_t sample, size_t worker)
     s->sums[sample] = sum;
 }
 
-/* Returns the largest sum of the lengths of all pulls on one body, for a sample of the bodies. The error of a tree
- * grows with this sum: pulls from opposite sides cancel each other, but the errors of these pulls add up. */
+/* Returns the largest of these sums, for a sample of the bodies. The error of a tree grows with this sum. Pulls from
+ * opposite sides cancel each other, but the errors of these pulls add up. */
 static double greatest_sum(const float *bodies, uint64_t count, double soft)
 {
     sampling s = {.bodies = bodies, .count = count, .soft = soft};
@@ -113,7 +112,7 @@ static double greatest_sum(const float *bodies, uint64_t count, double soft)
     return most;
 }
 
-/* Arguments: The arguments are `kind` (a name of BODY_KINDS), `count`, `seed` and `soft`. Exports
+/* The arguments are `kind` (a name of BODY_KINDS), `count`, `seed` and `soft`. Exports
  *   bodies     f32, N x 4: x, y, mass, 0. The masses are 0.5 / N to 1.5 / N
  *   velocity f32, N x 2: a rotation about the middle
  *   pull       greatest_sum() of the bodies */
@@ -153,18 +152,19 @@ static kiln_status barneshut_bodies(void *user, kiln_call *call)
     return kiln_call_export_float(call, "pull", greatest_sum(bodies->data, shape[0], soft));
 }
 
-/* ---- the reference ---- */
+/* ---- The reference ---- */
 
 typedef struct body {
     double x, y, mass;
     uint32_t number;
 } body;
 
-/* A node of the reference's tree. Its bodies are neighbours, and it has two children or none. */
+/* A node of the reference's tree. Its bodies are neighbours in the array, and it has two children or none. */
 typedef struct node {
-    double x, y, mass, extent; /* the centre of mass; the longer side of the box */
+    double x, y, mass, extent; /* the centre of mass, and the longer side of the box */
     double left, low, right, top;
-    uint32_t first, count, child; /* the index of the first child; 0 means that the node is a leaf */
+    /* the first body and the number of bodies; the index of the first child, or 0 for a leaf */
+    uint32_t first, count, child;
 } node;
 
 enum { LEAF = 16, LIST_MOST = 256, SUBTREES = 256, TOP = 2 * SUBTREES + 2, AT_ONCE = 64, WAY_MOST = 4096 };
@@ -174,14 +174,15 @@ typedef struct problem {
     double theta, soft, dt;
     body *bodies;
     place *velocity, *pull; /* indexed by the number of the body */
-    node *nodes;            /* room for TOP nodes, and for two nodes of each body; empty if all pairs are added */
+    node *nodes;            /* space for TOP nodes, and for two nodes per body; empty if the reference adds all pairs */
     size_t top;             /* the number of nodes above the subtrees */
-    /* for each top node, the end of the nodes of the subtree below it; 0 means that it has no subtree */
+    /* for each top node, the end of the nodes of its subtree, or 0 if it has no subtree */
     size_t ends[TOP];
-    uint64_t every; /* of every AT_ONCE * every bodies, the reference computes AT_ONCE */
+    uint64_t every; /* the reference computes AT_ONCE bodies of every AT_ONCE * every bodies */
 } problem;
 
-/* The points of a sum. Each coordinate has its own array, so that one vector instruction adds four points. */
+/* A list of points whose pulls are added. Each coordinate has its own array, so that one vector instruction adds four
+ * points. */
 typedef struct points {
     double x[LIST_MOST], y[LIST_MOST], mass[LIST_MOST];
     size_t count;
@@ -194,7 +195,8 @@ static void put(points *list, double x, double y, double mass)
     list->mass[list->count++] = mass;
 }
 
-/* Fills the list up to whole vectors with points without mass. LIST_MOST is a multiple of their length. */
+/* Fills the list with points without mass, up to a whole number of vectors. LIST_MOST is a multiple of the length of a
+ * vector. */
 static void fill_up(points *list)
 {
     while (list->count % KILN__LANES != 0)
@@ -249,7 +251,7 @@ static void add_points(const points *list, double x, double y, double soft, plac
     sum_points_base(list, x, y, soft, pull);
 }
 
-/* Adds the pull of all bodies on AT_ONCE of them, if these are chosen. */
+/* Adds the pulls of all bodies on AT_ONCE of them, if these bodies are in the sample. */
 static void add_all_pairs(void *user, size_t part, size_t worker)
 {
     (void)worker;
@@ -268,10 +270,10 @@ static void add_all_pairs(void *user, size_t part, size_t worker)
     }
 }
 
-/* ---- a tree ---- */
+/* ---- The tree ---- */
 
-/* Makes a node from its bodies. The centre is summed relative to the first body, so that it is exact for bodies in one
- * place. */
+/* Makes a node from its bodies. The centre is computed relative to the first body, so that it is exact if all bodies
+ * are at one place. */
 static node make_node(const problem *p, uint32_t first, uint32_t count)
 {
     node n = {.left = INFINITY, .low = INFINITY, .right = -INFINITY, .top = -INFINITY, .first = first, .count = count};
@@ -291,8 +293,8 @@ static node make_node(const problem *p, uint32_t first, uint32_t count)
     return n;
 }
 
-/* Divides a node's bodies at the middle of the longer side of its box, and makes its two children. Returns false if
- * the node is a leaf. */
+/* Divides the bodies of a node at the middle of the longer side of its box, and makes its two children. Returns false
+ * if the node is a leaf. */
 static bool divide(const problem *p, const node *n, node *children)
 {
     if (n->count <= LEAF)
@@ -310,14 +312,14 @@ static bool divide(const problem *p, const node *n, node *children)
             *b = other;
         }
     }
-    if (low == n->first + n->count) /* all bodies are in one place, or the middle was rounded up */
+    if (low == n->first + n->count) /* all bodies are at one place, or the middle was rounded up */
         return false;
     children[0] = make_node(p, n->first, low - n->first);
     children[1] = make_node(p, low, n->count - (low - n->first));
     return true;
 }
 
-/* Divides node `i`, whose children go to place `end`. Returns the new end of the nodes. */
+/* Divides node `i` and stores its children at index `end`. Returns the new end of the nodes. */
 static size_t divide_node(const problem *p, size_t i, size_t end)
 {
     if (!divide(p, &p->nodes[i], &p->nodes[end]))
@@ -326,8 +328,8 @@ static size_t divide_node(const problem *p, size_t i, size_t end)
     return end + 2;
 }
 
-/* Makes all nodes below top node `index`, if it has no children yet. A tree over n bodies has fewer than 2 n nodes, so
- * no other subtree uses the places from TOP + 2 * first on. */
+/* Makes all nodes below top node `index`, if this node has no children yet. A tree over n bodies has fewer than 2 n
+ * nodes, so no other subtree uses the elements from TOP + 2 * first on. */
 static void divide_subtree(void *user, size_t index, size_t worker)
 {
     (void)worker;
@@ -343,8 +345,8 @@ static void divide_subtree(void *user, size_t index, size_t worker)
     p->ends[index] = end;
 }
 
-/* The walk of the tree for the bodies of one leaf: the points that were found for these bodies, and the pull of these
- * points. */
+/* The state of walking the tree for the bodies of one leaf: the points that were found for these bodies, and the pull
+ * of these points. */
 typedef struct walk {
     const problem *p;
     const node *leaf;
@@ -370,16 +372,16 @@ static void find(walk *w, double x, double y, double mass)
 
 static double outside(double low, double high, double x) { return x < low ? low - x : x > high ? x - high : 0; }
 
-/* Returns true if a node may stand for its bodies, seen from the whole box of the leaf. */
+/* Returns true if a node may replace its bodies, seen from every point of the leaf's box. */
 static bool is_point(const walk *w, const node *n)
 {
     const double dx = outside(w->leaf->left, w->leaf->right, n->x), dy = outside(w->leaf->low, w->leaf->top, n->y);
     return n->extent * n->extent <= w->p->theta * w->p->theta * (dx * dx + dy * dy);
 }
 
-/* Goes down the nodes for all bodies of a leaf. If the stack has no room for two children, the node's bodies are added
- * one by one, which is correct for every tree. This case is slow, but it occurs only in trees that are deeper than any
- * real data make. */
+/* Walks down the nodes for all bodies of a leaf. If the stack has no space for two children, the function adds the
+ * node's bodies one by one, which is correct for every tree. This is slow, but it happens only in trees that are deeper
+ * than any real data make. */
 static void walk_leaf(const problem *p, const node *leaf)
 {
     walk w = {.p = p, .leaf = leaf};
@@ -412,7 +414,7 @@ static void walk_subtree(void *user, size_t index, size_t worker)
             walk_leaf(p, &p->nodes[i]);
 }
 
-/* ---- steps ---- */
+/* ---- The steps ---- */
 
 static void find_pulls(problem *p)
 {
@@ -459,7 +461,7 @@ static bool take(kiln_call *call, problem *p, const kiln_array **bodies, const k
     return true;
 }
 
-/* Computes all steps, and writes the bodies that were chosen. The numbers that a step needs of all bodies are in
+/* Computes all steps, and writes the bodies of the sample. The numbers that one step passes to the next are in
  * double. */
 static void make_steps(problem *p, const float *given, const float *given_velocity, float *at, float *acc)
 {
@@ -490,8 +492,9 @@ static void make_steps(problem *p, const float *given, const float *given_veloci
 /* 2^31 pairs take one core some seconds. */
 static const double MOST_PAIRS = 0x1p31;
 
-/* barneshut_f64: places after all steps, accelerations of the last step. Arguments: `bodies`, `velocity`, STEPS, THETA,
- * DT, `soft`. The reference's tree uses 0.7 THETA, so that its error is about half of the kernels' error. */
+/* The reference barneshut_f64 computes the places after all steps and the accelerations of the last step. Its arguments
+ * are `bodies`, `velocity`, STEPS, THETA, DT and `soft`. The tree of the reference uses 0.7 THETA, so that its error is
+ * about half of the kernels' error. */
 static kiln_status barneshut_f64(void *user, kiln_call *call)
 {
     (void)user;

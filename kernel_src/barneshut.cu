@@ -1,32 +1,35 @@
-// barneshut.cu - N bodies of a plane that attract each other, in time steps: an application of the tree of quadtree.cu.
+// barneshut.cu - N bodies of a plane that attract each other, simulated in time steps. It is an application of the tree
+// of quadtree.cu.
 //
-// A step computes the acceleration of every body. It is the sum over all other bodies of m d / (d^2 + soft)^(3/2),
-// where m is the mass of the other body and d is the vector to it. Then the step computes v += dt a and x += dt v. The
-// exact sum needs N^2 pairs. Barnes and Hut (Nature 324, 1986) let a node of a quadtree represent all its bodies: a
-// point at their centre of mass. A node may represent its bodies for a body at distance d from its centre if its extent
-// is at most theta d. Otherwise its children are examined, and the bodies of a leaf are added one by one. The extent of
-// a node is the longer side of the smallest box around its bodies. Therefore bodies at the same position count as one
-// point, however many they are. For theta below 0.7 no node represents a body that lies in it.
+// A step computes the acceleration of every body. The acceleration is the sum over all other bodies of m d / (d^2 +
+// soft)^(3/2), where m is the mass of the other body and d is the vector to it. Then the step computes v += dt a and x
+// += dt v. The exact sum needs N^2 pairs. Barnes and Hut (Nature 324, 1986) let a node of a quadtree represent all its
+// bodies by one point at their centre of mass. For a body at distance d from this centre, the node may represent its
+// bodies if its extent is at most theta d. Otherwise the walk examines the children of the node, and adds the bodies of
+// a leaf one by one. The extent of a node is the longer side of the smallest box around its bodies. Therefore bodies at
+// the same position count as one point, regardless of their number. If theta is below 0.7, no node represents a body
+// that lies in the node.
 //
 // Bodies move, so each step builds the tree again:
-//     box        the smallest square around all bodies
-//     points     each body's position in the square, as a point of [0, 1) x [0, 1)
-//     tree       by quadtree.cuh: `order` and `nodes`; then bodies are sorted in that order, the order of the leaves
-//     moments    mass, centre and extent of each node, from the leaves up
-//     walk       each body's acceleration, its new velocity and its new position
 //
-// The answer is `at` (the positions after all steps) and `acc` (the accelerations of the last step), in the order of
-// the input. Both differ from the exact sum by the error of theta. The answers of different walks differ, because some
+// - `box`: Compute the smallest square around all bodies.
+// - `points`: Compute the position of each body in this square, as a point of [0, 1) x [0, 1).
+// - `tree`: Build `order` and `nodes` by quadtree.cuh. Then sort the bodies in the order of the leaves.
+// - `moments`: Compute the mass, the centre and the extent of each node, from the leaves up.
+// - `walk`: Compute the acceleration, the new velocity and the new position of each body.
+//
+// The results are `at` (the positions after all steps) and `acc` (the accelerations of the last step), in the order of
+// the input. Both differ from the exact sum by the error of theta. The results of different walks differ, because some
 // walks open more nodes than others. The same kernel gives the same bits in every run.
 //
-// The errors were measured at theta 0.5 against all pairs of 50,000 bodies, as root mean square relative to the
-// accelerations. They are 1.6 % for thread_walk and 1.4 % for list_walk with uniform bodies, 1.1 and 0.8 % in a disk,
-// and 0.5 and 0.2 % in clusters. The median errors for uniform bodies are 1.7 and 1.5 %.
+// The errors were measured at theta 0.5 against the sum over all pairs of 50,000 bodies. They are root mean squares
+// relative to the accelerations. With uniform bodies they are 1.6 % for thread_walk and 1.4 % for list_walk. In a disk
+// they are 1.1 % and 0.8 %, and in clusters 0.5 % and 0.2 %. The median errors for uniform bodies are 1.7 and 1.5 %.
 //
-// Limits: masses are not negative. Positions and masses are finite, with |x| below 2^60. soft is a normal number above
-// 0. N is at most 2^30 - 1. A leaf of the last level may have any number of bodies, and each body that visits it takes
-//   as many pairs. Therefore the walks are slow if many bodies are closer together than 2^-16 of the square, but not at
-//   the same position.
+// Limits: masses are not negative. Positions and masses are finite, with |x| below 2^60. The parameter `soft` is a
+// positive normal number. N is at most 2^30 - 1. A leaf of the last level may have any number of bodies, and a body
+// that visits this leaf computes a pair with each of them. Therefore the walks are slow if many bodies are closer
+// together than 2^-16 of the square, but not at the same position.
 //
 // The tuning parameters are macros, as in quadtree.cuh. A kernel is compiled if its own macro BARNESHUT_<NAME> is set,
 // or if BARNESHUT_ONE is not set.
@@ -34,13 +37,13 @@
 #include "quadtree.cuh"
 
 #ifndef CURVE
-#define CURVE 1 // the order of bodies: 0: Morton's, 1: Hilbert's
+#define CURVE 1 // the order in which bodies are sorted: 0: Morton's, 1: Hilbert's
 #endif
 #ifndef WALK
 #define WALK 128 // threads of a block in the walks
 #endif
 #ifndef BODIES
-#define BODIES 2 // direct, list_walk: number of bodies of each lane
+#define BODIES 2 // direct, list_walk: number of bodies that each lane computes
 #endif
 #ifndef RESIDENT
 #define RESIDENT 512 // list_walk: number of threads that must fit on an SM
@@ -76,7 +79,7 @@ struct Least {
     }
 };
 
-// Copies the bodies from the input, and stores the number of each body in it.
+// Copies the bodies from the input, and stores its number in each body.
 extern "C" __global__ void __launch_bounds__(STREAM)
     barneshut_begin(const float4 *given, const float2 *given_velocity, float4 *bodies, float2 *velocity, u32 N)
 {
@@ -88,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(STREAM)
     velocity[i] = given_velocity[i];
 }
 
-// Writes the answer in the order of the bodies' numbers.
+// Writes the results in the order of the bodies' numbers.
 extern "C" __global__ void __launch_bounds__(STREAM)
     barneshut_end(const float4 *bodies, const float2 *pulls, float2 *at, float2 *acc, u32 N)
 {
@@ -102,8 +105,8 @@ extern "C" __global__ void __launch_bounds__(STREAM)
 }
 
 #if defined BARNESHUT_TREE || !defined BARNESHUT_ONE
-// Computes the box around all bodies. Its four words are all ones at first, then the least x and y, and the least of -x
-// and -y.
+// Computes the box around all bodies. The four words of `box` are all ones at first. Later they are the ordered forms
+// of the least x, y, -x and -y.
 extern "C" __global__ void __launch_bounds__(STREAM) barneshut_box(const float4 *bodies, u32 *box, u32 N)
 {
     __shared__ u32 warps[STREAM / WARP][4];
@@ -131,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(STREAM) barneshut_box(const float4 
 }
 
 // Returns the position of a cell on Hilbert's curve through all cells. The curve visits all cells of a quarter before
-// it leaves the quarter, so the bodies of a node are neighbours in this order too. Unlike Morton's order it makes no
+// it leaves the quarter. So the bodies of a node are neighbours in this order too. Unlike Morton's order it makes no
 // jumps, so neighbours in the order are near each other in the plane.
 __device__ __forceinline__ u32 hilbert(u32 x, u32 y)
 {
@@ -163,8 +166,9 @@ __device__ __forceinline__ u32 gather_bits(u32 x)
     return (x | x >> 8) & 0x0000ffffu;
 }
 
-// Makes each body's point for the tree. The tree sorts points by their Morton code. Therefore a point whose Morton code
-// is the position on Hilbert's curve makes a tree of the same cells in the order of this curve.
+// Makes the point of each body for the tree. The tree sorts points by their Morton code. Therefore the function makes a
+// point whose Morton code is the position on Hilbert's curve. The tree of such points has the same cells in the order
+// of this curve.
 extern "C" __global__ void __launch_bounds__(STREAM)
     barneshut_points(const float4 *bodies, const u32 *box, float2 *points, u32 N)
 {
@@ -213,10 +217,10 @@ extern "C" __global__ void __launch_bounds__(STREAM)
     }
 }
 
-// The sums over the bodies of a node. Positions are relative to an origin, which is one of the node's bodies, or the
-// centre of one of its children. Therefore bodies at the same position have exactly this position as their centre.
+// Sums over the bodies of a node. Positions are relative to an origin, which is one of the node's bodies, or the centre
+// of one of its children. Therefore bodies at the same position have exactly this position as their centre.
 struct Sum {
-    float mass, x, y; // the masses, and their moments about the origin
+    float mass, x, y; // the sum of the masses, and the moments of the masses about the origin
     float left, low, right, top;
     __device__ __forceinline__ Sum()
         : mass(0), x(0), y(0), left(0x1p126f), low(0x1p126f), right(-0x1p126f), top(-0x1p126f)
@@ -256,7 +260,7 @@ struct Sum {
     }
 };
 
-// Adds the sums of `lanes` neighbouring lanes. All lanes of a warp must call together.
+// Adds the sums of `lanes` neighbouring lanes. All lanes of a warp must call the function together.
 template <u32 lanes> __device__ __forceinline__ void join_lanes(Sum &sum)
 {
 #pragma unroll
@@ -273,9 +277,9 @@ template <u32 lanes> __device__ __forceinline__ void join_lanes(Sum &sum)
     }
 }
 
-// Computes a node from its four children, and continues with its parent as long as all four children are complete. The
-// warp that completes the last child continues. `arrived` counts the complete children. It is 0 before and after the
-// launch. One lane calls.
+// Returns the node in the form for the walks: its centre, its mass, and the square of the distance from which on it
+// represents its bodies. The warp that completes the last of the four children continues. `arrived` counts the complete
+// children. It is 0 before and after the launch. One lane of a warp calls the function.
 __device__ __forceinline__ void climb(u32 four, u32 done, const u32 *parents, float4 *moments, float4 *boxes, u32 *arrived,
                                       float inverse_theta2)
 {
@@ -305,9 +309,10 @@ __device__ __forceinline__ void climb(u32 four, u32 done, const u32 *parents, fl
     }
 }
 
-// A warp has the four children of a node, with eight lanes each, and adds up the leaves among them. The root of the
-// tree is processed alone. Leaves of more than LARGE bodies occur only on the last level. Such leaves go to a list, and
-// the whole block adds them up at the end. If the list is full, the eight lanes add up the leaf.
+// A warp processes the four children of a node, with eight lanes for each child. The lanes sum the bodies of the
+// children that are leaves. The root of the tree has no siblings, so it is processed alone. Leaves of more than LARGE
+// bodies occur only on the last level. Such leaves go to a list, and the whole block sums them at the end. If the list
+// is full, the eight lanes sum the leaf themselves.
 extern "C" __global__ void __launch_bounds__(STREAM)
     barneshut_moments(const float4 *sorted, const uint4 *nodes, const u32 *levels, const u32 *parents, float4 *moments,
                       float4 *boxes, u32 *arrived, float inverse_theta2)
@@ -377,8 +382,8 @@ extern "C" __global__ void __launch_bounds__(STREAM)
 
 // ---- attraction ----
 
-// Adds the pull of a point with x, y and a mass. The special-function unit computes roots at a quarter of the other
-// units' rate or faster.
+// Adds the acceleration towards a point with x, y and a mass to `pull`. The special-function unit computes roots at a
+// quarter of the other units' rate or faster.
 __device__ __forceinline__ void attract(float2 &pull, float2 at, float4 point, float soft)
 {
     const float dx = point.x - at.x, dy = point.y - at.y, square = fmaf(dx, dx, fmaf(dy, dy, soft));
@@ -401,9 +406,9 @@ __device__ __forceinline__ void advance(u32 k, float4 body, float2 pull, float2 
 }
 
 #if defined BARNESHUT_DIRECT || !defined BARNESHUT_ONE
-// The kernel adds all pairs, so its only error is rounding. A block reads tiles of bodies to shared memory, where all
-// lanes of a warp read the same body at once. A lane has BODIES bodies in registers. The pull of each tile is summed
-// separately. Therefore the error grows with the root of N / WALK + WALK, and not with the root of N.
+// The kernel computes all pairs, so its only error is rounding. A block reads tiles of bodies to shared memory, where
+// all lanes of a warp read the same body at once. A lane has BODIES bodies in registers. The contributions of each tile
+// are summed separately. Therefore the error grows with the root of N / WALK + WALK instead of the root of N.
 extern "C" __global__ void __launch_bounds__(WALK)
     barneshut_direct(const float4 *bodies, float4 *next, float2 *velocity, float2 *pulls, u32 N, float soft, float dt)
 {
@@ -439,7 +444,7 @@ extern "C" __global__ void __launch_bounds__(WALK)
 #endif
 
 #if defined BARNESHUT_THREAD_WALK || !defined BARNESHUT_ONE
-// One thread computes one body. The thread visits the nodes depth first, and stores for each depth which of the four
+// One thread computes one body. The thread visits the nodes depth first. For each depth it stores which of the four
 // children it has reached.
 //
 // If bodies are in the order of their numbers, neighbouring lanes have distant bodies and take different paths. Each
@@ -471,7 +476,7 @@ extern "C" __global__ void __launch_bounds__(WALK)
             for (u32 j = 0; j < node.y; j++)
                 attract(pull, at, sorted[node.x + j], soft);
         }
-        while (i % 4 == 0 && depth > 0) // the last child of a node, or the root
+        while (i % 4 == 0 && depth > 0) // this is the last child of a node, or the root
             i = way[--depth];
         if (i % 4 == 0)
             break;
@@ -482,9 +487,9 @@ extern "C" __global__ void __launch_bounds__(WALK)
 #endif
 
 #if defined BARNESHUT_WARP_WALK || !defined BARNESHUT_ONE
-// A warp takes one path for 32 neighbouring bodies: it opens a node if one of the bodies needs it. No lane waits for
-// another, and all lanes read the same address. But each body also gets the nodes that only its neighbours need. Lane d
-// stores the position of the walk at depth d.
+// A warp takes one path through the tree for 32 neighbouring bodies. It opens a node if one of these bodies needs that.
+// No lane waits for another, and all lanes read the same address. But each body also computes pairs with nodes that
+// only its neighbours need. Lane d stores the position of the walk at depth d.
 extern "C" __global__ void __launch_bounds__(WALK)
     barneshut_warp_walk(const float4 *sorted, const uint4 *nodes, const float4 *moments, float4 *next, float2 *velocity,
                         float2 *pulls, u32 N, float soft, float dt)
@@ -525,26 +530,25 @@ extern "C" __global__ void __launch_bounds__(WALK)
 #endif
 
 #if defined BARNESHUT_LIST_WALK || !defined BARNESHUT_ONE
-// The lanes of a warp examine 32 nodes at once. The points that they find go to a list in shared memory. Whenever the
-// list has 32 points, each lane adds them to its own bodies. Therefore a single lane decides about a node, and the
-// whole warp only adds pairs.
+// The lanes of a warp examine 32 nodes at once. The points with which pairs have to be computed go to a list in shared
+// memory. Whenever the list has 32 points, each lane computes the pairs of these points and its own bodies. So a single
+// lane decides about a node, and the whole warp only computes pairs.
 //
-// The walk compares a node with the box around the warp's bodies, which are 32 BODIES neighbours. The distance of the
-// node from a body is at least its distance from the box. Therefore no body gets a node that the body itself would
-// open. For an opened node, the number of its first child goes to a stack. The warp takes eight numbers at a time and
-// examines the 32 children. The stack has at most 32 nodes of each depth, because children are pushed only after all
-// deeper nodes were taken.
+// The walk compares a node with the box around the bodies of the warp, which are 32 BODIES neighbours. The distance of
+// the node from a body is at least its distance from the box. Therefore no body gets a node as a point that the body
+// itself would open. For an opened node, the number of its first child goes to a stack. The warp takes eight numbers at
+// a time and examines the 32 children. The stack has at most 32 nodes of each depth, because children are pushed only
+// after all deeper nodes were taken.
 enum : u32 { TAKEN = WARP / 4, STACK = WARP * DEPTH, LIST = 2 * WARP, WALK_WARPS = WALK / WARP };
 
 struct WalkShared {
-    float4 list[WALK_WARPS][LIST]; // a ring: points that were found and not added yet
+    float4 list[WALK_WARPS][LIST]; // a ring buffer of points that were found and not used yet
     u32 stack[WALK_WARPS][STACK];
 };
 
 struct ListWalk {
     float4 *list;
-    // number of points that were found, and number of points that were added; the second number is a multiple of 32
-    // until the end
+    // number of points that were found; number of points that were used, which is a multiple of 32 until the end
     u32 found, done;
     float soft;
     float2 at[BODIES], pull[BODIES];
@@ -560,7 +564,7 @@ struct ListWalk {
         }
     }
 
-    // Lanes that have a point put it into the list. If the list has 32 points or more, 32 of them are added.
+    // Lanes that have a point put it into the list. If the list has 32 points or more, the lanes use 32 of them.
     __device__ __forceinline__ void put(bool has, float4 point)
     {
         const u32 votes = __ballot_sync(ALL_LANES, has);

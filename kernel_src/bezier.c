@@ -1,5 +1,5 @@
-/* bezier_curves, bezier_f64: the input and the reference of Bezier curves. A curve has three control points, x and y
- * each. Its number of points is between 1 and MOST, and depends on its curvature. */
+/* bezier.c - the input bezier_curves and the reference bezier_f64 of Bezier curves. A curve has three control points
+ * with two coordinates each. Its number of points is between 1 and MOST, and depends on its curvature. */
 #include <math.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 
 enum { MOST = 1000 };
 
-/* Returns the number of points of a curve. The kernel counts with the same roundings, because this file is compiled
- * without fused operations (-ffp-contract=off). */
+/* Returns the number of points of a curve. The kernel computes this number with the same roundings, because this file
+ * is compiled without fused operations (-ffp-contract=off). */
 static uint32_t point_count(const float *c, float scale)
 {
     float x = c[2] - 0.5F * (c[0] + c[4]), y = c[3] - 0.5F * (c[1] + c[5]), w = c[4] - c[0], h = c[5] - c[1];
@@ -17,7 +17,7 @@ static uint32_t point_count(const float *c, float scale)
     return count >= (float)MOST ? MOST : count >= 1 ? (uint32_t)count : 1;
 }
 
-static float coordinate(kiln__random *random) /* a number in [-1, 1) with 24 bits */
+static float coordinate(kiln__random *random) /* Returns a number in [-1, 1) with 24 bits. */
 {
     return (float)((int32_t)(kiln__random_next(random) >> 40) - (1 << 23)) * 0x1p-23F;
 }
@@ -28,7 +28,8 @@ static void make_curve(size_t control, kiln__random *random, float *c)
 {
     for (int i = 0; i < 6; i++)
         c[i] = coordinate(random);
-    float share = coordinate(random); /* the middle point's distance from the line, divided by its largest value */
+    /* the middle point's distance from the line, divided by the largest possible distance */
+    float share = coordinate(random);
     for (int i = 0; i < 2; i++) {
         if (control == SKEWED) { /* the fourth power puts most middle points near the line */
             c[2 + i] = 0.5F * (c[i] + c[4 + i]) + share * share * share * share * c[2 + i];

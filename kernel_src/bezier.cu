@@ -1,45 +1,46 @@
-// bezier.cu - quadratic Bezier curves as points. A curve that bends more gets more points.
+// bezier.cu - converts quadratic Bezier curves to points. A curve with more curvature gets more points.
 //
-// A curve has three control points. It gets 1 to MOST points, depending on its curvature: the distance of the middle
-// control point from the midpoint of the other two, divided by the distance of those two. Therefore the work of a curve
-// is known only after its data is read, and it may differ by a factor of MOST. The points of all curves are contiguous:
-// curve c has points[offsets[c]] to points[offsets[c + 1] - 1].
+// A curve has three control points. A curve gets 1 to MOST points, depending on its curvature. The curvature is the
+// distance of the middle control point from the midpoint of the other two, divided by the distance of those two.
+// Therefore the work of a curve is known only after its data has been read, and it may differ by a factor of MOST. The
+// points of all curves are contiguous: curve c has points[offsets[c]] to points[offsets[c + 1] - 1].
 //
-// The offsets of the answer are exact, because the number of points depends only on correctly rounded operations. If
-// the curvature is not a number (all three control points are the same), the curve has one point. The coordinates of a
-// point have a few rounding errors. The bits are the same in every run. offsets have 32 bits, so there must be fewer
-// than 2^32 points.
+// The resulting offsets are exact, because the number of points depends only on correctly rounded operations. If the
+// curvature is NaN (all three control points are the same), the curve has one point. The coordinates of a point have a
+// few rounding errors. The bits are the same in every run. offsets have 32 bits, so there must be fewer than 2^32
+// points.
 //
-// The bound of the time is writing the points, 8 bytes each. The control points need little memory traffic in
+// The time is bound by writing the points, which are 8 bytes each. The control points need little memory traffic in
 // comparison.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro BEZIER_<NAME> is set, or if BEZIER_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro BEZIER_<NAME> is set, or if
+// BEZIER_ONE is not set.
 
 #include "common.cuh"
 
 #ifndef MOST
-#define MOST 1000 // points of a curve at most
+#define MOST 1000 // largest number of points of a curve
 #endif
 #ifndef SCALE
-#define SCALE 64 // points for a curvature of 1
+#define SCALE 64 // number of points for a curvature of 1
 #endif
 #ifndef BLOCK
 #define BLOCK 256 // threads of a block
 #endif
 #ifndef PAIRS
-#define PAIRS 4 // two_pass: pairs of points per thread
+#define PAIRS 4 // two_pass: pairs of points that each thread writes
 #endif
 #ifndef FEW
 #define FEW 4 // two_pass: the largest number of curves for which a tile is filled curve by curve
 #endif
 #ifndef CHILD
-#define CHILD 64 // threads of a child grid's block
+#define CHILD 64 // threads of a block of a child grid
 #endif
 
 typedef unsigned u32;
 
-enum : u32 { TILE = 2 * PAIRS * WARP }; // points of a warp of bezier_two_pass
+enum : u32 { TILE = 2 * PAIRS * WARP }; // points that a warp of bezier_two_pass writes
 
 struct Curve {
     float2 from, control, to;
@@ -58,7 +59,7 @@ __device__ __forceinline__ u32 point_count(const Curve &c)
     return count >= (float)MOST ? MOST : count >= 1 ? (u32)count : 1;
 }
 
-// The values that all points of a curve share: the number of its last point, and 1 divided by it.
+// Values that all points of a curve share: the number of the last point, and 1 divided by this number.
 struct Steps {
     float last, inverse;
     __device__ __forceinline__ explicit Steps(u32 points)
@@ -68,8 +69,8 @@ struct Steps {
 };
 
 // Returns point i of a curve: (1 - t)^2 from + 2 t (1 - t) control + t^2 to, where t = i / last goes from 0 to 1. The
-// quotient is computed as a product, corrected once by its remainder. These are two multiply-adds, while a division
-// takes about ten instructions.
+// quotient is computed as a product, corrected once by its remainder. The product and its correction are three
+// instructions, while a division takes about ten.
 __device__ __forceinline__ float2 point(const Curve &c, float i, Steps steps)
 {
     float q = i * steps.inverse, t = fmaf(fmaf(-q, steps.last, i), steps.inverse, q);
@@ -80,8 +81,8 @@ __device__ __forceinline__ float2 point(const Curve &c, float i, Steps steps)
 // ---- the first point of each curve ----
 
 #if defined BEZIER_COUNT || !defined BEZIER_ONE
-// One thread per curve counts its points. offsets[c] becomes the number of points before curve c in its block, and
-// sums[b] the number of points of block b.
+// Each thread counts the points of one curve. The element offsets[c] becomes the number of points before curve c in its
+// block, and sums[b] becomes the number of points of block b.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bezier_count(const Curve *curves, u32 *offsets, u32 *sums, u32 count)
 {
@@ -99,10 +100,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         sums[blockIdx.x] = before + sum;
 }
 
-// Each block adds up the counts of the blocks before it, and adds this sum to the offsets of its own curves. There are
-// few blocks, so reading all their sums takes less time than waiting for each other in a chain. If points are later
-// divided into tiles, the kernel also stores the curve of each tile's first point, which would otherwise have to be
-// searched.
+// Each block sums the counts of all blocks before it, and adds the result to the offsets of its own curves. There are
+// few blocks. So reading all their sums takes less time than a chain of blocks that wait for each other. If points are
+// later divided into tiles, the kernel also stores the curve of each tile's first point. Otherwise a search would have
+// to find this curve.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bezier_place(u32 *offsets, const u32 *sums, u32 *first_of_tile, u32 count)
 {
@@ -136,8 +137,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // ---- the points ----
 
 #if defined BEZIER_BLOCK_A_CURVE || !defined BEZIER_ONE
-// One block per curve. If curves are nearly straight, most threads of a block are idle. A block with many points takes
-// long.
+// Each block computes the points of one curve. If curves are nearly straight, most threads of a block are idle. A block
+// with many points takes long.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bezier_block_a_curve(const Curve *curves, const u32 *offsets, float2 *points)
 {
@@ -158,15 +159,15 @@ struct Larger {
     }
 };
 
-// Writes the points of curve c in the tile from `begin` to `end`. All lanes work on the same curve and read its control
-// points together.
+// Writes the points of curve c in the tile from `begin` to `end`. All lanes compute points of the same curve and read
+// its control points together.
 __device__ __forceinline__ void fill_curve(const Curve *curves, const u32 *offsets, float2 *points, u32 c, u32 begin,
                                            u32 end)
 {
     u32 start = offsets[c], stop = offsets[c + 1], low = max(start, begin), span = min(stop, end) - low;
     Curve curve = curves[c];
     Steps steps(stop - start);
-    float number = (float)(int)(begin + 2 * lane_id() - start); // the float is exact, like all numbers of points
+    float number = (float)(int)(begin + 2 * lane_id() - start); // the float is exact, as all numbers of points are
 #pragma unroll
     for (u32 k = 0; k < PAIRS; k++) {
         u32 place = begin + (k * WARP + lane_id()) * 2;
@@ -186,8 +187,8 @@ __device__ __forceinline__ void fill_curve(const Curve *curves, const u32 *offse
 }
 
 // Fills a tile of many curves. Each curve that begins in the tile writes its number at the place of its first point.
-// The largest number up to a point is that point's curve. `first` is the tile's first curve, which may begin before the
-// tile.
+// The curve of a point is the largest number up to the place of the point. `first` is the tile's first curve, which may
+// begin before the tile.
 __device__ __forceinline__ void fill_curves(const Curve *curves, const u32 *offsets, float2 *points, u32 first, u32 last,
                                             u32 begin, u32 end, u32 *owner)
 {
@@ -229,8 +230,9 @@ __device__ __forceinline__ void fill_curves(const Curve *curves, const u32 *offs
     }
 }
 
-// One warp fills one tile of points, which may belong to any curves, so all warps have the same work. A tile of few
-// curves is filled curve by curve. In a tile of many curves, each point looks up its curve. No warp waits for another.
+// Each warp fills one tile of points, which may belong to any curves. So all warps have the same amount of work. If a
+// tile has few curves, it is filled curve by curve. If a tile has many curves, each point looks up its curve. No warp
+// waits for another.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bezier_two_pass(const Curve *curves, const u32 *offsets, const u32 *first_of_tile, float2 *points, u32 count,
                     u32 total)
@@ -252,9 +254,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // ---- child grids ----
 
 #if defined BEZIER_DYNAMIC
-// One thread per curve counts its points, allocates memory for them, and launches a grid that fills it. A launch of a
-// child grid costs more than most curves. The points are in the order in which memory was allocated. bezier_pack brings
-// them into the order of the curves.
+// Each thread counts the points of one curve, allocates memory for them, and launches a grid that computes them. A
+// launch of a child grid costs more than most curves. The points are in the order in which memory was allocated. The
+// kernel bezier_pack copies them into the order of the curves.
 extern "C" __global__ void bezier_child(Curve c, float2 *points, u32 n)
 {
     u32 i = blockIdx.x * CHILD + threadIdx.x;

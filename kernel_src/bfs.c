@@ -1,4 +1,5 @@
-/* bfs_exact: the reference of breadth-first searches. The code of sparse/ makes the graphs and does the search. */
+/* bfs.c - the reference bfs_exact of breadth-first searches. The code of sparse/ makes the graphs and performs the
+ * search. */
 #include "formats.h"
 
 /* Sets levels[v] to the number of edges on a shortest path from the vertex SOURCE to v, or to -1 if there is no path.

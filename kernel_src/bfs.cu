@@ -1,19 +1,23 @@
-// bfs.cu - breadth-first search from one vertex of a graph: the number of edges of a shortest path to each vertex.
+// bfs.cu - breadth-first search from one vertex of a graph. It computes the number of edges of a shortest path to each
+// vertex.
 //
 // The graph is in CSR: offsets and index (u32), with each edge in both directions. A search processes one level after
 // the other. The vertices of a level are the *frontier*. The vertices that are first found from the frontier become the
 // next frontier. An edge needs almost no arithmetic. The time depends on the number of edges that are read, and on how
-// evenly threads share them. On graphs with many small levels (roads, grids) it depends only on the latency of a level.
+// evenly the threads share these edges. If a graph has many small levels (roads, grids), the time depends only on the
+// latency of a level.
 //
-// The answer: levels[v] is 0 at the source, and -1 for vertices without a path from the source. A source that is not a
-// vertex reaches nothing. Levels are exact and the same in every run. A tree of parents, and the order of a frontier,
-// would differ from run to run: they depend on which of several neighbours finds a vertex first. (Parents that are the
-// same in every run would cost an atomicMin for each edge between two levels, instead of one atomic for each vertex.)
-// Loops and repeated edges do no harm. All kernels search directed graphs correctly, except bfs_direction_optimised,
-// which needs each edge in both directions. There must be fewer than 2^32 - 2 vertices and fewer than 2^32 - 2 edges.
+// The result: levels[v] is 0 at the source, and -1 for each vertex without a path from the source. If the source is not
+// a vertex, the search reaches nothing. Levels are exact and the same in every run. A tree of parents, and the order of
+// a frontier, would differ from run to run, because they depend on which of several neighbours finds a vertex first.
+// (Parents that are the same in every run would cost an atomicMin for each edge between two levels, instead of one
+// atomic for each vertex.) Loops and repeated edges do no harm. All kernels search directed graphs correctly, except
+// bfs_direction_optimised, which needs each edge in both directions. There must be fewer than 2^32 - 2 vertices and
+// fewer than 2^32 - 2 edges.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro BFS_<NAME> is set, or if BFS_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro BFS_<NAME> is set, or if BFS_ONE is
+// not set.
 
 #include "common.cuh"
 
@@ -21,7 +25,7 @@
 #define BLOCK 256 // threads of a block, whole warps
 #endif
 #ifndef CAPACITY
-#define CAPACITY 2048 // vertices that fit into a block's queue in shared memory
+#define CAPACITY 2048 // number of vertices that fit into a block's queue in shared memory
 #endif
 #ifndef PER_SM
 #define PER_SM 1 // persistent: blocks that must fit on an SM
@@ -59,7 +63,7 @@
 #define BETA 1024 // direction: top-down if the frontier has fewer than 1/BETA of the vertices
 #endif
 #ifndef PROBE
-#define PROBE 2 // direction: neighbours that a lane reads at once
+#define PROBE 2 // direction: neighbours that each lane reads at once
 #endif
 #ifndef WORDS
 #define WORDS 8 // direction: words of bits that a warp processes at once; at most 8
@@ -88,12 +92,12 @@ extern "C" __global__ void __launch_bounds__(256)
 #endif
 
 #if defined BFS_VERTEX_PARALLEL || !defined BFS_ONE
-// At every level each thread has one vertex. If the vertex is in the frontier, its thread reads the neighbours of the
+// In every level, each thread has one vertex. If the vertex is in the frontier, its thread reads the neighbours of the
 // vertex. The kernel needs no atomics, because all threads that write a level write the same value.
 //
-// Every level reads the whole array `levels`, so a search costs vertices times levels. This is acceptable for a graph
-// with few levels, but not for a road network or a path. A warp takes as long as the vertex with the most edges among
-// its vertices.
+// Every level reads the whole array `levels`, so the cost of a search is vertices times levels. This is acceptable for
+// a graph with few levels, but not for a road network or a path. A warp takes as long as the vertex with the most edges
+// among its 32 vertices.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_vertex_parallel(const u32 *offsets, const u32 *index, volatile int *levels, volatile u32 *more, u32 *depth,
                         u32 level, u32 vertices)
@@ -126,8 +130,8 @@ __device__ __forceinline__ bool is_first(int *levels, u32 vertex, u32 level)
 // Each thread processes one vertex of the frontier, which is a queue in global memory. Threads append new vertices to
 // the next queue.
 //
-// Compared with vertex_parallel: only the vertices of the frontier cause work. But one counter allocates all places of
-// the queue, so its atomics run one after the other.
+// Compared with vertex_parallel, only the vertices of the frontier cause work. But one counter allocates all places of
+// the queue, so its atomics run one after another.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_frontier(const u32 *offsets, const u32 *index, int *levels, const u32 *frontier, u32 *next, u32 *next_count,
                  u32 *depth, u32 level, u32 count)
@@ -147,9 +151,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined BFS_FRONTIER_BLOCK_QUEUE || defined BFS_WARP_PER_VERTEX || !defined BFS_ONE
-// A block's own queue (privatisation). Its counter is in shared memory, and one addition to the counter in global
-// memory allocates places for all its vertices. Vertices that do not fit into the block's queue go to global memory at
-// once.
+// A queue of a block in shared memory (privatisation). The counter of this queue is in shared memory. At the end, one
+// addition to the counter in global memory allocates places for all vertices of the block's queue. If the block's queue
+// is full, further vertices go directly to global memory.
 struct block_queue {
     u32 count, base, vertices[CAPACITY];
 };
@@ -176,7 +180,7 @@ __device__ __forceinline__ void write_out(block_queue &queue, u32 *next, u32 *ne
 #endif
 
 #if defined BFS_FRONTIER_BLOCK_QUEUE || !defined BFS_ONE
-// Compared with frontier: the kernel needs one global atomic per block, instead of one per vertex that is found.
+// Compared with frontier, the kernel needs one global atomic per block, instead of one per vertex that is found.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_frontier_block_queue(const u32 *offsets, const u32 *index, int *levels, const u32 *frontier, u32 *next,
                              u32 *next_count, u32 *depth, u32 level, u32 count)
@@ -201,10 +205,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined BFS_WARP_PER_VERTEX || !defined BFS_ONE
-// Each warp has one vertex of the frontier. Its lanes read neighbouring elements of index, so a vertex with many edges
-// delays its warp by only a thirty-second of the time.
+// Each warp has one vertex of the frontier. Its lanes read neighbouring elements of `index`. So a vertex with many
+// edges delays its warp by only a thirty-second of the time.
 //
-// Compared with frontier_block_queue: reads are coalesced and lanes are evenly loaded if vertices have many edges. If
+// Compared with frontier_block_queue, reads are coalesced, and lanes have equal work if vertices have many edges. If
 // vertices have four edges, seven of eight lanes are idle.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_warp_per_vertex(const u32 *offsets, const u32 *index, int *levels, const u32 *frontier, u32 *next,
@@ -231,49 +235,50 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // ---- all levels in one launch ----
 //
-// The kernel is one cooperative launch with as many blocks as can be resident together. Rounds take the place of
-// launches. A round is a level, or a preparation. These properties make a round short:
+// The kernel is a cooperative launch with as many blocks as can be resident together. Within the launch, rounds take
+// the place of separate launches. A round is a level of the search, or a preparation. These properties make a round
+// short:
 //
-// - Each vertex has a bit that tells whether it was found. Blocks share nothing else about a vertex, and access its
-//   word by atomics only.
+// - Each vertex has a bit that tells whether it was found. Blocks share nothing else about a vertex, and they access
+//   the word with the bit by atomics only.
 // - The end of a round is one addition per block to a word in memory. The upper half of the word counts the blocks that
-//   have arrived, the lower half the places that they need. So the addition also allocates places in the next queue,
-//   and a thread that sees all blocks in the counter knows the length of the queue.
-// - There is no fence. A place of the queue is two words of 64 bits. Each holds a value and the number of its round
-//   (like the notes in decoupled look-back), and a reader waits until the number is right. A block that has arrived has
-//   completed its atomics, because the count that it adds depends on their results.
-// - A place holds the offsets of a vertex's edges, so the next round need not read them. A vertex with many edges gets
-//   several places, so that several warps share its edges.
-// - One block alone searches a small frontier. Its queue is in shared memory, and its levels end with a barrier of the
-//   block. The other blocks wait.
+//   have arrived. The lower half counts the places that they need. So the addition also allocates places in the next
+//   queue. A thread that sees all blocks in the counter knows the length of this queue.
+// - There is no fence. A place of the queue is two words of 64 bits. Each word has a value and the number of its round
+//   (like the notes of a decoupled look-back). A reader waits until the number of the round is right. A block that has
+//   arrived has completed its atomics, because the count that it adds depends on their results.
+// - A place of the queue has the offsets of a vertex's edges, so the next round need not read these offsets. A vertex
+//   with many edges gets several places, so that several warps share its edges.
+// - One block alone searches a small frontier. The queue of this frontier is in shared memory, and a level ends with a
+//   barrier of the block. The other blocks wait.
 
 #if defined BFS_PERSISTENT || defined BFS_DIRECTION_OPTIMISED || !defined BFS_ONE
 
-// number of rows in a block's queue; SOLO is at most half of this number
+// number of rows that a block's queue has room for; SOLO is at most half of this number
 enum : u32 { ROOM = 2 * BLOCK };
 static_assert(SOLO <= BLOCK, "a frontier that is left to one block has to fit into half of its queue");
 enum : u32 { SOLO_EDGES = 8 * SOLO };             // largest number of edges of a frontier that one block searches alone
 enum : u32 { SERIAL = 32 };                       // direction: edges of a vertex that one lane reads alone
 enum : u32 { CAME = 32 };                         // the bit of a counter from which on blocks are counted
 
-// The edges of a vertex, or a part of them. A row without edges stands for "no row".
+// A row is the edges of a vertex, or a part of these edges. A row without edges stands for "no row".
 struct row {
     u32 begin, count;
 };
 
-// The state that blocks share. All of it must be 0 before the first launch, and everything but `rounds` is 0 again
-// after each launch. Each counter has its own line of the L2. Two words of each kind are used in turn. Both count the
-// blocks that have arrived.
+// The state that all blocks share. All of it must be 0 before the first launch. After each launch, everything except
+// `rounds` is 0 again. Each counter has its own cache line of the L2. There are two words of each kind, which are used
+// by turns. Both count the blocks that have arrived.
 struct control {
     offset places[2], line[14]; // this word also counts the places that the blocks need in the next queue
-    offset edges[2], lines[14]; // also counts edges that leave found vertices
-    // for a round that one block runs alone: the number of the round together with the level that it reached, and the
+    offset edges[2], lines[14]; // this word also counts the edges that leave the found vertices
+    // for a round that one block runs alone: the number of the round together with the level that it reached; the
     // number of edges of that frontier
     offset level, last_edges;
     u32 rounds, left;           // number of rounds of all launches; number of blocks that have left
 };
 
-// The state of the search, of which each thread has a copy. All threads of all blocks take the same decisions.
+// The state of the search. Each thread has a copy of it. All threads of all blocks make the same decisions.
 struct search {
     const u32 *offsets, *index;
     int *levels;
@@ -285,22 +290,23 @@ struct search {
     // the index of this round's queue and counters, and the number of this round over all launches
     u32 turn, tag;
     u32 level;                  // level of the frontier
-    // the number of places of the frontier (of vertices if the frontier is in bits), and the number of edges that leave
-    // it
+    // number of places of the frontier, or number of its vertices if the frontier is in bits; number of the edges that
+    // leave the frontier
     u32 frontier, leaving;
     u32 unexplored;             // number of edges of the vertices that were not found yet
     u32 found_edges;            // number of edges that this thread found in this round
 };
 
-// A block's part of a round, in shared memory.
+// The state of a block in a round, in shared memory.
 struct block_part {
-    offset places_seen[2], edges_seen[2]; // the counters' values before this round
-    u32 count, more;            // number of rows here, and number of places that they need in addition to one each
-    u32 spilled;                // true if more rows are in memory
-    u32 edges, solo_edges;      // edges found in this round, and edges of all levels of a block that runs alone
+    offset places_seen[2], edges_seen[2]; // values of the counters before this round
+    // number of rows in this queue; number of places that they need in addition to one place each
+    u32 count, more;
+    u32 spilled;                // true if further rows are in global memory
+    u32 edges, solo_edges;      // edges found in this round; edges of all levels of a block that runs alone
     u32 base;                   // place of these rows in the next queue
-    u32 all_places, all_edges, level, leaving; // thread 0 writes here the values that all threads need
-    row found[ROOM];            // one queue; a block that runs alone uses its two halves in turn
+    u32 all_places, all_edges, level, leaving; // thread 0 writes the values that all threads need to these variables
+    row found[ROOM];            // the queue of the block; a block that runs alone uses its two halves by turns
 };
 
 __device__ __forceinline__ u32 warp_sum(u32 mine)
@@ -317,7 +323,7 @@ __device__ __forceinline__ u32 lanes_before(u32 votes)
     return __popc(votes & ((1u << lane_id()) - 1));
 }
 
-// ---- the queue in memory ----
+// ---- the queue in global memory ----
 
 __device__ __forceinline__ const ulonglong2 *this_queue(const search &s)
 {
@@ -356,7 +362,7 @@ __device__ __forceinline__ u32 places_of(u32 count)
     return count / PIECE + (count % PIECE != 0);
 }
 
-// Writes a row of many edges as several pieces to several places, so that several warps share it.
+// Writes a row of many edges as several pieces to several places of the queue, so that several warps share it.
 __device__ __forceinline__ void leave_pieces(ulonglong2 *place, u32 tag, row r)
 {
 #pragma unroll 1
@@ -364,7 +370,7 @@ __device__ __forceinline__ void leave_pieces(ulonglong2 *place, u32 tag, row r)
         leave(place++, tag, {r.begin + at, min(PIECE, r.count - at)});
 }
 
-// Writes rows that do not fit into the block's queue to memory at once.
+// Writes rows that do not fit into the block's queue directly to global memory.
 __device__ __forceinline__ void spill(const search &s, block_part &mine, row r)
 {
     u32 places = places_of(r.count), before = warp_scan<Plus<u32>>(places), base = 0;
@@ -376,7 +382,8 @@ __device__ __forceinline__ void spill(const search &s, block_part &mine, row r)
     leave_pieces(next_queue(s) + base + before - places, s.tag + 1, r);
 }
 
-// Appends the rows that the lanes of a warp found to the block's queue, or to memory if the queue is full.
+// Appends the rows that the lanes of a warp found to the block's queue. If this queue is full, the rows go to global
+// memory.
 template <u32 items> __device__ __forceinline__ void push(search &s, block_part &mine, row *queue, u32 room,
                                                           const row (&found)[items])
 {
@@ -420,7 +427,7 @@ template <u32 items> __device__ __forceinline__ void push(search &s, block_part 
     }
 }
 
-// Writes this block's rows to memory, from place mine.base on.
+// Writes the rows of this block to global memory, from place mine.base on.
 __device__ __forceinline__ void write_rows(const search &s, block_part &mine, const row *queue, u32 count,
                                            bool long_ones)
 {
@@ -437,8 +444,8 @@ __device__ __forceinline__ void write_rows(const search &s, block_part &mine, co
 
 // ---- top-down ----
 
-// Loads a word without a branch, in the lanes in which `is` is true. Without branches, several consecutive accesses are
-// in flight before the first result is used.
+// Loads a word without a branch in those lanes in which `is` is true. Without branches, several consecutive accesses
+// are in flight before the first result is used.
 __device__ __forceinline__ u32 load_if(bool is, const u32 *at)
 {
     u32 value;
@@ -448,7 +455,7 @@ __device__ __forceinline__ u32 load_if(bool is, const u32 *at)
     return value;
 }
 
-// Returns the word's former value. In lanes in which `is` is false, it returns all ones.
+// Sets bits of a word, and returns the former value of the word. In lanes in which `is` is false, it returns all ones.
 __device__ __forceinline__ u32 or_if(bool is, u32 *word, u32 bits)
 {
     u32 value;
@@ -471,8 +478,8 @@ __device__ __forceinline__ u32 peek_if(bool is, const u32 *word)
     return value;
 }
 
-// Reads up to AT_ONCE edges of each lane, which are `step` apart, from `first` on. The row has `left` edges from there.
-// If a thread sets the bit of a vertex, this thread has found the vertex.
+// Reads up to AT_ONCE edges of each lane, from edge `first` on. The edges of a lane are `step` apart. From edge `first`
+// on, the row has `left` edges. The thread that sets the bit of a vertex has found this vertex.
 __device__ __forceinline__ void visit(search &s, block_part &mine, row *queue, u32 room, offset first, u32 left,
                                       u32 step)
 {
@@ -500,7 +507,8 @@ __device__ __forceinline__ void visit(search &s, block_part &mine, row *queue, u
         found[k] = {begin[k], was[k] ? 0 : end[k] - begin[k]};
         if (!was[k]) {
             s.levels[to[k]] = (int)s.level + 1;
-            prefetch_l2(s.index + begin[k]); // for the thread that reads the edges of this vertex in the next round
+            // prefetched for the thread that reads the edges of this vertex in the next round
+            prefetch_l2(s.index + begin[k]);
             // neighbours often have near numbers, so the search will soon read these offsets
             if (AHEAD) {
                 prefetch_l2(s.offsets + (to[k] + AHEAD < s.vertices ? to[k] + AHEAD : s.vertices));
@@ -511,8 +519,8 @@ __device__ __forceinline__ void visit(search &s, block_part &mine, row *queue, u
     push(s, mine, queue, room, found);
 }
 
-// Reads the edges of a warp's rows. GROUP lanes share a row. Rows longer than LONG are read by all lanes, one row after
-// the other.
+// Reads the edges of a warp's rows. GROUP lanes share a row. If a row has more than LONG edges, all lanes read it. Such
+// rows are read one after another.
 __device__ __forceinline__ void expand(search &s, block_part &mine, row *queue, u32 room, row r)
 {
     const u32 sub = lane_id() % GROUP, few = r.count <= LONG ? r.count : 0;
@@ -540,13 +548,14 @@ __device__ __forceinline__ void expand(search &s, block_part &mine, row *queue, 
         at += AT_ONCE * step;
         if (by_groups) {
             by_groups = __any_sync(ALL_LANES, at < few);
-            at = by_groups ? at : 0; // if count is 0, the first long row is next
+            at = by_groups ? at : 0; // if `count` is 0, the first long row is next
         }
     }
 }
 
-// Runs one level with `warps` warps. `now` is the frontier if it is in shared memory; otherwise the frontier is in
-// global memory. A warp takes as many rows at once as keep all warps busy: one if the frontier is small.
+// Runs one level of the search with `warps` warps. If the frontier is in shared memory, `now` points to it. Otherwise
+// the frontier is in global memory. A warp takes as many rows at once as keep all warps busy. If the frontier is small,
+// this is one row.
 __device__ __forceinline__ void top_down(search &s, block_part &mine, const row *now, u32 rows, u32 warp, u32 warps,
                                          row *queue, u32 room)
 {
@@ -579,7 +588,7 @@ __device__ __forceinline__ void take_all(search &s, block_part &mine)
         mine.found[i] = take(this_queue(s) + i, s.tag);
 }
 
-// Returns whether this block continues alone after a level. `*rows` becomes the number of rows that it found.
+// Returns whether this block continues alone after a level. `*rows` becomes the number of rows that the block found.
 __device__ __forceinline__ bool goes_on(search &s, block_part &mine, u32 *rows)
 {
     add_found_edges(s, mine);
@@ -602,8 +611,8 @@ __device__ __forceinline__ bool goes_on(search &s, block_part &mine, u32 *rows)
     return on;
 }
 
-// Runs a top-down round: one level, or all levels of a block that runs alone while the others wait. Returns the queue
-// of the vertices that were found.
+// Runs a top-down round. This is one level, or all levels of a block that runs alone while the others wait. Returns the
+// queue of the vertices that were found.
 __device__ __forceinline__ row *go_down(search &s, block_part &mine, bool alone)
 {
     row *queue = mine.found;
@@ -649,7 +658,8 @@ __device__ __forceinline__ void wait_for_all(const search &s, block_part &mine, 
         places = *(volatile offset *)&s.all->places[s.turn] - mine.places_seen[s.turn];
         edges = *(volatile offset *)&s.all->edges[s.turn] - mine.edges_seen[s.turn];
     } while (places >> CAME != gridDim.x || edges >> CAME != gridDim.x);
-    // Counters are not reset within a launch. The difference is the contribution of this round.
+    // Counters are not reset within a launch, so the difference from the former value is the contribution of this
+    // round.
     mine.places_seen[s.turn] += places;
     mine.edges_seen[s.turn] += edges;
     mine.all_places = (u32)places;
@@ -658,9 +668,9 @@ __device__ __forceinline__ void wait_for_all(const search &s, block_part &mine, 
     mine.leaving = alone ? wait_for_note(&s.all->last_edges, s.tag) : (u32)edges;
 }
 
-// Ends a round: writes this block's queue to memory, and waits until all blocks know how much was found. `fence` makes
-// writes without atomics visible too. `queued` tells that the found vertices are rows in queues; otherwise they are
-// bits.
+// Ends a round. The function writes this block's queue to global memory, and waits until all blocks know how much was
+// found. `fence` makes writes that are not atomic visible too. `queued` tells that the found vertices are rows in
+// queues. Otherwise they are bits.
 __device__ __forceinline__ void end_round(search &s, block_part &mine, const row *queue, u32 room, bool fence,
                                           bool queued, bool alone)
 {
@@ -778,21 +788,21 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
 #endif
 
 #if defined BFS_DIRECTION_OPTIMISED || !defined BFS_ONE
-// The bottom-up step (Beamer, Asanovic, Patterson, SC 2012): every vertex that was not found yet looks for a neighbour
-// that was found. Such a neighbour belongs to the frontier, because a neighbour from an earlier level would have found
-// the vertex before. Therefore the bits of all found vertices can stand for the frontier, as long as this level's bits
-// are written to other words: the kernel reads `visited` and writes every word of `next`.
+// The bottom-up step (Beamer, Asanovic, Patterson, SC 2012). For every vertex that was not found yet, the step looks
+// for a neighbour that was found. Such a neighbour belongs to the frontier, because a neighbour from an earlier level
+// would have found the vertex before. Therefore the bits of all found vertices can stand for the frontier. But the bits
+// of this level must go to other words, so the kernel reads `visited` and writes every word of `next`.
 //
-// Most vertices need to read only one or two neighbours, while a top-down level reads every edge of the frontier. A
-// warp takes WORDS words, lists the vertices whose bits are not set, and gives one vertex to each lane. If a lane has
-// read SERIAL neighbours without success, all lanes share the vertex.
+// In a bottom-up step, most vertices read only one or two neighbours, while a top-down level reads every edge of the
+// frontier. A warp takes WORDS words of bits, lists the vertices whose bits are not set, and gives one of these
+// vertices to each lane. If a lane has read SERIAL neighbours without success, all lanes share the vertex.
 __device__ __forceinline__ bool is_set(const u32 *bits, u32 vertex)
 {
     return bits[vertex / 32] >> vertex % 32 & 1;
 }
 
 struct warp_list {
-    u32 fresh[WORDS]; // the bits of the vertices that this level has found
+    u32 fresh[WORDS]; // the bits of the vertices that were found in this level
     u8 vertices[WORDS * 32];
 };
 
@@ -846,7 +856,7 @@ __device__ __forceinline__ void bottom_up(search &s, block_part &mine, const u32
             }
         }
         __syncwarp();
-        if (~coming != 0) // read the offsets of the next vertices
+        if (~coming != 0) // prefetches the offsets of the next vertices
             prefetch_l2(s.offsets + (first + step + lane) * 32);
 #pragma unroll 1
         for (u32 i = 0; i < count; i += WARP) {
@@ -895,12 +905,12 @@ __device__ __forceinline__ void queue_of_bits(search &s, block_part &mine, const
     }
 }
 
-// The search goes top-down while the frontier is small, and bottom-up when this is likely to read fewer edges.
+// The search goes top-down while the frontier is small. It goes bottom-up when this is likely to read fewer edges.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     bfs_direction_optimised(const u32 *offsets, const u32 *index, int *levels, u32 *visited, ulonglong2 *queues,
                             control *c, offset length, u32 source, u32 vertices, u32 edges)
 {
-    // The kinds of rounds. `order` is only a fence, after levels whose bits were set by atomics.
+    // The kinds of rounds. The round `order` is only a fence. It follows levels whose bits were set by atomics.
     enum step { begin, down, order, up, queue_up };
     __shared__ block_part mine;
     __shared__ warp_list lists[WARPS];

@@ -7,18 +7,18 @@
 #ifndef COMMON_CUH
 #define COMMON_CUH
 
-// The type of an index into an array of any size, of a size, or of an address as a number.
+// The type of an index into an array of any size, the type of a size, and the type of an address as a number.
 typedef unsigned long long offset;
 
 enum : unsigned { // these constants are enumerators, because some constexpr variables would need device memory
     WARP = 32,
-    ALL_LANES = 0xffffffffu // the mask of a warp whose lanes all take part
+    ALL_LANES = 0xffffffffu // the mask of a warp in which all lanes take part
 };
 
 // ---- policies ----
 
-// The type with the number `index` in a list of types. With it, a kernel can be written once for several operators or
-// types. A macro of the spec is the index: typedef choose<OP, Sum, Max> Op.
+// The type with the number `index` in a list of types. With it, a kernel that is written once can serve several
+// operators or types. A macro of the spec is the index: typedef choose<OP, Sum, Max> Op.
 template <unsigned index, class First, class... Rest> struct choice {
     typedef typename choice<index - 1, Rest...>::type type;
 };
@@ -27,7 +27,8 @@ template <class First, class... Rest> struct choice<0, First, Rest...> {
 };
 template <unsigned index, class... Types> using choose = typename choice<index, Types...>::type;
 
-// An operator: the type of its items, its identity (the item that changes nothing), and the combination of two items.
+// An operator has the type of its items, its identity (the item that changes nothing), and the combination of two
+// items.
 template <class T> struct Plus {
     typedef T item;
     static __device__ __forceinline__ T identity()
@@ -65,8 +66,8 @@ template <unsigned block> __device__ __forceinline__ offset grid_threads()
     return (offset)gridDim.x * block;
 }
 
-// For one-dimensional blocks. In other blocks lane_id() is right if the length of a row of threads is a multiple of a
-// warp, and warp_id() counts within the row.
+// These functions are for one-dimensional blocks. In other blocks lane_id() is right if a row of threads has a multiple
+// of 32 threads, and warp_id() counts within the row.
 __device__ __forceinline__ unsigned lane_id()
 {
     return threadIdx.x % WARP;
@@ -138,8 +139,8 @@ template <> __device__ __forceinline__ float4 pack<4>(const float *from)
 
 // ---- cache modifiers ----
 
-// With `streaming`, accesses have the hint that the data is used only once (ld.cs, st.cs). The L2 evicts such lines
-// first.
+// With `streaming`, accesses have the hint that the data is used only once (ld.cs, st.cs). The L2 evicts lines with
+// this hint first.
 template <bool streaming, class T> __device__ __forceinline__ T load(const T *from)
 {
     return streaming ? __ldcs(from) : *from;
@@ -153,13 +154,13 @@ template <bool streaming, class T> __device__ __forceinline__ void store(T *to, 
         *to = value;
 }
 
-// Begins to prefetch the line of an address to the L2. Unlike a load, a prefetch in flight needs no register.
+// Begins to prefetch the cache line of an address to the L2. Unlike a load, a prefetch in flight needs no register.
 __device__ __forceinline__ void prefetch_l2(const void *at)
 {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
 }
 
-// ---- warps: all 32 lanes must call together ----
+// ---- warps: all 32 lanes must call a function together ----
 
 // These functions return the value of the lane that is `distance` lanes before or after the calling lane. If no such
 // lane exists, they return the caller's own value. An item of more than one word has its own overloads of these
@@ -206,8 +207,8 @@ template <class Op> __device__ __forceinline__ typename Op::item warp_scan(typen
 
 // ---- communication between blocks ----
 
-// Returns whether this is the last block of the grid that calls the function. One thread of each block calls it. The
-// counter must be 0 before the launch, and is 0 again after the last block's call.
+// Returns whether this is the last block of the grid that calls the function. One thread of each block calls the
+// function. The counter must be 0 before the launch, and is 0 again after the last block's call.
 __device__ __forceinline__ bool is_last_block(unsigned *counter)
 {
     return atomicInc(counter, gridDim.x - 1) == gridDim.x - 1;
@@ -232,8 +233,8 @@ template <unsigned bytes> __device__ __forceinline__ void copy_async(void *to, c
 #endif
 }
 
-// Does the same as copy_async() above, but writes zeros if `inside` is false. `from` must always be a valid address. It
-// needs sm_80.
+// Does the same as copy_async() above, but writes zeros if `inside` is false. `from` must always be a valid address.
+// The function needs sm_80.
 template <unsigned bytes> __device__ __forceinline__ void copy_async(void *to, const void *from, bool inside)
 {
     unsigned shared = (unsigned)__cvta_generic_to_shared(to), read = inside ? bytes : 0;
@@ -245,7 +246,7 @@ template <unsigned bytes> __device__ __forceinline__ void copy_async(void *to, c
                      : "memory");
 }
 
-// Makes one group of this thread's copies since the last call, even if there were none.
+// Makes a group of all copies of this thread since the last call. The group may be empty.
 __device__ __forceinline__ void copy_async_commit()
 {
 #if __CUDA_ARCH__ >= 800
@@ -253,7 +254,7 @@ __device__ __forceinline__ void copy_async_commit()
 #endif
 }
 
-// Waits until all groups of this thread except the latest `pending` have arrived.
+// Waits until all groups of this thread except the last `pending` groups have arrived.
 template <unsigned pending> __device__ __forceinline__ void copy_async_wait()
 {
 #if __CUDA_ARCH__ >= 800

@@ -1,31 +1,32 @@
-/* convnet_f64: the reference of a convolution layer, forward, with all products and sums in double:
+/* convnet.c - the reference convnet_f64 of a convolution layer, forward, with all products and sums in double:
  *
  *     y[n][k][p][q] = sum over c, r, s of x[n][c'][p STRIDE_H + r DILATION_H - PAD_H][q STRIDE_W + ...] w[k][c][r][s]
  *
- * Here c' is channel c of the group of filter k. The image is surrounded by zeros. The reference multiplies the zeros
- * around the image like other numbers, so that an infinite weight gives NaN there. Arrays: x and y are N x C x H x W,
- * and w is K x C x R x S. With NHWC, x and y are N x H x W x C, and w is K x R x S x C. */
+ * Here c' is the channel of the image that is channel c of the group of filter k. The image is surrounded by zeros. The
+ * reference multiplies these zeros like other numbers, so that an infinite weight gives NaN there. The arrays x and y
+ * have the shape N x C x H x W, and w has the shape K x C x R x S. With NHWC, x and y have the shape N x H x W x C, and
+ * w has the shape K x R x S x C. */
 #include <inttypes.h>
 
 #include "catalogue.h"
 
-typedef struct strides { /* the distance in elements between neighbours along each extent */
+typedef struct strides { /* the number of elements between neighbours along each dimension */
     int64_t outer, channel, row, column;
 } strides;
 
 typedef struct layer {
     const float *x, *w;
     float *y;
-    int64_t images, channels, height, width;         /* of x */
-    int64_t filters, filter_channels, rows, columns; /* of w */
+    int64_t images, channels, height, width;         /* the shape of x */
+    int64_t filters, filter_channels, rows, columns; /* the shape of w */
     int64_t out_height, out_width;
     int64_t stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups, nhwc;
     strides in, weight, out;
-    double **scratch; /* for each thread: a row of y for all filters of a group, and the line of gather() */
+    double **scratch; /* for each thread, a row of y for all filters of a group, and the line of gather() */
 } layer;
 
-/* Returns the strides of an array with the extents OUTER x CHANNELS x HEIGHT x WIDTH. With `nhwc` the extents are OUTER
- * x HEIGHT x WIDTH x CHANNELS. */
+/* Returns the strides of an array of OUTER x CHANNELS x HEIGHT x WIDTH elements. With `nhwc`, the array has OUTER x
+ * HEIGHT x WIDTH x CHANNELS elements. */
 static strides strides_of(int64_t nhwc, int64_t channels, int64_t height, int64_t width)
 {
     strides s = {channels * height * width, height * width, width, 1};
@@ -34,7 +35,8 @@ static strides strides_of(int64_t nhwc, int64_t channels, int64_t height, int64_
     return s;
 }
 
-/* Sets line[q] to the element of x that tap (r, s) of channel c reads for point q of row p of image n. */
+/* Sets line[q] to the element of x that tap (r, s) of channel c reads for point q of row p of image n. A tap is one
+ * element of a filter. */
 static void gather(const layer *l, int64_t n, int64_t c, int64_t p, int64_t r, int64_t s, double *line)
 {
     int64_t h = p * l->stride_h + r * l->dilation_h - l->pad_h;
@@ -93,22 +95,22 @@ static kiln_status read_settings(kiln_call *call, layer *l)
     return KILN_OK;
 }
 
-/* `which` is 0 to 3, in the order of N x C x H x W */
+/* Returns the size of dimension `which` (0 to 3) in the order of N x C x H x W. */
 static int64_t extent(const kiln_array *array, int64_t nhwc, int which)
 {
     static const int places[] = {0, 3, 1, 2};
     return (int64_t)array->shape[nhwc ? places[which] : which];
 }
 
-/* Returns the number of points of y that a filter computes along an extent. */
+/* Returns the number of points of y that a filter gives along a dimension. */
 static int64_t points(int64_t size, int64_t pad, int64_t taps, int64_t dilation, int64_t stride)
 {
     int64_t room = size + 2 * pad - dilation * (taps - 1) - 1;
     return room < 0 ? 0 : room / stride + 1;
 }
 
-/* Reads the arrays of the layer, and sets its extents and strides. It fails unless the shape of y follows from x, w,
- * padding, dilation and strides, so that the sums below need no check of their indexes. */
+/* Reads the arrays of the layer, and sets its sizes and strides. It fails unless the shape of y follows from x, w, the
+ * padding, the dilation and the strides. Therefore the loops of the reference need not check their indexes. */
 static kiln_status read_shapes(kiln_call *call, layer *l)
 {
     const kiln_array *x, *w;

@@ -4,89 +4,91 @@
 //         x[n][c'][p * STRIDE_H + r * DILATION_H - PAD_H][q * STRIDE_W + s * DILATION_W - PAD_W] * w[k][c][r][s]
 //
 // The array x holds images of CHANNELS x HEIGHT x WIDTH. The array w holds FILTERS filters of CHANNELS / GROUPS x
-// FILTER_H x FILTER_W. The array y holds images of FILTERS x OUT_H x OUT_W. In the formula, channel c' is channel c of
-// the group that filter k belongs to. With NHWC the channel comes last in all three arrays. The filter is not reversed.
-// The padding around an image is zeros. The kernels multiply the padding like other numbers. If a filter has an
-// infinity or a NaN, the points where it meets the padding become NaN.
+// FILTER_H x FILTER_W. The array y holds images of FILTERS x OUT_H x OUT_W. In the formula, channel c' of the image is
+// channel c of the group that filter k belongs to. With NHWC, the channel is the last index of all three arrays. The
+// filter is not reversed. An image is padded with zeros. The kernels multiply these zeros like other numbers. If a
+// filter contains an infinity or a NaN, the points where this weight meets the padding become NaN.
 //
-// All extents are macros, so the compiler turns divisions by them into multiplications and unrolls the loops over a
-// filter. The number of images is an argument. Any extent is legal, including 0 channels, 0 filters and 0 images.
-// Offsets have 64 bits. A channel of y must have fewer than 2^31 points over all images.
+// All sizes except the number of images are macros. Therefore the compiler turns divisions by them into
+// multiplications, and unrolls the loops over a filter. The number of images is an argument. Any size is legal,
+// including 0 channels, 0 filters and 0 images. Offsets have 64 bits. A channel of y must have fewer than 2^31 points,
+// counted over all images.
 //
-// A layer is a product of matrices: FILTERS x (CHANNELS FILTER_H FILTER_W) times the unrolled image. A column of the
-// unrolled image holds the elements of x that one point of y needs. The kernels differ in the place of the unrolled
-// image:
+// A layer is a matrix product: the matrix of the filters, with FILTERS rows of CHANNELS FILTER_H FILTER_W elements,
+// times the unrolled image. A column of the unrolled image holds the elements of x that one point of y needs. The
+// kernels differ in where they form the unrolled image:
 //
 // - The kernel direct does not form it.
 // - The kernels shared and coarsened keep parts of it in shared memory.
 // - The kernel unrolled_gemm writes it to global memory.
 // - The kernel implicit_gemm forms it in shared memory, one tile of a matrix product (as in matmul.cu) at a time.
 //
-// The kernels winograd and fft transform image and filters first, so they need fewer multiplications. The kernel
-// depthwise is for filters that see one channel.
+// The kernels winograd and fft first transform the images and the filters, so they need fewer multiplications. The
+// kernel depthwise is for filters that use one channel only.
 //
-// Every kernel gives the same bits in every run. The kernels direct, shared, coarsened (with DEALT of 1), unrolled_gemm
-// and depthwise add the same products in the same order, and round once per product. The other kernels add in another
-// order.
+// Every kernel gives the same bits in every run. The kernels direct, shared, coarsened (with a DEALT of 1),
+// unrolled_gemm and depthwise add the same terms in the same order, and round once per term. The other kernels add in
+// another order.
 //
-// The tuning parameters are macros as well. The defaults are for an editor, or for a compiler without definitions. A
-// kernel is compiled if its own macro CONVNET_<NAME> is set, or if CONVNET_ONE is not set.
+// The tuning parameters are macros as well. The engine defines these macros from the spec. The defaults below only let
+// an editor or a compiler parse this file alone. A kernel is compiled if its own macro CONVNET_<NAME> is set, or if
+// CONVNET_ONE is not set.
 
 #include "common.cuh"
 #include "convnet.cuh"
 
 #ifndef BLOCK
-#define BLOCK 256 // direct, unrolled_gemm: threads of a block
+#define BLOCK 256 // direct, unrolled_gemm: number of threads of a block
 #endif
 #ifndef BLOCK_X
-#define BLOCK_X 16 // shared: threads of a block along x
+#define BLOCK_X 16 // shared: width of a block, in threads
 #endif
 #ifndef BLOCK_Y
-#define BLOCK_Y 8 // shared: threads of a block along y
+#define BLOCK_Y 8 // shared: height of a block, in threads
 #endif
 #ifndef KERNELS
-#define KERNELS 4 // shared: filters that a thread applies to the staged points
+#define KERNELS 4 // shared: number of filters that a thread applies to the staged points
 #endif
 #ifndef AT_ONCE
-#define AT_ONCE 1 // unrolled_gemm: channels of each group that are unrolled at once
+#define AT_ONCE 1 // unrolled_gemm: number of channels of each group that are unrolled at once
 #endif
 #ifndef TILE
 #define TILE 16 // unrolled_gemm: side of the square tiles
 #endif
 #ifndef TILE_M
-#define TILE_M 64 // implicit_gemm: filters of a block's tile
+#define TILE_M 64 // implicit_gemm: number of filters of a block's tile
 #endif
 #ifndef TILE_N
-#define TILE_N 64 // implicit_gemm: points of a block's tile
+#define TILE_N 64 // implicit_gemm: number of points of a block's tile
 #endif
 #ifndef TILE_K
-#define TILE_K 8 // channels of a step
+#define TILE_K 8 // number of channels of a step
 #endif
 #ifndef THREAD_M
-#define THREAD_M 8 // filters of a thread; a multiple of 4
+#define THREAD_M 8 // number of filters of a thread; a multiple of 4
 #endif
 #ifndef THREAD_N
-#define THREAD_N 8 // points of a thread; a multiple of 4
+#define THREAD_N 8 // number of points of a thread; a multiple of 4
 #endif
 #ifndef LANES_M
 #define LANES_M 4 // a warp has LANES_M x 32 / LANES_M threads
 #endif
 #ifndef STAGES
-#define STAGES 3 // tiles in shared memory: one is multiplied while the others are being copied
+#define STAGES 3 // number of pairs of tiles in shared memory: one pair is multiplied while the others are being copied
 #endif
 #ifndef RESIDENT
 #define RESIDENT 1 // minimum number of blocks whose registers must fit on an SM
 #endif
 #ifndef SPLITS
-#define SPLITS 1 // parts of the sum; separate blocks compute each part
+#define SPLITS 1 // number of parts of the sum; separate blocks compute each part
 #endif
 #ifndef PACK
-#define PACK 1 // 0: the filters are not repacked; for NHWC and for filters of one point
+#define PACK 1 // 0: the filters are not repacked, which is possible for NHWC and for filters of one point
 #endif
 
-// Stores `count` neighbouring floats (2 or 4) with one store. The address is aligned. The store is written in
-// assembler: otherwise the compiler would merge it with a branch that stores the same numbers one by one, and use
-// single stores for both.
+// Stores `count` neighbouring floats (2 or 4) by one store. The address is aligned. The store is written in assembler.
+// Otherwise the compiler would merge it with a branch that stores the same numbers one by one, and would use single
+// stores for both.
 template <unsigned count> __device__ __forceinline__ void store_together(float *to, const float *from)
 {
     offset global = __cvta_generic_to_global(to);
@@ -98,8 +100,8 @@ template <unsigned count> __device__ __forceinline__ void store_together(float *
         asm volatile("st.global.v2.f32 [%0], {%1, %2};" ::"l"(global), "f"(from[0]), "f"(from[1 % count]) : "memory");
 }
 
-// Does the same as copy_async() of common.cuh, for a shared address that is a number. A constant that is added to this
-// number costs no instruction.
+// Does the same as copy_async() of common.cuh, for a shared address that is a number. If a constant is added to this
+// number, the addition costs no instruction.
 template <unsigned bytes>
 __device__ __forceinline__ void copy_to(unsigned to, const float *from, bool inside = true)
 {
@@ -119,11 +121,11 @@ __device__ __forceinline__ unsigned shared_address(const float *at)
 }
 
 #if defined(CONVNET_DIRECT) || !defined(CONVNET_ONE)
-// One thread per point of y, in the order of y. Image and filter come from global memory: two loads for each
-// multiply-add.
+// In this kernel, each thread computes one point of y, in the order of y. The image and the filter come from global
+// memory, so each multiply-add needs two loads.
 //
-// Threads of a warp read neighbouring elements of one of the two arrays and the same element of the other. Therefore
-// the L1 serves most reads: a point of x is read FILTERS / GROUPS * FILTER_H * FILTER_W times.
+// The threads of a warp read neighbouring elements of one of the two arrays, and the same element of the other array.
+// Therefore the L1 cache serves most reads: a point of x is read FILTERS / GROUPS * FILTER_H * FILTER_W times.
 extern "C" __global__ void convnet_direct(const float *__restrict__ x, const float *__restrict__ w,
                                           float *__restrict__ y, unsigned images)
 {
@@ -146,13 +148,13 @@ extern "C" __global__ void convnet_direct(const float *__restrict__ x, const flo
 #endif
 
 #if defined(CONVNET_SHARED) || !defined(CONVNET_ONE)
-// A block computes BLOCK_Y x BLOCK_X points of KERNELS channels of y. For each channel of x in turn, it stages the
-// elements of x that these points need, and the parts of the filters, in shared memory.
+// In this kernel, a block computes BLOCK_Y x BLOCK_X points of KERNELS channels of y. For one channel of x after the
+// other, the block stages the elements of x that these points need, and the filters' weights for this channel, in
+// shared memory.
 //
-// Compared with direct: a block reads a point of x from global memory once per channel for KERNELS filters, and tests
-// the edges of the image once. A multiply-add still needs more than one load from shared memory. One load brings a
-// point of the image for KERNELS filters. One load per filter brings a weight, which all threads read at once (a
-// broadcast).
+// Compared with direct, a block reads a point of x from global memory once for KERNELS filters, and tests the edges of
+// the image once. A multiply-add still needs more than one load from shared memory. One load brings a point of the
+// image for KERNELS filters. One load per filter brings a weight, which all threads read at once (a broadcast).
 extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     convnet_shared(const float *__restrict__ x, const float *__restrict__ w, float *__restrict__ y)
 {
@@ -161,11 +163,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     __shared__ float staged[ROWS][COLUMNS], weights[TAPS][KERNELS];
     constexpr unsigned ACROSS = ceil_div(OUT_W_1, (unsigned)BLOCK_X);
     constexpr unsigned DOWN = ceil_div(POINTS_1 / OUT_W_1, (unsigned)BLOCK_Y);
-    // number of blocks that share a group's filters
+    // number of blocks that share the filters of a group
     constexpr unsigned PARTS = ceil_div(GROUP_FILTERS_1, (unsigned)KERNELS);
     unsigned across = blockIdx.x % ACROSS, down = blockIdx.x / ACROSS % DOWN, part = blockIdx.x / (ACROSS * DOWN);
     unsigned group = part / PARTS % GROUPS, image = part / (PARTS * GROUPS);
-    unsigned filter0 = part % PARTS * KERNELS; // filter number in the group
+    unsigned filter0 = part % PARTS * KERNELS; // the number, in the group, of the block's first filter
     unsigned row0 = down * BLOCK_Y, column0 = across * BLOCK_X;
     unsigned thread = threadIdx.y * BLOCK_X + threadIdx.x;
 
@@ -205,50 +207,51 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 #endif
 
 #if defined(CONVNET_COARSENED) || !defined(CONVNET_ONE)
-// A thread computes 4 neighbouring points in each of THREAD_ROWS rows for THREAD_FILTERS filters. It reads from shared
-// memory and keeps its sums in registers.
+// In this kernel, a thread computes 4 neighbouring points in each of THREAD_ROWS rows for THREAD_FILTERS filters. It
+// reads from shared memory and keeps its accumulators in registers.
 //
-// Compared with shared: for one row of a filter, a thread reads THREAD_ROWS windows of 4 + FILTER_W - 1 points and
-// FILTER_W * THREAD_FILTERS weights, 16 bytes at a time. With these values it does 4 * THREAD_ROWS * THREAD_FILTERS *
-// FILTER_W multiply-adds. With 2 rows, 8 filters and FILTER_W = 3, these are 192 multiply-adds for ten reads.
-// Asynchronous copies bring the next CHUNK channels at the same time. The weights of different filters are neighbours,
-// so a thread reads its weights as whole words, and all threads of a warp read the same words.
+// Compared with shared, a thread reads larger parts at once. For one row of a filter, it reads THREAD_ROWS windows of 4
+// + FILTER_W - 1 points and FILTER_W * THREAD_FILTERS weights, 16 bytes at a time. With these values it does 4 *
+// THREAD_ROWS * THREAD_FILTERS * FILTER_W multiply-adds. With 2 rows, 8 filters and a FILTER_W of 3, these are 192
+// multiply-adds for ten reads. Meanwhile asynchronous copies bring the next CHUNK channels. The weights of different
+// filters are neighbours in shared memory, so a thread reads its weights as whole words of 16 bytes, and all threads of
+// a warp read the same words.
 //
-// If a layer has few points, DEALT groups of threads take turns with the channels of a chunk. The sums of these groups
+// If a layer has few points, DEALT groups of threads take the channels of a chunk by turns. The sums of these groups
 // are added in a fixed order.
 #ifndef QUADS
-#define QUADS 14 // threads along a row of y
+#define QUADS 14 // number of threads along a row of y
 #endif
 #ifndef ROW_GROUPS
-#define ROW_GROUPS 2 // groups of threads along the rows of y
+#define ROW_GROUPS 2 // number of groups of threads along the rows of y
 #endif
 #ifndef THREAD_ROWS
-#define THREAD_ROWS 2 // rows of y that a thread makes
+#define THREAD_ROWS 2 // number of rows of y that a thread computes
 #endif
 #ifndef FILTER_GROUPS
-#define FILTER_GROUPS 8 // groups of threads along the filters
+#define FILTER_GROUPS 8 // number of groups of threads along the filters
 #endif
 #ifndef THREAD_FILTERS
-#define THREAD_FILTERS 8 // filters that a thread applies: 4 or 8
+#define THREAD_FILTERS 8 // number of filters that a thread applies: 4 or 8
 #endif
 #ifndef CHUNK
-#define CHUNK 4 // channels that are staged together
+#define CHUNK 4 // number of channels that are staged together
 #endif
 #ifndef DEALT
-#define DEALT 1 // threads that share the channels of a chunk
+#define DEALT 1 // number of groups of threads that share the channels of a chunk
 #endif
 
 namespace coarsened
 {
 enum : unsigned {
-    PARTNERS = QUADS * ROW_GROUPS * FILTER_GROUPS, // threads that sum the same channels
+    PARTNERS = QUADS * ROW_GROUPS * FILTER_GROUPS, // number of threads that add the same channels
     COUNT = PARTNERS * DEALT,
     BLOCK_ROWS = ROW_GROUPS * THREAD_ROWS,
     BLOCK_COLUMNS = QUADS * 4,
     BLOCK_FILTERS = FILTER_GROUPS * THREAD_FILTERS,
     IN_ROWS = (BLOCK_ROWS - 1) * STRIDE_H + (FILTER_H - 1) * DILATION_H + 1,
     IN_COLUMNS = (BLOCK_COLUMNS - 1) * STRIDE_W + (FILTER_W - 1) * DILATION_W + 1,
-    PITCH = (IN_COLUMNS + 3) / 4 * 4, // the row length, rounded up to whole 16-byte words
+    PITCH = (IN_COLUMNS + 3) / 4 * 4, // the length of a row, rounded up to whole words of 16 bytes
     WINDOW = 3 * STRIDE_W + (FILTER_W - 1) * DILATION_W + 1,
     WINDOW_WORDS = (WINDOW + 3) / 4,
     FILTER_PITCH = BLOCK_FILTERS + 4, // the gap spreads the words that a warp writes together over the banks
@@ -257,12 +260,12 @@ enum : unsigned {
     ROUNDS = (GROUP_CHANNELS + CHUNK - 1) / CHUNK
 };
 
-// The part of y that a block makes.
+// The part of y that a block computes.
 struct Tile {
     unsigned image, group, filter0, row0, column0;
 };
 
-// The values of a thread's copies to shared memory that stay the same in every round.
+// The values that a thread needs for its copies to shared memory and that stay the same in every round.
 #if NHWC
 struct Copies {
     const float *x, *w;
@@ -300,17 +303,18 @@ struct Copies {
 #else
 struct Copies {
     enum : unsigned {
-        PLACES = (IN_ROWS * PITCH + COUNT - 1) / COUNT, // places of a channel per thread
-        WARPS = COUNT / WARP,                           // complete warps; they copy the filters
+        PLACES = (IN_ROWS * PITCH + COUNT - 1) / COUNT, // number of elements of a channel that one thread copies
+        WARPS = COUNT / WARP,                           // number of complete warps, which copy the filters
         FILTERS_EACH = (BLOCK_FILTERS + WARPS - 1) / WARPS,
-        ELEMENTS = CHUNK * TAPS // elements of a chunk that are neighbours in w
+        ELEMENTS = CHUNK * TAPS // number of elements of a chunk, which are neighbours in w
     };
     static_assert(WARPS > 0, "a block must have a whole warp");
     static_assert(PLACES <= 32, "there is a bit for each");
-    const float *from[PLACES]; // the element of this place in the first channel of the group
-    unsigned inside;           // one bit per place: set if the place is in the image
-    const float *w;            // this lane's first element of this warp's first filter
-    int filters;               // number of this warp's filters that exist; they are WARPS apart
+    const float *from[PLACES]; // for each element, its address in the first channel of the group
+    unsigned inside;           // one bit for each element, set if the element is in the image
+    const float *w;            // the address of this lane's first element of this warp's first filter
+    // the number of filters from this warp's first filter on; every WARPS-th of them is this warp's filter
+    int filters;
 
     __device__ __forceinline__ Copies(const float *x, const float *weights, const Tile &tile) : inside(0)
     {
@@ -345,7 +349,7 @@ struct Copies {
         const unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
         to += 4 * (IMAGE_FLOATS + lane * FILTER_PITCH + warp);
         const float *weights = w + channel0 * TAPS;
-        const unsigned there = (GROUP_CHANNELS - channel0) * TAPS; // remaining elements of a filter
+        const unsigned there = (GROUP_CHANNELS - channel0) * TAPS; // number of remaining elements of a filter
 #pragma unroll
         for (unsigned f = 0; f < FILTERS_EACH; ++f) {
             if (warp >= WARPS || warp + f * WARPS >= BLOCK_FILTERS)
@@ -364,7 +368,8 @@ struct Copies {
 
 typedef float Sums[THREAD_ROWS][4][THREAD_FILTERS];
 
-// Adds the products of one channel. `points` is the thread's first window, `weights` its first weights.
+// Adds the terms of one channel to the thread's accumulators. The pointer `points` points to the thread's first window,
+// and `weights` to its first weights.
 __device__ __forceinline__ void add_channel(Sums &sums, const float *points, const float *weights)
 {
 #pragma unroll
@@ -392,13 +397,13 @@ __device__ __forceinline__ void add_channel(Sums &sums, const float *points, con
     }
 }
 
-// Adds the sums of the other groups of threads to the sums of the first group, in the order of the groups. Each group
-// summed other channels.
+// Adds the accumulators of the other groups of threads to the accumulators of the first group, in the order of the
+// groups. Each group has added other channels.
 __device__ __forceinline__ void add_dealt(Sums &sums, float *shared, unsigned turn, unsigned partner)
 {
     constexpr unsigned EACH = THREAD_ROWS * 4 * THREAD_FILTERS;
     float *mine = &sums[0][0][0];
-    __syncthreads(); // no thread reads the stages any more
+    __syncthreads(); // all threads have read the stages
     float *slot = shared + (turn > 0 ? turn - 1 : 0) * (EACH * PARTNERS) + partner;
     if (turn > 0)
 #pragma unroll
@@ -423,7 +428,8 @@ extern "C" __global__ void __launch_bounds__(coarsened::COUNT)
     float *base = (float *)two_stages;
     constexpr unsigned ACROSS = ceil_div(OUT_W_1, BLOCK_COLUMNS), DOWN = ceil_div(POINTS_1 / OUT_W_1, BLOCK_ROWS);
     constexpr unsigned PARTS = ceil_div(GROUP_FILTERS_1, BLOCK_FILTERS);
-    unsigned part = blockIdx.x % PARTS, rest = blockIdx.x / PARTS; // blocks with neighbouring numbers share the image
+    // blocks with neighbouring numbers use the same part of the image
+    unsigned part = blockIdx.x % PARTS, rest = blockIdx.x / PARTS;
     coarsened::Tile tile = {rest / (ACROSS * DOWN * GROUPS), rest / (ACROSS * DOWN) % GROUPS, part * BLOCK_FILTERS,
                             rest / ACROSS % DOWN * BLOCK_ROWS, rest % ACROSS * BLOCK_COLUMNS};
     const unsigned turn = threadIdx.x / PARTNERS, partner = threadIdx.x % PARTNERS;
@@ -437,7 +443,7 @@ extern "C" __global__ void __launch_bounds__(coarsened::COUNT)
         copies.begin(shared_address(base), 0);
     for (unsigned round = 0; round < ROUNDS; ++round) {
         copy_async_wait<0>();
-        __syncthreads(); // the channels of this round have arrived, and no thread reads the previous stage any more
+        __syncthreads(); // the channels of this round have arrived, and all threads have read the previous stage
         if (round + 1 < ROUNDS)
             copies.begin(shared_address(base + (round + 1) % 2 * STAGE_FLOATS), (round + 1) * CHUNK);
         const float *staged = base + round % 2 * STAGE_FLOATS;
@@ -477,19 +483,19 @@ extern "C" __global__ void __launch_bounds__(coarsened::COUNT)
 #endif
 
 #if defined(CONVNET_UNROLLED_GEMM) || !defined(CONVNET_ONE)
-// The unrolled image is in global memory, with AT_ONCE channels of each group at a time, because the whole would be
-// FILTER_H * FILTER_W times as large as x. One kernel unrolls. The other kernel adds the product of filters and
-// unrolled image to y.
+// These two kernels keep the unrolled image in global memory. They process AT_ONCE channels of each group at a time,
+// because the whole unrolled image would be FILTER_H * FILTER_W times as large as x. The first kernel unrolls. The
+// second kernel adds the product of the filters and the unrolled image to y.
 //
-// Compared with shared: both kernels are simple, and the second is an ordinary product of matrices. But each element of
-// the unrolled image is written and read again, and y is read and written again for every AT_ONCE channels.
+// Compared with shared, both kernels are simple, and the second kernel is an ordinary matrix product. But each element
+// of the unrolled image is written and read again, and for every AT_ONCE channels all of y is read and written again.
 //
-// A row of `unrolled` is one tap of one channel. The rows of a group are adjacent. The columns are the points of all
-// images.
+// A row of `unrolled` belongs to one tap (one element of the filter) of one channel. The rows of a group are adjacent.
+// The columns are the points of all images.
 extern "C" __global__ void convnet_unroll(const float *__restrict__ x, float *__restrict__ unrolled, unsigned columns,
                                           unsigned round)
 {
-    unsigned blocks = ceil_div(columns, (unsigned)BLOCK); // blocks per row
+    unsigned blocks = ceil_div(columns, (unsigned)BLOCK); // number of blocks per row
     unsigned row = blockIdx.x / blocks, column = blockIdx.x % blocks * BLOCK + threadIdx.x;
     if (column >= columns)
         return;
@@ -503,7 +509,7 @@ extern "C" __global__ void convnet_unroll(const float *__restrict__ x, float *__
     unrolled[(offset)row * columns + column] = value;
 }
 
-// y += filters * unrolled, by tiles of TILE x TILE. The first round starts from zeros instead of y.
+// Computes y += filters * unrolled, in tiles of TILE x TILE. The first round starts from zeros instead of y.
 extern "C" __global__ void __launch_bounds__(TILE *TILE)
     convnet_add_product(const float *__restrict__ unrolled, const float *__restrict__ w, float *__restrict__ y,
                         unsigned columns, unsigned round)
@@ -536,17 +542,17 @@ extern "C" __global__ void __launch_bounds__(TILE *TILE)
 #endif
 
 #if defined(CONVNET_PRODUCT) || !defined(CONVNET_ONE)
-// The common part of the kernels that compute tiles of a matrix product. A block computes TILE_M x TILE_N results and a
-// thread THREAD_M x THREAD_N of them, as the kernel `coarsened` of matmul.cu does. Shared memory holds STAGES pairs of
-// tiles; asynchronous copies fill all but one of them meanwhile. The type `Source` begins these copies, because it has
-// the addresses of the matrices.
+// The kernels that compute tiles of a matrix product share the following code. A block computes TILE_M x TILE_N
+// results, and a thread computes THREAD_M x THREAD_N of them, as in the kernel `coarsened` of matmul.cu. Shared memory
+// holds STAGES pairs of tiles. While one pair is multiplied, asynchronous copies fill the others. The type `Source`
+// begins these copies, because it knows the addresses of the matrices.
 
 #define THREADS ((TILE_M / THREAD_M) * (TILE_N / THREAD_N))
 #define LANES_N (32 / LANES_M)
 #define WARPS_N (TILE_N / (LANES_N * THREAD_N))
 #define A_FLOATS (TILE_K * TILE_M + (PACK ? 0 : 32))
 
-// number of chunks of TILE_K channels; zeros fill the last chunk up
+// number of chunks of TILE_K channels; the last chunk is filled up with zeros
 constexpr unsigned CHUNKS = ceil_div(GROUP_CHANNELS, (unsigned)TILE_K);
 constexpr unsigned PACKED_FILTERS = ceil_div(GROUP_FILTERS, (unsigned)TILE_M) * TILE_M;
 
@@ -554,8 +560,8 @@ static_assert(TILE_K % 4 == 0 && 128 % TILE_K == 0, "TILE_K must be 4, 8, 16 or 
 static_assert(THREAD_M % 4 == 0 && THREAD_N % 4 == 0, "a thread's results come in squares of 4 x 4");
 static_assert(TILE_M % (LANES_M * THREAD_M) == 0 && TILE_N % (LANES_N * THREAD_N) == 0, "whole warps must fill a tile");
 
-// Returns the offset of row k in a tile. If threads write columns of four rows at a time, a gap after every fourth row
-// spreads the words that a warp writes together over all 32 banks.
+// Returns the offset of row k in a tile. If threads write columns of four rows at a time, a gap follows every fourth
+// row. It spreads the words that a warp writes together over all 32 banks.
 template <unsigned TILE_FLOATS, bool TURNED> __device__ __forceinline__ constexpr unsigned row_at(unsigned k)
 {
     return k * TILE_FLOATS + (TURNED ? k / 4 * (128 / TILE_K) : 0);
@@ -589,10 +595,10 @@ __device__ __forceinline__ void multiply_strip(float (&sum)[THREAD_M][THREAD_N],
             sum[i][j] = fmaf(strip.a[i], strip.b[j], sum[i][j]);
 }
 
-// A thread's results are squares of 4 x 4. The squares are LANES_M * 4 rows and LANES_N * 4 columns apart, so that the
-// lanes of a warp read neighbouring quads. The functions first_m() and first_n() return the row and the column of the
-// thread's first result in the tile. The function row_of(i) returns the distance of the thread's row i from its first
-// row.
+// The results of a thread form squares of 4 x 4. The squares are LANES_M * 4 rows and LANES_N * 4 columns apart, so
+// that the lanes of a warp read neighbouring quads (groups of four floats). The functions first_m() and first_n()
+// return the row and the column of the thread's first result in the tile. The function row_of(i) returns the distance
+// of the thread's row i from its first row.
 __device__ __forceinline__ unsigned first_m()
 {
     return warp_id() / WARPS_N * (LANES_M * THREAD_M) + lane_id() / LANES_N * 4;
@@ -616,14 +622,15 @@ __device__ __forceinline__ void multiply_tiles(float (&sum)[THREAD_M][THREAD_N],
     read_strip(now, a, b);
 #pragma unroll
     for (unsigned k = 0; k < TILE_K; ++k) {
-        if (k + 1 < TILE_K) // these reads overlap with the products
+        if (k + 1 < TILE_K) // the hardware does these reads during the multiply-adds
             read_strip(next, a + row_at<TILE_M, !PACK>(k + 1), b + row_at<TILE_N, TURNED>(k + 1));
         multiply_strip(sum, now);
         now = next;
     }
 }
 
-// Adds the steps [begin, end) of the source to the thread's sums. It requests the steps from the source in this order.
+// Adds the steps [begin, end) of the source to the thread's accumulators. It requests the steps from the source in this
+// order.
 template <class Source>
 __device__ __forceinline__ void add_steps(Source &source, unsigned begin, unsigned end,
                                           float (&sum)[THREAD_M][THREAD_N])
@@ -643,7 +650,7 @@ __device__ __forceinline__ void add_steps(Source &source, unsigned begin, unsign
     unsigned reading = 0, writing = STAGES - 1;
     for (unsigned step = begin; step < end; ++step) {
         copy_async_wait<STAGES - 2>();
-        // the tiles of this step have arrived, and no thread reads the tiles of the previous step any more
+        // the tiles of this step have arrived, and all threads have read the tiles of the previous step
         __syncthreads();
         const bool more = step + STAGES - 1 < end;
         float *to = base + writing * FLOATS;
@@ -660,11 +667,11 @@ __device__ __forceinline__ void add_steps(Source &source, unsigned begin, unsign
 }
 
 // A source of tiles of TILE_K rows from a matrix whose rows are `pitch` floats apart. The tiles lie one below the
-// other, and each tile has TILE_FLOATS elements of each row. All rows exist and are aligned to 16 bytes.
+// other, and each tile consists of TILE_FLOATS elements of each row. All rows exist and are aligned to 16 bytes.
 template <unsigned TILE_FLOATS> struct Rows {
     static constexpr unsigned WORDS_OF_ROW = TILE_FLOATS / 4, ROWS_AT_ONCE = THREADS / WORDS_OF_ROW;
     static_assert(THREADS % WORDS_OF_ROW == 0 && TILE_K % ROWS_AT_ONCE == 0, "a thread's copies must lie below each other");
-    const float *from; // the element of the next tile that this thread copies first
+    const float *from; // the address of the first element of the next tile that this thread copies
     offset pitch;
 
     __device__ __forceinline__ Rows(const float *tile, offset row_floats)
@@ -684,21 +691,22 @@ template <unsigned TILE_FLOATS> struct Rows {
 #endif
 
 #if defined(CONVNET_IMPLICIT_GEMM) || !defined(CONVNET_ONE)
-// The unrolled image is never stored. A block forms each tile of it while it copies from global to shared memory.
+// In this kernel, the unrolled image is never stored as a whole. A block forms each tile of it while it copies from
+// global to shared memory.
 //
-// Compared with unrolled_gemm: x and y are read and written once, and nearly all issued instructions are multiply-adds.
-// A step is TILE_K channels of one tap of the filter, so one test tells a thread whether a point is in the image for
-// all these channels. The steps of all taps of the same channels follow each other, so that they find these channels in
-// the L1. A separate kernel (convnet_pack) brings the filters into the order of these steps. This kernel stores a tile
-// row by row, and adds zeros after the last channel and the last filter. Without PACK, threads read the filters in
-// their original order, through registers.
+// Compared with unrolled_gemm, x is read once and y is written once, and nearly all issued instructions are
+// multiply-adds. A step is TILE_K channels of one tap of the filter, so one test tells a thread whether a point is in
+// the image for all these channels. The steps of all taps of the same channels follow each other, so that they find
+// these channels in the L1 cache. The separate kernel convnet_pack brings the filters into the order of these steps. It
+// stores them tile by tile, row by row, and adds zeros after the last channel and the last filter. Without PACK,
+// threads read the filters in their original order, through registers.
 //
-// If a layer has few points, SPLITS > 1 cuts the sum into parts. Separate blocks compute each part, and a last kernel
-// adds the parts in order.
+// If a layer has few points, a SPLITS above 1 cuts the sum over the channels and taps into parts. Separate blocks
+// compute each part, and a last kernel adds the parts in order.
 constexpr unsigned STEPS = CHUNKS * TAPS;
 
-// Writes the packed filters: each group has STEPS * TILE_K rows of PACKED_FILTERS. A tile of 32 filters x 32 elements
-// is transposed in shared memory. Blocks have 32 x 8 threads.
+// Writes the packed filters: for each group, STEPS * TILE_K rows of PACKED_FILTERS elements. The kernel transposes a
+// tile of 32 filters x 32 elements in shared memory. Blocks have 32 x 8 threads.
 extern "C" __global__ void convnet_pack(const float *__restrict__ w, float *__restrict__ packed)
 {
     constexpr unsigned ELEMENTS = STEPS * TILE_K, ACROSS = ceil_div(at_least_one(ELEMENTS), 32u);
@@ -725,7 +733,7 @@ extern "C" __global__ void convnet_pack(const float *__restrict__ w, float *__re
     }
 }
 
-// A point of y, counted over all images, as the position in x of the element under the filter's first tap.
+// A point of y, counted over all images, represented by the position in x of the element under the filter's first tap.
 struct Place {
     const float *at; // the address may lie before the image
     unsigned row, column;
@@ -738,11 +746,12 @@ __device__ __forceinline__ Place place_of(const float *x, unsigned group, unsign
     long long in_image = ((long long)(int)row * WIDTH + (int)column) * (NHWC ? CHANNELS : 1);
     Place place = {x + ((long long)index_x(image, group * GROUP_CHANNELS, 0, 0) + in_image), row, column};
     if (pixel >= pixels)
-        place.row = 0x80000000u - FILTER_H * DILATION_H; // this row is outside the image under every tap
+        // with this number, the row is outside the image under every tap
+        place.row = 0x80000000u - FILTER_H * DILATION_H;
     return place;
 }
 
-// Reads four channels from `channel` on. Channels after the last of the group are zeros.
+// Reads four channels, beginning with `channel`. Channels after the last channel of the group become zeros.
 __device__ __forceinline__ float4 read_channels(const float *from, unsigned channel, bool aligned)
 {
     float4 quad = {0.0f, 0.0f, 0.0f, 0.0f};
@@ -762,7 +771,7 @@ __device__ __forceinline__ float4 read_channels(const float *from, unsigned chan
     return quad;
 }
 
-// Writes four rows of one column of a tile, from row k on; k is a multiple of four.
+// Writes four rows of one column of a tile, beginning with row k, which is a multiple of four.
 template <unsigned TILE_FLOATS>
 __device__ __forceinline__ void write_column(float *tile, unsigned k, unsigned column, float4 quad)
 {
@@ -773,9 +782,9 @@ __device__ __forceinline__ void write_column(float *tile, unsigned k, unsigned c
     at[3 * TILE_FLOATS] = quad.w;
 }
 
-// The filters of a tile. With PACK, the filters come in the order that convnet_pack wrote. Otherwise the channels of a
-// tap are neighbours in w, and a thread reads four channels of a filter at once and writes them to four rows of the
-// tile.
+// The source of the filters of a tile. With PACK, the filters have the order that convnet_pack wrote. Otherwise the
+// channels of a tap are neighbours in w, and a thread reads four channels of a filter at once and writes them to four
+// rows of the tile.
 #if PACK
 struct Filters {
     Rows<TILE_M> rows;
@@ -794,8 +803,8 @@ struct Filters {
 };
 #else
 struct Filters {
-    static constexpr unsigned ACROSS = TILE_K / 4, DOWN = THREADS / ACROSS; // threads along the channels and the
-                                                                            // filters
+    // the number of threads along the channels, and along the filters
+    static constexpr unsigned ACROSS = TILE_K / 4, DOWN = THREADS / ACROSS;
     static constexpr unsigned LOADS = TILE_M / DOWN;
     static_assert((NHWC || TAPS == 1) && LOADS * DOWN == TILE_M, "the channels of a tap must be neighbours");
     const float *from;
@@ -829,19 +838,20 @@ struct Filters {
 };
 #endif
 
-// Channels first: neighbouring threads copy neighbouring points of one channel, four bytes each. If a filter is a
-// single point of an unpadded image, they copy 16 bytes each.
+// If channels are first, neighbouring threads copy neighbouring points of one channel, four bytes each. If a filter is
+// a single point and the image has no padding, they copy 16 bytes each.
 struct ChannelsFirst {
     static constexpr bool TURNED = false;
     static constexpr bool PLAIN = TAPS == 1 && STRIDE_H == 1 && STRIDE_W == 1 && PAD_H == 0 && PAD_W == 0 &&
                                   POINTS % 4 == 0; // x is a matrix whose rows are channels
-    static constexpr unsigned WIDE = PLAIN ? TILE_N / 4 : TILE_N; // number of copies of a row
+    static constexpr unsigned WIDE = PLAIN ? TILE_N / 4 : TILE_N; // number of copies for a row
     static constexpr unsigned PLACES = WIDE > THREADS ? WIDE / THREADS : 1;
     static constexpr unsigned ROWS_AT_ONCE = WIDE > THREADS ? 1 : THREADS / WIDE;
     Filters filters;
     const float *x;
     Place places[PLACES];
-    unsigned row0; // first row of the tile that this thread copies: 0 if it has several places
+    // first row of the tile that this thread copies, or 0 if the thread copies several points of each row
+    unsigned row0;
     bool aligned;
 
     __device__ __forceinline__ ChannelsFirst(const Filters &of_tile, const float *from, unsigned group, unsigned pixel0,
@@ -891,8 +901,8 @@ struct ChannelsFirst {
     }
 };
 
-// Channels last: a thread reads four channels of one point at once. It keeps them in registers until it writes them to
-// four rows of the tile.
+// If channels are last, a thread reads four channels of one point at once. It keeps them in registers until it writes
+// them to four rows of the tile.
 struct ChannelsLast {
     static constexpr bool TURNED = true;
     static constexpr unsigned LOADS = TILE_K * TILE_N / 4 / THREADS;
@@ -934,8 +944,8 @@ struct ChannelsLast {
     }
 };
 
-// Stores a thread's results. filter0 counts in the group, and pixel0 over the points of all images. The function stores
-// four results with one store if they are adjacent and aligned.
+// Stores a thread's results. The number `filter0` counts filters in the group, and `pixel0` counts points over all
+// images. The function stores four results by one store if they are adjacent and aligned.
 __device__ __forceinline__ void store_tile(float *y, const float (&sum)[THREAD_M][THREAD_N], unsigned group,
                                            unsigned filter0, unsigned pixel0, unsigned pixels)
 {
@@ -947,7 +957,7 @@ __device__ __forceinline__ void store_tile(float *y, const float (&sum)[THREAD_M
         if (pixel >= pixels)
             continue;
         if (!NHWC && aligned && j % 4 != 0)
-            continue; // this result was stored together with the first of the four
+            continue; // this result was stored together with the first of its four
 #pragma unroll
         for (unsigned i = 0; i < THREAD_M; ++i) {
             const unsigned filter = m0 + row_of(i);
@@ -970,7 +980,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     convnet_implicit_gemm(const float *__restrict__ x, const float *__restrict__ w, const float *__restrict__ packed,
                           float *__restrict__ y, float *__restrict__ partial, unsigned pixels)
 {
-    // Neighbouring blocks have different filters, because blocks that run at the same time should share points.
+    // Neighbouring blocks have different filters, because blocks that run at the same time should use the same points.
     constexpr unsigned DOWN = at_least_one(PACKED_FILTERS / TILE_M), PART = ceil_div(STEPS, (unsigned)SPLITS);
     unsigned filter0 = blockIdx.x % DOWN * TILE_M, pixel0 = blockIdx.x / DOWN * TILE_N;
     unsigned group = blockIdx.y, begin = min(blockIdx.z * PART, STEPS), end = min(begin + PART, STEPS);
@@ -986,7 +996,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     store_tile(to, sum, group, filter0, pixel0, pixels);
 }
 
-// Computes y = the sum of SPLITS arrays of `count` elements, added in order.
+// Computes y as the sum of SPLITS arrays of `count` elements, added in order.
 extern "C" __global__ void convnet_add_splits(const float *__restrict__ partial, float *__restrict__ y, offset count)
 {
     add_splits<SPLITS>(partial, y, count);
@@ -995,38 +1005,39 @@ extern "C" __global__ void convnet_add_splits(const float *__restrict__ partial,
 
 #if defined(CONVNET_WINOGRAD) || defined(CONVNET_WINOGRAD_FUSED) || !defined(CONVNET_ONE)
 // Winograd's minimal filtering (A. Lavin and S. Gray, Fast algorithms for convolutional neural networks, CVPR 2016). A
-// tile of OUT x OUT points of y needs ALPHA x ALPHA points of x, where ALPHA = OUT + FILTER_H - 1. The kernels
-// transform this tile and the filter to ALPHA x ALPHA numbers each, multiply the numbers one by one, add the products
-// over the channels, and transform the sums back.
+// tile of OUT x OUT points of y needs ALPHA x ALPHA points of x, where ALPHA is OUT + FILTER_H - 1. The kernels
+// transform such a tile of x and the filter to ALPHA x ALPHA numbers each. They multiply the two sets number by number,
+// add these terms over the channels, and transform the sums back.
 //
 // Compared with implicit_gemm, the number of multiplications is (OUT * FILTER_H / ALPHA)^2 times smaller:
 //
 //     F(2 x 2, 3 x 3)  2.25      F(2 x 2, 5 x 5)  2.78
 //     F(4 x 4, 3 x 3)  4         F(4 x 4, 5 x 5)  6.25
 //
-// The sums over channels are ALPHA^2 products of matrices, filters times channels times tiles. But winograd writes
-// transformed images and products to global memory and reads them again. If there are few channels, this traffic costs
-// as much as the arithmetic saves. winograd_fused avoids the traffic.
+// The sums over the channels are ALPHA^2 matrix products, filters times channels times tiles. But winograd writes the
+// transformed images and the sums to global memory and reads them again. If there are few channels, this traffic costs
+// as much as the arithmetic saves. The kernel winograd_fused avoids the traffic.
 //
-// The transforms of 6 x 6 and 8 x 8 multiply by numbers from 1/90 to 8, and large terms of their sums cancel. With 512
-// or 6 channels, their largest error is 8 to 12 times the largest error of direct for filters of 3 x 3, and 3 to 10
-// times for 5 x 5. The error of 4 x 4 is below direct's error, because each sum has fewer terms. An infinity or a NaN
-// in x may make infinities and NaN of all points of the tiles that contain it, and numbers above 3e36 may overflow.
-// Denormals are kept, as far as a sum with larger numbers keeps them.
+// The transforms of 6 x 6 and 8 x 8 multiply by numbers from 1/90 to 8, and large terms of their sums cancel each
+// other. With 512 or 6 channels, the largest error of winograd is 8 to 12 times the largest error of direct for filters
+// of 3 x 3, and 3 to 10 times for 5 x 5. With 4 x 4, the error is below the error of direct, because each sum has fewer
+// terms. An infinity or a NaN in x may turn all points of the tiles that contain it into infinities and NaNs, and
+// numbers above 3e36 may overflow. Denormals are kept, as far as a sum with larger numbers can keep them.
 //
-// The filter is square with a side of 3 or 5, and the stride is 1. An ALPHA of 4 interpolates at 0, 1, -1 and infinity,
-// an ALPHA of 6 also at 2 and -2, and an ALPHA of 8 also at 1/2 and -1/2. The points depend on ALPHA alone, not on the
-// size of the filter.
+// The filter is square with a side of 3 or 5, and the stride is 1. If ALPHA is 4, the method interpolates at the points
+// 0, 1, -1 and infinity. If ALPHA is 6, it adds 2 and -2, and if ALPHA is 8, also 1/2 and -1/2. These points depend on
+// ALPHA alone, not on the size of the filter.
 #ifndef OUT
 #define OUT 2 // width and height of a tile, in points of y
 #endif
 
-constexpr unsigned ALPHA = OUT + FILTER_H - 1, PAIRS = ALPHA * ALPHA; // numbers of a transformed tile or filter
+// number of elements of a transformed tile or filter
+constexpr unsigned ALPHA = OUT + FILTER_H - 1, PAIRS = ALPHA * ALPHA;
 constexpr unsigned TILES_DOWN = ceil_div(at_least_one(OUT_H), (unsigned)OUT), TILES_ACROSS = ceil_div(OUT_W_1, (unsigned)OUT);
 static_assert((ALPHA == 4 || ALPHA == 6 || ALPHA == 8) && FILTER_H == FILTER_W, "filters are 3 x 3 or 5 x 5");
 
-// The transforms of one row or column of a tile. `from` and `to` have elements that are `apart` floats from each other.
-// `from` and `to` may be the same.
+// The next functions transform one row or one column of a tile. The elements of `from` are `apart` floats from each
+// other, and so are the elements of `to`. Both may be the same array.
 __device__ __forceinline__ void transform_image(float *v, unsigned apart)
 {
     float d0 = v[0], d1 = v[apart], d2 = v[2 * apart], d3 = v[3 * apart];
@@ -1080,7 +1091,8 @@ __device__ __forceinline__ void transform_filter(const float *g, unsigned g_apar
 // Transforms ALPHA sums to OUT points.
 __device__ __forceinline__ void transform_sums(float *v, unsigned apart)
 {
-    constexpr unsigned SECOND = ALPHA == 6 ? 4 : ALPHA - 4; // index of the second element of the pair for 2 and -2
+    // index of the second element of the pair for the points 2 and -2
+    constexpr unsigned SECOND = ALPHA == 6 ? 4 : ALPHA - 4;
     const float last = v[(ALPHA - 1) * apart], even = v[apart] + v[2 * apart], odd = v[apart] - v[2 * apart];
     float even2 = 0.0f, odd2 = 0.0f, even3 = 0.0f, odd3 = 0.0f;
     if (ALPHA >= 6)
@@ -1113,7 +1125,7 @@ __device__ __forceinline__ void transform_image_tile(float (&v)[PAIRS])
         transform_image(v + i * ALPHA, 1);
 }
 
-// Transforms one channel of a filter. Channels after the last become zeros.
+// Transforms one channel of a filter. Channels after the last channel become zeros.
 __device__ __forceinline__ void transform_filter_of(const float *__restrict__ w, unsigned group, unsigned filter,
                                                     unsigned channel, float (&v)[PAIRS])
 {
@@ -1124,15 +1136,15 @@ __device__ __forceinline__ void transform_filter_of(const float *__restrict__ w,
         g[tap] =
             inside ? w[index_w(group * GROUP_FILTERS + filter, channel, tap / FILTER_W, tap % FILTER_W)] : 0.0f;
 #pragma unroll
-    for (unsigned s = 0; s < FILTER_W; ++s) // columns, then rows
+    for (unsigned s = 0; s < FILTER_W; ++s) // first the columns, then the rows
         transform_filter(g + s, FILTER_W, half + s, FILTER_W);
 #pragma unroll
     for (unsigned r = 0; r < ALPHA; ++r)
         transform_filter(half + r * FILTER_W, 1, v + r * ALPHA, 1);
 }
 
-// Transforms the sums of a tile and stores its points. The function stores a row of OUT points at once if the points
-// are adjacent and aligned.
+// Transforms the sums of a tile and stores its points. The function stores a row of OUT points by one store if the
+// points are adjacent and aligned.
 __device__ __forceinline__ void store_points(float *y, float (&v)[PAIRS], unsigned image, unsigned filter, unsigned down,
                                              unsigned across)
 {
@@ -1161,9 +1173,9 @@ __device__ __forceinline__ void store_points(float *y, float (&v)[PAIRS], unsign
 #endif
 
 #if defined(CONVNET_WINOGRAD) || !defined(CONVNET_ONE)
-// Computes the transformed filters. The array has CHUNKS * TILE_K rows of PACKED_FILTERS for each of PAIRS and each
-// group. There is one row per channel, with zeros after the last channel and filter. Neighbouring threads have
-// neighbouring filters.
+// Computes the transformed filters. The array has CHUNKS * TILE_K rows of PACKED_FILTERS elements for each of the PAIRS
+// numbers and each group. Each row belongs to one channel, and zeros follow the last channel and the last filter.
+// Neighbouring threads process neighbouring filters.
 extern "C" __global__ void convnet_winograd_filters(const float *__restrict__ w, float *__restrict__ transformed)
 {
     constexpr unsigned ROWS = CHUNKS * TILE_K, ROWS_1 = at_least_one(ROWS), WIDE = at_least_one(PACKED_FILTERS);
@@ -1178,8 +1190,9 @@ extern "C" __global__ void convnet_winograd_filters(const float *__restrict__ w,
         transformed[(((offset)pair * GROUPS + group) * ROWS + channel) * WIDE + filter] = v[pair];
 }
 
-// Computes the transformed tiles: for each of PAIRS and each group, rows of `wide` tiles of all images, with zeros
-// after the last channel and tile. Neighbouring threads have neighbouring tiles. A block processes one channel.
+// Computes the transformed tiles. For each of the PAIRS numbers and each group, the array has rows of `wide` tiles,
+// counted over all images, with zeros after the last channel and the last tile. Neighbouring threads process
+// neighbouring tiles. A block processes one channel.
 extern "C" __global__ void __launch_bounds__(128)
     convnet_winograd_image(const float *__restrict__ x, float *__restrict__ transformed, unsigned images, unsigned wide)
 {
@@ -1192,7 +1205,7 @@ extern "C" __global__ void __launch_bounds__(128)
     unsigned across = tile % TILES_ACROSS, down = tile / TILES_ACROSS % TILES_DOWN, image = tile / (TILES_ACROSS * TILES_DOWN);
     unsigned row0 = down * OUT - PAD_H, column0 = across * OUT - PAD_W;
     float v[PAIRS];
-    constexpr unsigned APART = NHWC ? CHANNELS : 1; // distance between neighbours of a row
+    constexpr unsigned APART = NHWC ? CHANNELS : 1; // distance between neighbouring elements of a row
     const bool inside = image < images && channel < GROUP_CHANNELS;
     const float *from = x + ((long long)index_x(image, group * GROUP_CHANNELS + channel, 0, 0) +
                              // the address may lie before the image
@@ -1210,7 +1223,7 @@ extern "C" __global__ void __launch_bounds__(128)
         to[pair * ((offset)GROUPS * ROWS * wide)] = v[pair];
 }
 
-// Both matrices of a product are in global memory in the layout that the product needs.
+// A source whose two matrices are in global memory in the layout that the matrix product needs.
 struct Matrices {
     static constexpr bool TURNED = false;
     Rows<TILE_M> filters;
@@ -1230,8 +1243,8 @@ struct Matrices {
     __device__ __forceinline__ void land(float *) {}
 };
 
-// Computes the sums over the channels. The result has GROUPS * GROUP_FILTERS rows of `wide` tiles for each of PAIRS.
-// `wide` is a multiple of TILE_N.
+// Computes the sums over the channels. The result has GROUPS * GROUP_FILTERS rows of `wide` tiles for each of the PAIRS
+// numbers. The number `wide` is a multiple of TILE_N.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     convnet_winograd_sums(const float *__restrict__ filters, const float *__restrict__ tiles, float *__restrict__ sums,
                           unsigned wide)
@@ -1255,7 +1268,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     }
 }
 
-// Computes the points of y. Neighbouring threads have neighbouring tiles. A block processes one filter.
+// Computes the points of y. Neighbouring threads process neighbouring tiles. A block processes one filter.
 extern "C" __global__ void __launch_bounds__(128)
     convnet_winograd_points(const float *__restrict__ sums, float *__restrict__ y, unsigned images, unsigned wide)
 {
@@ -1274,30 +1287,30 @@ extern "C" __global__ void __launch_bounds__(128)
 
 #if defined(CONVNET_WINOGRAD_FUSED) || !defined(CONVNET_ONE)
 // Winograd's minimal filtering by one kernel (after D. Yan, W. Wang and X. Chu, Optimizing batched Winograd convolution
-// on GPUs, PPoPP 2020). A block makes the points of TILE_N tiles for TILE_M filters. It takes TILE_K channels at a
-// time: it reads the tiles from x, transforms them, writes them to shared memory, and adds to all PAIRS products. The
-// sums, TILE_M x TILE_N for each product, stay in registers. At the end the threads exchange the sums through shared
-// memory and transform them back.
+// on GPUs, PPoPP 2020). A block computes the points of TILE_N tiles for TILE_M filters. It takes TILE_K channels at a
+// time: it reads the tiles from x, transforms them, writes them to shared memory, and adds to all PAIRS matrix
+// products. The accumulators, TILE_M x TILE_N for each matrix product, stay in registers. At the end, the threads
+// exchange the sums through shared memory and transform them back.
 //
-// Compared with winograd: transformed tiles and sums are PAIRS / OUT^2 times as large as x and y, and here they are
-// never in global memory. But each block transforms its tiles again. Therefore TILE_M should cover the filters of a
-// group, as far as the registers suffice: with 16 PAIRS, the sums of 64 filters and 32 tiles need half of an SM's
-// registers.
+// Compared with winograd, transformed tiles and sums are never in global memory, where they would be PAIRS / OUT^2
+// times as large as x and y. But the blocks of different filters transform the same tiles again. Therefore TILE_M
+// should cover the filters of a group, as far as the registers suffice: if PAIRS is 16, the accumulators of 64 filters
+// and 32 tiles need half of an SM's registers.
 //
-// PARTNERS threads compute one product. Each has THREAD_M x THREAD_N of its sums.
+// PARTNERS threads compute one matrix product. Each of them has THREAD_M x THREAD_N accumulators.
 //
-// With TEAMS, the filters of all channels stay in shared memory, and TEAMS groups of threads each make one set of
+// With TEAMS, the filters of all channels stay in shared memory. Then TEAMS groups of threads each compute one set of
 // TILE_N tiles after the other, at their own pace. While one team waits for x or stores points, the other teams
 // multiply.
 #ifndef HELD
-// 1: the elements of the next chunk, read from x, stay in registers while the current chunk is multiplied
+// 1: the elements of the next chunk are read from x and stay in registers while the current chunk is multiplied
 #define HELD 0
 #endif
 #ifndef UNROLL
-#define UNROLL TILE_K // channels of a chunk whose loop is unrolled
+#define UNROLL TILE_K // number of channels of a chunk whose loop is unrolled
 #endif
 #ifndef TEAMS
-#define TEAMS 0 // 0: a block makes one set of tiles
+#define TEAMS 0 // number of teams; with 0, a block computes one set of tiles
 #endif
 
 namespace fused
@@ -1306,33 +1319,34 @@ enum : unsigned {
     PARTNERS_M = TILE_M / THREAD_M,
     PARTNERS_N = TILE_N / THREAD_N,
     PARTNERS = PARTNERS_M * PARTNERS_N,
-    COUNT = PAIRS * PARTNERS,                                      // threads for one set of tiles
+    COUNT = PAIRS * PARTNERS,                                      // number of threads for one set of tiles
     THREADS_ALL = COUNT * (TEAMS > 0 ? TEAMS : 1),                 // number of threads of a block
-    // number of chunks of TILE_K channels; zeros fill the last chunk up
+    // number of chunks of TILE_K channels; the last chunk is filled up with zeros
     CHUNKS = (GROUP_CHANNELS + TILE_K - 1) / TILE_K,
-    DOWN = (at_least_one(GROUP_FILTERS) + TILE_M - 1) / TILE_M,    // blocks that share the filters of a group
-    // this gap puts the next product of the same warp into other banks
+    DOWN = (at_least_one(GROUP_FILTERS) + TILE_M - 1) / TILE_M,    // number of blocks that share the filters of a group
+    // this gap puts the next matrix product of the same warp into other banks
     A_APART = PARTNERS < 32 ? 16 : 0,
     B_APART = PARTNERS < 32 ? TILE_N == 8 ? 4 : 16 : 0,
     A_FLOATS_OF_PAIR = TILE_K * TILE_M + A_APART,
-    // with NHWC a warp writes rows of several channels at once
+    // with NHWC, a warp writes rows of several channels at once
     B_PITCH = TILE_N + (NHWC ? 4 : 0),
     B_FLOATS_OF_PAIR = TILE_K * B_PITCH + B_APART,
-    FILTER_FLOATS = PAIRS * A_FLOATS_OF_PAIR,                      // floats of a chunk's filters
+    FILTER_FLOATS = PAIRS * A_FLOATS_OF_PAIR,                      // number of floats of a chunk's filters
     TILE_FLOATS = PAIRS * B_FLOATS_OF_PAIR,
     STAGE_FLOATS = FILTER_FLOATS + TILE_FLOATS,
-    ROUNDS = (TILE_N * TILE_K + COUNT - 1) / COUNT,                // patches of a chunk per thread
+    ROUNDS = (TILE_N * TILE_K + COUNT - 1) / COUNT,                // number of patches of a chunk per thread
     // with channels first, all patches of a thread belong to the same tile
     PLACES = NHWC ? ROUNDS : 1,
-    // Quads of a thread's filters that are exchanged at once, and the number of filters in them over all threads.
+    // QUADS_AT_ONCE is the number of quads of a thread's filters that are exchanged at once, and PART is the number of
+    // filters in them over all threads.
     QUADS_AT_ONCE = TEAMS == 0 && PARTNERS_M * 4 * TILE_N < COUNT ? THREAD_M / 4 : 1,
     PART = PARTNERS_M * 4 * QUADS_AT_ONCE,
-    // SUM_PITCH: floats from one filter's sums to the next in the exchange. SUM_GAP: a further gap after every four
-    // filters, so that a warp reads and writes without bank conflicts.
+    // SUM_PITCH is the number of floats from one filter's sums to the next in the exchange. SUM_GAP is a further gap
+    // after every four filters, so that a warp reads and writes without bank conflicts.
     SUM_PITCH = TILE_N + (NHWC ? 4 : 0),
     SUM_GAP = NHWC ? 0 : TILE_N <= 16 ? 8 : 16,
     SUMS_OF_PAIR = PART * SUM_PITCH + PART / 4 * SUM_GAP + (TILE_N == 8 ? 4 : 0),
-    OWN_FLOATS = TILE_FLOATS > PAIRS * SUMS_OF_PAIR ? TILE_FLOATS : PAIRS * SUMS_OF_PAIR // of a team
+    OWN_FLOATS = TILE_FLOATS > PAIRS * SUMS_OF_PAIR ? TILE_FLOATS : PAIRS * SUMS_OF_PAIR // number of floats of a team
 };
 static_assert(PARTNERS_M % 2 == 0 && (PARTNERS % 32 == 0 || 32 % PARTNERS == 0),
               "whole warps make a product, or a warp makes whole products");
@@ -1345,7 +1359,7 @@ __device__ __forceinline__ unsigned team()
     return TEAMS > 1 ? threadIdx.x / COUNT : 0;
 }
 
-__device__ __forceinline__ unsigned rank() // the number of this thread in its team
+__device__ __forceinline__ unsigned rank() // Returns the number of this thread in its team.
 {
     return TEAMS > 1 ? threadIdx.x % COUNT : threadIdx.x;
 }
@@ -1372,16 +1386,17 @@ __device__ __forceinline__ void read_strip(Strip &strip, const float *a, const f
         unpack(strip.b + j, load_quad(b + j * PARTNERS_N));
 }
 
-// The image's side of a block: reads patches, transforms them and writes them to a stage.
+// The part of a block that handles the image: it reads patches (parts of x that one tile needs), transforms them and
+// writes them to a stage.
 struct Patches {
-    // Read whole words only if no sums are in registers yet. Together with the sums, words would need too many
-    // registers.
+    // The threads read whole words only if no accumulators are in registers yet. Together with the accumulators, words
+    // would need too many registers.
     static constexpr bool WORDS = !NHWC && WIDTH % OUT == 0 && PAD_W + OUT <= ALPHA && CHUNKS <= 1;
     static constexpr unsigned MASK_ROWS = ALPHA == 4 ? 4 : ALPHA / 2;
     bool aligned;
-    // the addresses of the elements that this thread reads for the first chunk, which may lie before the image
+    // the addresses of the elements that this thread reads for the first chunk; they may lie before the image
     const float *at[PLACES];
-    // Bit i of a word tells whether element i is in the image. A word has MASK_ROWS rows.
+    // Bit i of a word tells whether element i is in the image. A word holds the bits of MASK_ROWS rows.
     unsigned masks[PLACES][ALPHA / MASK_ROWS];
     unsigned channel;
     float held[HELD ? ROUNDS : 1][PAIRS];
@@ -1409,7 +1424,7 @@ struct Patches {
         }
     }
 
-    // Returns whether this thread has a patch in the round.
+    // Returns whether this thread has a patch in this round.
     static __device__ __forceinline__ bool has(unsigned round)
     {
         return TILE_N * TILE_K % COUNT == 0 || rank() + round * COUNT < TILE_N * TILE_K;
@@ -1417,7 +1432,7 @@ struct Patches {
 
     __device__ __forceinline__ void read(float (&v)[PAIRS], unsigned round, unsigned chunk) const
     {
-        // number of channels after the first
+        // number of channels after the first channel
         const unsigned i = NHWC ? round : 0, further = NHWC ? 0 : round * (COUNT / TILE_N);
         const bool inside = GROUP_CHANNELS % TILE_K == 0 || chunk * TILE_K + channel + further < GROUP_CHANNELS;
         const float *from = at[i] + (offset)(chunk * TILE_K + further) * (NHWC ? 1 : HEIGHT * WIDTH);
@@ -1428,11 +1443,12 @@ struct Patches {
             read_rows<false>(v, from, upper, lower);
     }
 
-    // Returns how many neighbours of a row, from column s of a patch on, are read at once. These neighbours are all in
-    // the image or all outside, and are aligned. 0 means that column s is read together with the columns before it.
+    // Returns how many neighbouring elements of a row, from column s of a patch on, are read at once. These elements
+    // are all in the image or all outside it, and are aligned. The function returns 0 if column s is read together with
+    // the columns before it.
     static constexpr __device__ unsigned word_at(unsigned s)
     {
-        const unsigned after = s - PAD_W - OUT; // the first column of the next tile, and so on
+        const unsigned after = s - PAD_W - OUT; // the distance of column s from the first column of the next tile
         return s == PAD_W                      ? OUT
                : s < PAD_W                     ? (PAD_W == 2 ? 2 - 2 * s : 1)
                : s < PAD_W + OUT || after % 2  ? 0
@@ -1443,7 +1459,7 @@ struct Patches {
     template <bool BY_WORDS>
     static __device__ __forceinline__ void read_rows(float (&v)[PAIRS], const float *from, unsigned upper, unsigned lower)
     {
-        constexpr unsigned NEXT = NHWC ? CHANNELS : 1; // distance between neighbours of a row
+        constexpr unsigned NEXT = NHWC ? CHANNELS : 1; // distance between neighbouring elements of a row
 #pragma unroll
         for (unsigned i = 0; i < PAIRS; ++i)
             v[i] = 0.0f;
@@ -1471,7 +1487,8 @@ struct Patches {
             to[pair * B_FLOATS_OF_PAIR] = v[pair];
     }
 
-    // With HELD, the elements that fetch() reads stay in registers until land(). Otherwise fetch() writes them at once.
+    // With HELD, the elements that fetch() reads stay in registers until land() writes them. Otherwise fetch() writes
+    // them at once.
     __device__ __forceinline__ void fetch(unsigned chunk, float *tiles)
     {
 #pragma unroll
@@ -1505,9 +1522,9 @@ __device__ __forceinline__ void copy_filters(const float *from, float *stage)
     }
 }
 
-// These functions choose the results of the product that a thread computes. Bit 0 and the highest bits of its number
-// choose the filters, and the bits between choose the tiles. Therefore lanes that differ in one of the lowest two bits
-// read the same quad, which the hardware then reads once.
+// These functions choose the results of the matrix product that a thread computes. Bit 0 and the highest bits of the
+// thread's number choose the filters, and the bits between them choose the tiles. Therefore lanes that differ in one of
+// the lowest two bits read the same quad, which the hardware then reads once.
 __device__ __forceinline__ unsigned first_m()
 {
     const unsigned partner = rank() % PARTNERS;
@@ -1527,7 +1544,7 @@ __device__ __forceinline__ void multiply_chunk(float (&sum)[THREAD_M][THREAD_N],
         read_strip(now, a, b);
 #pragma unroll
         for (unsigned k = 0; k < UNROLL; ++k) {
-            if (k + 1 < UNROLL) // these reads overlap with the products
+            if (k + 1 < UNROLL) // the hardware does these reads during the multiply-adds
                 read_strip(next, a + (k + 1) * TILE_M, b + (k + 1) * B_PITCH);
 #pragma unroll
             for (unsigned i = 0; i < THREAD_M; ++i)
@@ -1539,7 +1556,7 @@ __device__ __forceinline__ void multiply_chunk(float (&sum)[THREAD_M][THREAD_N],
     }
 }
 
-// Adds the products of all chunks. With two or more chunks there are two stages: one is multiplied while the other is
+// Adds the terms of all chunks. With two or more chunks there are two stages: one is multiplied while the other is
 // filled.
 __device__ __forceinline__ void add_chunks(float (&sum)[THREAD_M][THREAD_N], Patches &patches, const float *filters,
                                            float *stages)
@@ -1555,7 +1572,7 @@ __device__ __forceinline__ void add_chunks(float (&sum)[THREAD_M][THREAD_N], Pat
     for (unsigned chunk = 0; chunk < CHUNKS; ++chunk, reading ^= STAGE_FLOATS) {
         copy_async_commit();
         copy_async_wait<0>();
-        __syncthreads(); // this chunk has arrived, and no thread reads the previous chunk any more
+        __syncthreads(); // this chunk has arrived, and all threads have read the previous chunk
         float *to = stages + (reading ^ STAGE_FLOATS);
         if (chunk + 1 < CHUNKS) {
             copy_filters(filters + (offset)(chunk + 1) * (PAIRS * TILE_K * TILE_M), to);
@@ -1567,13 +1584,14 @@ __device__ __forceinline__ void add_chunks(float (&sum)[THREAD_M][THREAD_N], Pat
     }
 }
 
-// Returns the offset of a filter's sums in shared memory. `filter` is below PART.
+// Returns the offset of a filter's sums in shared memory. The number `filter` is below PART.
 __device__ __forceinline__ unsigned sums_at(unsigned filter)
 {
     return filter * SUM_PITCH + filter / 4 * SUM_GAP;
 }
 
-// Writes the sums to shared memory, PART filters at a time, and gives each sum to the thread that makes points of it.
+// Writes the sums to shared memory, PART filters at a time, and gives each sum to the thread that computes points from
+// it.
 __device__ __forceinline__ void store_sums(const float (&sum)[THREAD_M][THREAD_N], float *y, float *shared, unsigned group,
                                            unsigned filter0, unsigned tile0, unsigned images)
 {
@@ -1607,9 +1625,9 @@ __device__ __forceinline__ void store_sums(const float (&sum)[THREAD_M][THREAD_N
 }
 } // namespace fused
 
-// Transformed filters in the order in which blocks read them: for each group and each TILE_M filters the chunks, and
-// for each chunk PAIRS tiles of TILE_K x TILE_M. Zeros follow the last channel and filter. Neighbouring threads have
-// neighbouring filters.
+// Writes the transformed filters in the order in which blocks read them: for each group and each TILE_M filters all
+// chunks, and for each chunk PAIRS tiles of TILE_K x TILE_M elements. Zeros follow the last channel and the last
+// filter. Neighbouring threads process neighbouring filters.
 extern "C" __global__ void convnet_fused_filters(const float *__restrict__ w, float *__restrict__ transformed)
 {
     using namespace fused;
@@ -1633,9 +1651,9 @@ extern "C" __global__ void __launch_bounds__(fused::THREADS_ALL, RESIDENT)
                            unsigned images)
 {
     using namespace fused;
-    extern __shared__ float4 fused_stages[]; // the type gives the alignment
+    extern __shared__ float4 fused_stages[]; // the type determines the alignment
     float *stages = (float *)fused_stages;
-    // Filters change fastest, because blocks that run at the same time should share tiles.
+    // Filters change fastest, because blocks that run at the same time should use the same tiles.
     const unsigned block = blockIdx.x % fused::DOWN, group = blockIdx.y, filter0 = block * TILE_M;
     transformed += ((offset)group * fused::DOWN + block) * fused::CHUNKS * (PAIRS * TILE_K * TILE_M);
 #if TEAMS
@@ -1662,7 +1680,7 @@ extern "C" __global__ void __launch_bounds__(fused::THREADS_ALL, RESIDENT)
             multiply_chunk(sum, stages + rank() / PARTNERS * A_FLOATS_OF_PAIR + fused::first_m(),
                            own + rank() / PARTNERS * B_FLOATS_OF_PAIR + fused::first_n());
         store_sums(sum, y, own, group, filter0, set * TILE_N, images);
-        sync_team(); // no thread of the team reads these sums any more
+        sync_team(); // all threads of the team have read these sums
     }
 #else
     const unsigned tile0 = blockIdx.x / fused::DOWN * TILE_N;
@@ -1675,19 +1693,19 @@ extern "C" __global__ void __launch_bounds__(fused::THREADS_ALL, RESIDENT)
 #endif
 
 #if defined(CONVNET_DEPTHWISE) || !defined(CONVNET_ONE)
-// This kernel is for filters that see one channel (GROUPS == CHANNELS). A matrix product would use only one of its rows
-// here. A thread makes PATCH rows of VECTOR neighbours. The neighbours are points of a row, or with NHWC channels of
-// one point.
+// This kernel is for filters that use one channel only (GROUPS == CHANNELS). Here a matrix product would use only one
+// of its rows. A thread computes PATCH rows of VECTOR neighbouring results. These are neighbouring points of a row or,
+// with NHWC, neighbouring channels of one point.
 //
-// Compared with direct: memory is the bound, because a point of x takes part in only FILTER_H * FILTER_W multiply-adds.
-// A thread reads each row of x that it needs once, in words of VECTOR elements, and applies the row to all rows of y
-// that need it. Neighbouring threads also read the words at the sides and the rows above and below, so the L1 serves
-// these. The kernel adds in the same order as direct.
+// Memory limits this kernel, because a point of x takes part in only FILTER_H * FILTER_W multiply-adds. Unlike direct,
+// a thread reads each row of x that it needs once, in words of VECTOR elements, and uses the row for all rows of y that
+// need it. Neighbouring threads also read the words at the sides and the rows above and below, so the L1 cache serves
+// these reads. The kernel adds in the same order as direct.
 #ifndef PATCH
-#define PATCH 4 // rows of y per thread
+#define PATCH 4 // number of rows of y per thread
 #endif
 #ifndef VECTOR
-#define VECTOR 4 // columns of y per thread (NHWC: channels): 1, 2 or 4
+#define VECTOR 4 // number of columns of y per thread (NHWC: number of channels): 1, 2 or 4
 #endif
 
 template <unsigned count> __device__ __forceinline__ void store_word(float *to, const float *from, bool aligned)
@@ -1702,17 +1720,18 @@ template <unsigned count> __device__ __forceinline__ void store_word(float *to, 
 }
 
 constexpr unsigned PATCHES = ceil_div(at_least_one(OUT_H), (unsigned)PATCH);
-constexpr unsigned PATCH_ROWS = (PATCH - 1) * STRIDE_H + (FILTER_H - 1) * DILATION_H + 1; // rows of x
+// number of rows of x that a thread reads
+constexpr unsigned PATCH_ROWS = (PATCH - 1) * STRIDE_H + (FILTER_H - 1) * DILATION_H + 1;
 
 #if NHWC
-// Neighbouring threads have neighbouring channels, then points of a row. ALIGNED tells that the words of all arrays are
-// aligned.
+// Neighbouring threads process neighbouring channels of a point, and then the next point of the row. The parameter
+// ALIGNED tells that the words of all arrays are aligned.
 template <bool ALIGNED>
 __device__ __forceinline__ void make_patch(const float *__restrict__ x, const float *__restrict__ w,
                                            float *__restrict__ y, unsigned images)
 {
     constexpr unsigned WORD = GROUP_FILTERS == 1 && FILTERS % VECTOR == 0 ? VECTOR : 1, WIDE = FILTERS_1 / WORD;
-    const unsigned i = blockIdx.x * BLOCK + threadIdx.x; // less than 2^32 threads have work
+    const unsigned i = blockIdx.x * BLOCK + threadIdx.x; // fewer than 2^32 threads have work
     unsigned filter = i % WIDE * WORD, place = i / WIDE, column = place % OUT_W_1, row0 = place / OUT_W_1 % PATCHES * PATCH;
     unsigned image = place / (OUT_W_1 * PATCHES);
     if (image >= images || OUT_W == 0)
@@ -1734,7 +1753,7 @@ __device__ __forceinline__ void make_patch(const float *__restrict__ x, const fl
             load_word<WORD>(values, from + (t * WIDTH + s * DILATION_W) * CHANNELS,
                             top + t < HEIGHT && left + s * DILATION_W < WIDTH, ALIGNED);
 #pragma unroll
-            for (unsigned o = 0; o < PATCH; ++o) // row o of y uses row t of x under row r of the filter
+            for (unsigned o = 0; o < PATCH; ++o) // row o of y needs row t of x for row r of the filter
 #pragma unroll
                 for (unsigned r = 0; r < FILTER_H; ++r)
                     if (o * STRIDE_H + r * DILATION_H == t)
@@ -1749,19 +1768,21 @@ __device__ __forceinline__ void make_patch(const float *__restrict__ x, const fl
             store_word<WORD>(y + index_y(image, filter, (row0 + o) * OUT_W + column), sums[o], ALIGNED);
 }
 #else
-// Neighbouring threads have neighbouring words of a row. ALIGNED tells that the words of x are aligned.
+// Neighbouring threads process neighbouring words of a row. The parameter ALIGNED tells that the words of x are
+// aligned.
 template <bool ALIGNED>
 __device__ __forceinline__ void make_patch(const float *__restrict__ x, const float *__restrict__ w,
                                            float *__restrict__ y, unsigned images)
 {
     constexpr unsigned ACROSS = ceil_div(OUT_W_1, (unsigned)VECTOR);
-    constexpr unsigned COLUMNS = (VECTOR - 1) * STRIDE_W + (FILTER_W - 1) * DILATION_W + 1; // columns of x
-    // A thread's part of a row of x begins SIDE columns before its first point. The thread reads whole words if each
-    // word is completely inside the row or completely outside.
+    // number of columns of x that a thread reads
+    constexpr unsigned COLUMNS = (VECTOR - 1) * STRIDE_W + (FILTER_W - 1) * DILATION_W + 1;
+    // A thread's part of a row of x begins SIDE columns before the position of its first point. The thread reads whole
+    // words if each word is completely inside the row or completely outside.
     constexpr unsigned WORD = STRIDE_W == 1 && WIDTH % VECTOR == 0 ? VECTOR : 1;
     constexpr unsigned SIDE = ceil_div((unsigned)PAD_W, WORD) * WORD, SHIFT = SIDE - PAD_W;
     constexpr unsigned WORDS = ceil_div(SHIFT + COLUMNS, WORD);
-    const unsigned i = blockIdx.x * BLOCK + threadIdx.x; // less than 2^32 threads have work
+    const unsigned i = blockIdx.x * BLOCK + threadIdx.x; // fewer than 2^32 threads have work
     unsigned across = i % ACROSS, patch = i / ACROSS;
     unsigned row0 = patch % PATCHES * PATCH, plane = patch / PATCHES, filter = plane % FILTERS_1;
     if (plane >= images * FILTERS || OUT_H == 0 || OUT_W == 0)
@@ -1782,7 +1803,7 @@ __device__ __forceinline__ void make_patch(const float *__restrict__ x, const fl
             load_word<WORD>(values + word * WORD, from + t * WIDTH + word * WORD,
                             top + t < HEIGHT && left + word * WORD < WIDTH, ALIGNED);
 #pragma unroll
-        for (unsigned o = 0; o < PATCH; ++o) // row o of y uses row t of x under row r of the filter
+        for (unsigned o = 0; o < PATCH; ++o) // row o of y needs row t of x for row r of the filter
 #pragma unroll
             for (unsigned r = 0; r < FILTER_H; ++r)
                 if (o * STRIDE_H + r * DILATION_H == t)
@@ -1823,34 +1844,37 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #if defined(CONVNET_FFT) || !defined(CONVNET_ONE)
 // Convolution by Fourier transforms (M. Mathieu, M. Henaff and Y. LeCun, Fast training of convolutional networks
 // through FFTs, ICLR 2014; in tiles: N. Vasilache and others, Fast convolutional nets with fbfft, ICLR 2015). The
-// kernels transform overlapping tiles of SIZE x SIZE of x, and the filters, which zeros extend to the same size. They
-// multiply the transformed tiles by the conjugates of the transformed filters, add the products over the channels, and
-// transform the sums back. A tile makes the points of y whose filters are completely inside it.
+// kernels transform overlapping tiles of SIZE x SIZE points of x. They also transform the filters, which are extended
+// by zeros to the same size. They multiply the transformed tiles by the conjugates of the transformed filters, add the
+// products over the channels, and transform the sums back. A tile gives the points of y whose filters are completely
+// inside it.
 //
-// Compared with winograd: the method takes any filter that fits into a tile, also a dilated one. The method needs
-// SIZE^2 complex multiplications for (SIZE - FILTER_H + 1)^2 points (fewer points with a stride), independent of the
-// filter. Therefore it pays for large filters. Because the input is real, only half of a transform is stored: SIZE / 2
-// + 1 columns.
+// Compared with winograd, the method takes any filter that fits into a tile, even a dilated one. The method needs
+// SIZE^2 complex multiplications for (SIZE - FILTER_H + 1)^2 points (with a stride, for fewer points), whatever the
+// size of the filter. Therefore it is fast for large filters. Because the input is real, only half of each transform is
+// stored: SIZE / 2 + 1 columns.
 //
-// An infinity or a NaN in x makes NaN of all points of the tiles that contain it. If the numbers of a tile differ much
-// in size, each of them has the error of the largest. If all numbers have about the same size, the largest error is
-// below direct's largest error.
+// An infinity or a NaN in x turns all points of the tiles that contain it into NaNs. If the numbers of a tile have very
+// different magnitudes, each of them has the error of the largest number. If all numbers have about the same magnitude,
+// the largest error is below the largest error of direct.
 #ifndef SIZE
 #define SIZE 16 // side of a tile: 8, 16 or 32
 #endif
 #ifndef TOGETHER
-#define TOGETHER 16 // tiles per block
+#define TOGETHER 16 // number of tiles per block
 #endif
 
 constexpr unsigned SPAN_H = (FILTER_H - 1) * DILATION_H + 1, SPAN_W = (FILTER_W - 1) * DILATION_W + 1;
 static_assert(SIZE == 8 || SIZE == 16 || SIZE == 32, "sides of 8, 16 or 32");
-constexpr unsigned MADE_H = SPAN_H <= SIZE ? (SIZE - SPAN_H) / STRIDE_H + 1 : 1; // points of y that a tile makes, down
-constexpr unsigned MADE_W = SPAN_W <= SIZE ? (SIZE - SPAN_W) / STRIDE_W + 1 : 1; // and across
-// tiles of an image
+// number of rows of y that a tile gives
+constexpr unsigned MADE_H = SPAN_H <= SIZE ? (SIZE - SPAN_H) / STRIDE_H + 1 : 1;
+// number of columns of y that a tile gives
+constexpr unsigned MADE_W = SPAN_W <= SIZE ? (SIZE - SPAN_W) / STRIDE_W + 1 : 1;
+// the number of tiles of an image, down and across
 constexpr unsigned GRID_H = ceil_div(at_least_one(OUT_H), MADE_H), GRID_W = ceil_div(OUT_W_1, MADE_W);
-constexpr unsigned HALF = SIZE / 2 + 1; // columns that are stored of a transform
+constexpr unsigned HALF = SIZE / 2 + 1; // number of columns of a transform that are stored
 
-// Returns cos(k / 32 of the circle), for k below 16. The value is a constant after unrolling.
+// Returns the cosine of k / 32 of the full circle, for k below 16. After unrolling, the value is a constant.
 __device__ __forceinline__ float cosine(unsigned k)
 {
     float value = 0.0f;
@@ -1867,8 +1891,8 @@ __device__ __forceinline__ float cosine(unsigned k)
     return k <= 8 ? value : -value;
 }
 
-// Computes the Fourier transform of SIZE numbers in registers (radix 2). The result is not divided by SIZE. INVERSE
-// means that the exponent is positive.
+// Computes the Fourier transform of SIZE numbers in registers (radix 2). The result is not divided by SIZE. If INVERSE
+// is true, the exponent is positive.
 template <bool INVERSE> __device__ __forceinline__ void transform_line(float2 (&v)[SIZE])
 {
 #pragma unroll
@@ -1890,7 +1914,7 @@ template <bool INVERSE> __device__ __forceinline__ void transform_line(float2 (&
         for (unsigned i = 0; i < SIZE; ++i) {
             if (i & half)
                 continue;
-            const unsigned k = i % half * (16 / half); // in 32nds of the circle, below 16
+            const unsigned k = i % half * (16 / half); // the angle in 32nds of the circle, below 16
             const float c = cosine(k), s = k < 8 ? cosine(8 - k) : cosine(k - 8), sine = INVERSE ? s : -s;
             const float2 a = v[i], b = v[i + half];
             const float2 turned = {b.x * c - b.y * sine, b.x * sine + b.y * c};
@@ -1899,7 +1923,8 @@ template <bool INVERSE> __device__ __forceinline__ void transform_line(float2 (&
         }
 }
 
-// The part of the work of a block of TOGETHER x SIZE threads: a tile (or filter) of `count`, and its row (a channel).
+// What a thread of a block of TOGETHER x SIZE threads works on: the number of a tile (or filter), and its row in the
+// matrices of the result (a channel, or for the sums a filter).
 struct Spot {
     unsigned tile, row;
 };
@@ -1910,8 +1935,8 @@ __device__ __forceinline__ Spot spot_of_thread(unsigned count)
     return {blockIdx.x % blocks * TOGETHER + threadIdx.x, blockIdx.x / blocks};
 }
 
-// Each thread has row threadIdx.y of a tile in v. The transform goes to SIZE * HALF matrices of `rows` rows of `count`
-// tiles.
+// Each thread holds row threadIdx.y of a tile in v. The function writes the transform to SIZE * HALF matrices, each of
+// `rows` rows and `count` tiles.
 __device__ __forceinline__ void transform_tile(float2 (&v)[SIZE], float2 *to, Spot spot, unsigned rows, unsigned count)
 {
     __shared__ float2 turned[SIZE][HALF][TOGETHER];
@@ -1931,7 +1956,7 @@ __device__ __forceinline__ void transform_tile(float2 (&v)[SIZE], float2 *to, Sp
         to[((offset)(i * HALF + threadIdx.y) * rows + spot.row) * count + spot.tile] = v[i];
 }
 
-// In the result, a row is a channel of a group. A column is a filter of that group.
+// In the result, a row belongs to a channel of a group. A column belongs to a filter of that group.
 extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
     convnet_fft_filters(const float *__restrict__ w, float2 *__restrict__ transformed)
 {
@@ -1947,7 +1972,7 @@ extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
     transform_tile(v, transformed, spot, CHANNELS, GROUP_FILTERS);
 }
 
-// In the result, a row is a channel. A column is a tile, counted over all images.
+// In the result, a row belongs to a channel. A column belongs to a tile, counted over all images.
 extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
     convnet_fft_image(const float *__restrict__ x, float2 *__restrict__ transformed, unsigned images)
 {
@@ -1963,8 +1988,8 @@ extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
     transform_tile(v, transformed, spot, CHANNELS, count);
 }
 
-// Computes the sums over the channels for each bin and group. A row is a filter, and a column is a tile. Blocks of 16 x
-// 16 threads compute tiles of 32 x 32, four results per thread.
+// Computes the sums over the channels for each bin (element of the transform) and each group. A row belongs to a
+// filter, and a column belongs to a tile. Blocks of 16 x 16 threads compute tiles of 32 x 32, four results per thread.
 extern "C" __global__ void __launch_bounds__(256)
     convnet_fft_sums(const float2 *__restrict__ filters, const float2 *__restrict__ tiles, float2 *__restrict__ sums,
                      unsigned count)
@@ -1991,7 +2016,8 @@ extern "C" __global__ void __launch_bounds__(256)
             for (unsigned m = 0; m < 2; ++m)
 #pragma unroll
                 for (unsigned n = 0; n < 2; ++n) {
-                    float2 a = tile_a[c][m * 16 + i], b = tile_b[c][n * 16 + j]; // multiplies a by the conjugate of b
+                    // the kernel multiplies a by the conjugate of b
+                    float2 a = tile_a[c][m * 16 + i], b = tile_b[c][n * 16 + j];
                     sum[m][n].x = fmaf(a.y, b.y, fmaf(a.x, b.x, sum[m][n].x));
                     sum[m][n].y = fmaf(-a.y, b.x, fmaf(a.x, b.y, sum[m][n].y));
                 }
@@ -2007,8 +2033,8 @@ extern "C" __global__ void __launch_bounds__(256)
         }
 }
 
-// Transforms the sums back, columns first. Then each row is the transform of real numbers, so its other half is the
-// conjugate.
+// Transforms the sums back, columns first. Then each row is the transform of real numbers, so the other half of the row
+// is the conjugate of this half.
 extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
     convnet_fft_points(const float2 *__restrict__ sums, float *__restrict__ y, unsigned images)
 {

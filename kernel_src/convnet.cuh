@@ -1,5 +1,5 @@
-// convnet.cuh - the common part of the sources of a convolution layer: its extents, which are macros, and the functions
-// that return an element's index in its array.
+// convnet.cuh - the common part of the sources of a convolution layer. It has the sizes of the layer, which are macros,
+// and the functions that return the index of an element in its array.
 
 #ifndef CONVNET_CUH
 #define CONVNET_CUH
@@ -31,8 +31,8 @@ __host__ __device__ constexpr unsigned at_least_one(unsigned value)
 }
 
 enum : unsigned {
-    TAPS = FILTER_H * FILTER_W, // taps of a filter
-    POINTS = OUT_H * OUT_W,     // points of a channel of y
+    TAPS = FILTER_H * FILTER_W, // number of taps (elements) of a filter in one channel
+    POINTS = OUT_H * OUT_W,     // number of points of a channel of y
     GROUP_CHANNELS = CHANNELS / GROUPS,
     GROUP_FILTERS = FILTERS / GROUPS,
     GROUP_FILTERS_1 = at_least_one(GROUP_FILTERS), // at least 1, because these numbers are divisors
@@ -54,14 +54,14 @@ __device__ __forceinline__ offset index_w(unsigned filter, unsigned channel, uns
                 : (((offset)filter * GROUP_CHANNELS + channel) * FILTER_H + r) * FILTER_W + s;
 }
 
-// `point` is the row of y times its width, plus the column.
+// `point` is the number of a point of y: its row times the width of y, plus its column.
 __device__ __forceinline__ offset index_y(unsigned image, unsigned filter, unsigned point)
 {
     return NHWC ? ((offset)image * POINTS + point) * FILTERS + filter
                 : ((offset)image * FILTERS + filter) * POINTS + point;
 }
 
-// Returns an element of x, or zero outside the image. Rows and columns before the first are large unsigned numbers.
+// Returns an element of x, or zero outside the image. Rows and columns before the first one are large unsigned numbers.
 __device__ __forceinline__ float image_at(const float *__restrict__ x, unsigned image, unsigned channel, unsigned row,
                                           unsigned column)
 {
@@ -79,8 +79,8 @@ __device__ __forceinline__ float load_if(const float *from, unsigned there)
     return value;
 }
 
-// Does the same as load_if() for `count` neighbours. If the neighbours are aligned, one load reads all of them. In this
-// case `to` must be 0 before the call.
+// Does the same as load_if() for `count` neighbouring values. If these values are aligned, one load reads all of them.
+// In this case `to` must be 0 before the call.
 template <unsigned count>
 __device__ __forceinline__ void load_word(float *to, const float *from, unsigned there, bool aligned)
 {
@@ -100,7 +100,7 @@ __device__ __forceinline__ void load_word(float *to, const float *from, unsigned
     }
 }
 
-// Computes one element of y: the sum of `splits` arrays of `count` elements, added in order.
+// Computes one element of y: the sum of `splits` arrays of `count` elements. The arrays are added in order.
 template <unsigned splits>
 __device__ __forceinline__ void add_splits(const float *__restrict__ partial, float *__restrict__ y, offset count)
 {

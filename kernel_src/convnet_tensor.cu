@@ -1,19 +1,21 @@
-// convnet_tensor.cu - the layer of convnet.cu in single precision on tensor cores, at least as exact. The extents may
-// have any values that the spec's constraints allow, including 0 images and 0 filters. Offsets have 64 bits.
+// convnet_tensor.cu - the convolution layer of convnet.cu in single precision on tensor cores. It is at least as exact.
+// The sizes may have any values that the constraints of the spec allow, including 0 images and 0 filters. Offsets have
+// 64 bits.
 //
-// Numbers are split into three bf16 parts as in matmul_tensor.cu, with the same errors and the same treatment of
-// numbers that cannot be split (TENSOR.md). The difference from matmul_tensor.cu is that one factor of the product, the
-// unrolled image, is never stored. For the taps of one row of a filter, the columns of this factor are the same,
-// shifted by one place from tap to tap. This holds if neighbours in a row of y have consecutive numbers, and the zeros
-// at the ends of a row have numbers too:
+// Numbers are split into three bf16 parts as in matmul_tensor.cu. The errors are the same, and so is the treatment of
+// numbers that cannot be split (TENSOR.md). There is one difference from matmul_tensor.cu: one factor of the product,
+// the unrolled image, is never stored. For the taps of one row of a filter, the columns of this factor are equal, but
+// shifted by one place from tap to tap. This holds under two conditions: neighbours in a row of y have consecutive
+// numbers, and the zeros at the ends of a row have numbers too:
 //
 //     number = (row of y * images + image) * PITCH + column of y
 //
-// Each number has a place of 16 bytes: eight channels of one part. A tile of points needs a run of neighbouring places,
-// and each tap of a row of the filter multiplies the same run, from another first place on. Without a swizzle, wgmma
-// takes operands in groups of 8 places of 16 bytes, which may begin at any place. With a stride, each remainder of the
-// coordinates (a phase) has its own places. Rows are outermost, so no zeros above and below an image are multiplied,
-// and a row shares the zeros at its end with the next row: a layer of 56 x 56 has PITCH = 57.
+// Each number has a place of 16 bytes, which holds eight channels of one bf16 part. A tile of points needs a run of
+// neighbouring places. Each tap of a row of the filter multiplies this run, but begins at another place. Without a
+// swizzle, wgmma takes operands in groups of 8 places of 16 bytes, which may begin at any place. If there is a stride,
+// the coordinates with the same remainder (a phase) have their own places. Rows are outermost, so zeros above and below
+// an image are not multiplied. The zero at the end of a row is also the zero before the next row, so a layer of 56 x 56
+// has PITCH = 57.
 
 #include "async.cuh"
 #include "common.cuh"
@@ -22,7 +24,7 @@
 #include "tensor.cuh"
 
 #ifndef TILE_N
-#define TILE_N 136 // points of a warp group; it makes 64 filters
+#define TILE_N 136 // points that each warp group makes, for 64 filters
 #endif
 #ifndef CONSUMERS_M
 #define CONSUMERS_M 1 // warp groups of a block along the filters
@@ -31,25 +33,27 @@
 #define CONSUMERS_N 2 // warp groups of a block along the points
 #endif
 #ifndef IN_TURN
-#define IN_TURN 0 // 1: two sets of these warp groups take tiles in turn: one set multiplies while the other stores
+// 1: two sets of these warp groups take tiles by turns, so that one set multiplies while the other stores
+#define IN_TURN 0
 #endif
 #ifndef CHUNK
-#define CHUNK 16 // channels of a step
+#define CHUNK 16 // channels of one step of the loop
 #endif
 #ifndef WHOLE
-#define WHOLE 1 // 1: a step has all taps of the filter; 0: the taps of one row
+#define WHOLE 1 // 1: a step has all taps of the filter; 0: a step has the taps of one row
 #endif
 #ifndef SUM
-#define SUM 64 // the largest number of rows of the unrolled image after which a sum leaves the tensor cores
+#define SUM 64 // number of rows of the unrolled image after which an accumulator leaves the tensor cores, at most
 #endif
 #ifndef STAGES
-#define STAGES 2 // steps in shared memory: one is multiplied while the others are copied
+#define STAGES 2 // number of steps in shared memory: one is multiplied while the others are copied
 #endif
 #ifndef SPLITTERS
-#define SPLITTERS 7 // number of warps of a block that split x themselves; 0: a separate kernel splits x before
+// number of warps of a block that split x themselves; 0: a separate kernel splits x before this kernel
+#define SPLITTERS 7
 #endif
 #ifndef SPLITS
-#define SPLITS 1 // parts of the sum; separate blocks compute each part
+#define SPLITS 1 // number of parts of each sum; separate blocks compute the parts
 #endif
 #ifndef RESIDENT
 #define RESIDENT 1 // minimum number of blocks whose registers must fit on an SM
@@ -63,11 +67,11 @@ enum : unsigned {
     COLUMNS = TILE_N * CONSUMERS_N, // points of a block
     OCTETS = CHUNK / 8,             // groups of eight channels in a step
     CHUNKS = (GROUP_CHANNELS + CHUNK - 1) / CHUNK,
-    ROWS_A_STEP = WHOLE ? FILTER_H : 1, // rows of the filter in a step
+    ROWS_A_STEP = WHOLE ? FILTER_H : 1, // rows of the filter in one step
     TAPS_A_STEP = ROWS_A_STEP * FILTER_W,
     STEPS = CHUNKS * (FILTER_H / ROWS_A_STEP),
-    DOWN = (GROUP_FILTERS + ROWS - 1) / ROWS, // blocks along a group's filters
-    // The distance from the first tap to the last tap, in places, and the number of phases.
+    DOWN = (GROUP_FILTERS + ROWS - 1) / ROWS, // number of blocks along the filters of a group
+    // SHIFT_*: the distance from the first tap to the last tap, in places. PHASES*: the number of phases.
     SHIFT_H = (FILTER_H - 1) * DILATION_H / STRIDE_H,
     SHIFT_W = (FILTER_W - 1) * DILATION_W / STRIDE_W,
     PHASES_H = STRIDE_H <= (FILTER_H - 1) * DILATION_H ? STRIDE_H : (FILTER_H - 1) * DILATION_H + 1,
@@ -78,33 +82,33 @@ enum : unsigned {
     SHARED_H = (PAD_H < SHIFT_H ? PAD_H : SHIFT_H) * (STRIDE_H == 1),
     SHARED_W = (PAD_W < SHIFT_W ? PAD_W : SHIFT_W) * (STRIDE_W == 1),
     PITCH = OUT_W_1 + SHIFT_W - SHARED_W,
-    PITCH_H = OUT_H + SHIFT_H - SHARED_H,               // rows of an image, with WHOLE
+    PITCH_H = OUT_H + SHIFT_H - SHARED_H,               // rows of an image with WHOLE, including zeros
     PHASES_A_STEP = WHOLE ? PHASES : PHASES_W,
-    RUN = COLUMNS + SHIFT_W + WHOLE * SHIFT_H * PITCH,  // places of a tile
+    RUN = COLUMNS + SHIFT_W + WHOLE * SHIFT_H * PITCH,  // number of places that a tile needs
     W_BYTES = TAPS_A_STEP * 3 * OCTETS * ROWS * 16,
     RUN_BYTES = RUN * 16,
     X_BYTES = PHASES_A_STEP * 3 * OCTETS * RUN_BYTES,
     STAGE_BYTES = (W_BYTES + X_BYTES + 127) / 128 * 128,
     MOST_TAPS = SUM / CHUNK < 1 ? 1 : SUM / CHUNK,
     TAPS_A_SUM = (TAPS_A_STEP + (TAPS_A_STEP - 1) / MOST_TAPS) / ((TAPS_A_STEP + MOST_TAPS - 1) / MOST_TAPS),
-    // For the warps that split: the places of a step's runs, the places of one thread, and how many of these it loads
-    // at once.
+    // For the warps that split: the number of places of a step's runs, the number of places of one thread, and how many
+    // of these it loads at once.
     TASKS = PHASES_A_STEP * OCTETS * RUN,
     EACH = SPLITTERS == 0 ? 1 : (TASKS + 32 * SPLITTERS - 1) / (32 * SPLITTERS),
     AT_ONCE = EACH < 6 ? EACH : (EACH + (EACH + 5) / 6 - 1) / ((EACH + 5) / 6),
-    ROW_PITCH = NHWC ? WIDTH * CHANNELS : WIDTH, // distance of the rows of x
+    ROW_PITCH = NHWC ? WIDTH * CHANNELS : WIDTH, // distance of two rows of x, in elements
     CHANNEL_PITCH = NHWC ? 1 : HEIGHT * WIDTH,
     // the distance in floats between two rows; 8 rows of 2 floats are in different banks
     TURNED_PITCH = 40,
     SETS = IN_TURN ? 2 : 1,
-    GROUPS_ALL = CONSUMERS * SETS, // warp groups that multiply
+    GROUPS_ALL = CONSUMERS * SETS, // number of warp groups that multiply
     THREADS = 128 * GROUPS_ALL + 32 * (1 + SPLITTERS),
-    // For convnet_split: the number of filters of a block. It holds eight channels of each.
+    // For convnet_split: the number of filters of a block. The block holds eight channels of each of these filters.
     HELD = TAPS <= 16 ? 16 : 8,
     HELD_NUMBERS = 8 * TAPS
 };
 
-// Returns the number of points, and the number of places in a phase of eight channels of x.
+// These functions return the number of points, and the number of places in a phase of eight channels of x.
 __device__ __forceinline__ unsigned points_of(unsigned images)
 {
     return (WHOLE ? PITCH_H : OUT_H) * images * PITCH;
@@ -115,8 +119,8 @@ __device__ __forceinline__ unsigned places_of(unsigned images)
     return ceil_div(points_of(images), (unsigned)COLUMNS) * COLUMNS + SHIFT_H * (WHOLE ? 1 : images) * PITCH + SHIFT_W;
 }
 
-// The position of a point, from its number. Numbers after the end of a row, or after the last point, do not belong to a
-// point.
+// The position of a point, computed from its number. Numbers after the end of a row, or after the last point, do not
+// belong to a point.
 struct Point {
     unsigned row, image, column;
 
@@ -134,8 +138,8 @@ struct Point {
     }
 };
 
-// Loads eight channels of a place of x. The first is channel `channel` of the group, at `from`. If `inside` is false,
-// the place is outside the image, and all eight become zeros.
+// Loads eight channels of one place of x. The first of them is channel `channel` of the group, at address `from`. If
+// `inside` is false, the place is outside the image, and the function returns zeros.
 __device__ __forceinline__ void load_octet(float (&to)[8], const float *from, unsigned channel, bool inside,
                                            bool aligned)
 {
@@ -154,8 +158,8 @@ __device__ __forceinline__ void load_octet(float (&to)[8], const float *from, un
     }
 }
 
-// Writes the parts of eight numbers to three places, `apart` places from each other. Numbers that cannot be split
-// become NaN.
+// Writes the three bf16 parts of eight numbers to three places, which are `apart` places from each other. Numbers that
+// cannot be split become NaN.
 __device__ __forceinline__ void write_parts(uint4 *to, offset apart, float (&x)[8])
 {
 #pragma unroll
@@ -169,9 +173,9 @@ __device__ __forceinline__ void write_parts(uint4 *to, offset apart, float (&x)[
     }
 }
 
-// Writes the parts of HELD filters' eight channels for all taps. The order is: group, tile of filters, step and tap,
-// then part, octet of the step and filter. Both the elements of w and the results are neighbours, so they go through
-// shared memory.
+// For HELD filters, writes the bf16 parts of eight channels of all taps. The order of the parts is: group, tile of
+// filters, step and tap, and then part, octet of the step and filter. Both the elements of w and the results are
+// neighbours, so they go through shared memory.
 __device__ __forceinline__ void split_filters(const float *__restrict__ w, uint4 *__restrict__ parts, unsigned block)
 {
     __shared__ float held[HELD][HELD_NUMBERS + 1];
@@ -199,8 +203,8 @@ __device__ __forceinline__ void split_filters(const float *__restrict__ w, uint4
     }
 }
 
-// Writes the parts of a phase of eight channels of x, ordered by group, octet, phase, part and place. Each thread has
-// one place.
+// Writes the bf16 parts of a phase of eight channels of x. They are ordered by group, octet, phase, part and place.
+// Each thread processes one place.
 __device__ __forceinline__ void split_image(const float *__restrict__ x, uint4 *__restrict__ parts, unsigned images,
                                             unsigned block)
 {
@@ -222,12 +226,13 @@ __device__ __forceinline__ void split_image(const float *__restrict__ x, uint4 *
 }
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-// The part of the work of a block: a tile, and the steps from `begin` to `end`.
+// The work of a block: a tile, and the steps from `begin` to `end` - 1.
 struct Tile {
     unsigned group, down, point0, begin, end, split;
 };
 
-// Filters change fastest, then the parts of the sum, because blocks that differ only in these read the same points.
+// Blocks that differ only in their filters, or in their part of the sum, read the same points. So the number of a block
+// counts the filters first, and then the parts.
 __device__ __forceinline__ Tile tile_of(unsigned number, unsigned across)
 {
     constexpr unsigned PART = (STEPS + SPLITS - 1) / SPLITS;
@@ -239,7 +244,7 @@ __device__ __forceinline__ Tile tile_of(unsigned number, unsigned across)
     return tile;
 }
 
-// The position of a block in the ring, which continues from tile to tile.
+// The position of a block in the ring. It continues from tile to tile.
 struct Ring {
     unsigned stage, parity;
 
@@ -256,8 +261,8 @@ struct Ring {
     }
 };
 
-// One thread copies a tile's steps to the ring. A step has one run of filters, and for each part and octet of channels
-// the runs of the phases that a row of the filter needs.
+// One thread copies a tile's steps to the ring. A step has one run of filters. For each part and octet of channels, it
+// also has the runs of those phases that a row of the filter needs.
 __device__ __forceinline__ void copy_tile(const uint4 *parts_x, const uint4 *parts_w, char *stages, barrier *full,
                                           barrier *empty, const Tile &tile, Ring &ring, unsigned images)
 {
@@ -286,10 +291,10 @@ __device__ __forceinline__ void copy_tile(const uint4 *parts_x, const uint4 *par
     }
 }
 
-// The places that a thread of the splitting warps brings to each step of a tile.
+// The places of x that a thread of the splitting warps writes in each step of a tile.
 struct Runs {
-    const float *from[EACH]; // the element of the image's first row
-    // the row of x under the filter's first row; a number after the last row if there is no point
+    const float *from[EACH]; // address of the element in the first row of the image
+    // the row of x under the first row of the filter; if there is no point, a number after the last row
     unsigned row[EACH];
 
     __device__ __forceinline__ Runs(const float *x, const Tile &tile, unsigned images, unsigned thread)
@@ -306,7 +311,7 @@ struct Runs {
         }
     }
 
-    // Loads a step's places from `first` on.
+    // Loads the values of a step's places from place `first` on.
     __device__ __forceinline__ void load(float (&to)[AT_ONCE][8], unsigned first, unsigned step, unsigned thread,
                                          bool aligned) const
     {
@@ -335,8 +340,8 @@ struct Runs {
     }
 };
 
-// The warps that split write a tile's runs to the ring. The first loads of a step begin before its stage is free, to
-// hide their latency.
+// The warps that split write the runs of a tile to the ring. The first loads of a step begin before its stage is free,
+// to hide their latency.
 __device__ __forceinline__ void split_tile(const float *x, char *stages, barrier *full, barrier *empty,
                                            const Tile &tile, Ring &ring, unsigned images, unsigned thread)
 {
@@ -358,8 +363,9 @@ __device__ __forceinline__ void split_tile(const float *x, char *stages, barrier
     }
 }
 
-// Adds one step to a warp group's 64 x TILE_N totals, TAPS_A_SUM taps at once. `w` and `x` are addresses of the group's
-// filters and points in the stage. In each sum, the smaller products come first.
+// Adds one step to the 64 x TILE_N totals of a warp group. The tensor core accumulates TAPS_A_SUM taps at once. `w` and
+// `x` are the addresses in the stage of the warp group's filters and points. In each accumulator, the products of
+// smaller parts come first.
 __device__ __forceinline__ void multiply_step(float (&total)[TILE_N / 2], unsigned w, unsigned x)
 {
     const unsigned of_w[6] = {2, 0, 1, 1, 0, 0}, of_x[6] = {0, 2, 1, 0, 1, 0};
@@ -418,9 +424,9 @@ __device__ __noinline__ void make_plain(const float *x, const float *w, float *y
     }
 }
 
-// Writes a warp's 16 filters x TILE_N points to y, 32 points at a time; each lane computes the position of one point.
-// With channels first, eight filters at a time go through shared memory, so that a store writes neighbouring points of
-// one filter. With channels last, eight lanes have neighbours.
+// Writes a warp's 16 filters x TILE_N points to y, 32 points at a time. Each lane computes the position of one point.
+// If channels come first in memory, eight filters at a time go through shared memory, so that a store writes
+// neighbouring points of one filter. If channels come last, eight lanes write neighbouring elements.
 __device__ __forceinline__ void store_points(float *y, const float (&total)[TILE_N / 2], float *turned, unsigned images,
                                              unsigned group, unsigned filter0, unsigned number0)
 {
@@ -464,13 +470,13 @@ __device__ __forceinline__ void store_points(float *y, const float (&total)[TILE
 } // namespace layer
 
 #if __CUDA_ARCH__ >= 800
-// The first `filter_blocks` blocks split w, and the other blocks split x.
+// The first `filter_blocks` blocks split w. The other blocks split x.
 extern "C" __global__ void __launch_bounds__(256)
     convnet_split(const float *__restrict__ x, const float *__restrict__ w, uint4 *__restrict__ parts_x,
                   uint4 *__restrict__ parts_w, unsigned images, unsigned filter_blocks)
 {
 #if __CUDA_ARCH__ >= 900
-    let_next_launch_begin(); // the next kernel may use free SMs
+    let_next_launch_begin(); // the next kernel may begin on SMs that are free
 #endif
     if (blockIdx.x < filter_blocks)
         layer::split_filters(w, parts_w, blockIdx.x);
@@ -483,14 +489,15 @@ extern "C" __global__ void __launch_bounds__(256)
 // The kernel computes six products of bf16 parts by wgmma. Filters are the rows of the product, and points are its
 // columns.
 //
-// Compared with implicit_gemm: a run of x is copied to shared memory once for all taps of a row of the filter, and no
-// thread computes its addresses. One warp copies. Each warp group keeps the sums of a step in the tensor core, and
-// their total, rounded to nearest, in registers. Blocks process tile after tile, so the next tile is copied while the
-// current one is stored.
+// Compared with implicit_gemm, a run of x is copied to shared memory once for all taps of a row of the filter, and no
+// thread computes its addresses. One thread issues all copies. Each warp group has two sets of accumulators: the sums
+// of a step in the tensor core, and their totals, rounded to nearest. Blocks process one tile after another, so the
+// next tile is copied while a tile is stored.
 //
-// With SPLITTERS, no parts of x are in global memory. More warps read x itself, neighbouring lanes read neighbours of a
-// row, and the warps write the parts of a run to the stage. They repeat this work for each row of the filter and for
-// each tile of filters. If a layer has few filters, that costs less than writing and reading the parts.
+// With SPLITTERS, the bf16 parts of x are never in global memory. Instead, more warps read x itself, and neighbouring
+// lanes read neighbours of a row. These warps write the parts of a run to the stage. They repeat this work for each row
+// of the filter and for each tile of filters. If a layer has few filters, this costs less than writing and reading the
+// parts.
 extern "C" __global__ void __launch_bounds__(layer::THREADS, RESIDENT)
     convnet_tensor(const uint4 *__restrict__ parts_x, const uint4 *__restrict__ parts_w, const float *__restrict__ x,
                    const float *__restrict__ w, float *__restrict__ y, float *__restrict__ partial, unsigned images,
@@ -542,9 +549,9 @@ extern "C" __global__ void __launch_bounds__(layer::THREADS, RESIDENT)
         // this tile.
         if (IN_TURN) {
             barrier_wait(passed + (set ^ 1), turn / 2 + set + 1 & 1);
-            // One thread arrives for the group. In a short tile no product has kept its warps together until then.
-            // Suppose that a warp tested the barrier more than a turn of the other set later. It would wait forever for
-            // a phase that is over.
+            // One thread arrives for the warp group. In a short tile no wgmma has kept the warps of the group together
+            // until this point. Suppose that a warp tested the barrier more than one turn of the other set later. It
+            // would wait forever for a phase that is over.
             if (tile.end - tile.begin < 2)
                 group_sync(1 + group, 128);
         }
@@ -565,7 +572,7 @@ extern "C" __global__ void __launch_bounds__(layer::THREADS, RESIDENT)
 #pragma unroll
         for (unsigned i = 0; i < TILE_N / 2; ++i)
             carried &= total[i] == total[i];
-        const unsigned filter0 = tile.down * ROWS + row + warp_id() % 4 * 16; // the 16 filters of this warp
+        const unsigned filter0 = tile.down * ROWS + row + warp_id() % 4 * 16; // the 16 filters that this warp makes
         float *to = SPLITS > 1 ? partial + (offset)tile.split * pixels * FILTERS : y;
         if (__all_sync(ALL_LANES, carried))
             store_points(to, total, (float *)(ring_bytes + STAGES * STAGE_BYTES) + warp_id() * 8 * TURNED_PITCH, images,
@@ -576,7 +583,7 @@ extern "C" __global__ void __launch_bounds__(layer::THREADS, RESIDENT)
 }
 #endif
 
-// Computes y = the sum of SPLITS arrays of `count` elements, added in order.
+// Computes y as the sum of SPLITS arrays of `count` elements. The arrays are added in order.
 extern "C" __global__ void convnet_add_splits(const float *__restrict__ partial, float *__restrict__ y, offset count)
 {
     add_splits<SPLITS>(partial, y, count);

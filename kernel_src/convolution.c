@@ -1,14 +1,14 @@
-/* convolution_f64: the reference of convolutions, in double: y[r][c] is the sum of x[r + i - MASK_H / 2][c + j - MASK_W
- * / 2] * mask[i][j]. Outside the image x is zero. The reference multiplies these zeros too, so that an infinity in the
- * mask gives NaN there.
+/* convolution.c - the reference and an input of convolutions. The reference convolution_f64 computes in double that
+ * y[r][c] is the sum of x[r + i - MASK_H / 2][c + j - MASK_W / 2] * mask[i][j]. Outside the image, x is zero. The
+ * reference also multiplies these zeros, so that an infinity in the mask gives NaN there.
  *
- * outer_product: an input. outer_product exports a column, a row, and the mask that is their product. */
+ * The input outer_product exports a column, a row, and the mask that is their product. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "catalogue.h"
 
-enum { SEGMENT = 2048 }; /* number of columns that are summed together: their sums stay in the L1 cache */
+enum { SEGMENT = 2048 }; /* number of columns that are added at once: their sums stay in the L1 cache */
 
 typedef struct convolution {
     const float *x, *mask;
@@ -21,12 +21,13 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* Adds weight * row[c + shift] to sums[c] for all c below count. `row` has elements from `first` up to `end`. */
+/* Adds weight * row[c + shift] to sums[c] for all c below count. The array `row` has elements from `first` to `end` -
+ * 1. */
 static void add_shifted(double *sums, int64_t count, const float *row, int64_t shift, int64_t first, int64_t end,
                         double weight)
 {
     int64_t from = clamp(first - shift, 0, count), to = clamp(end - shift, from, count);
-    double outside = weight * 0.0; /* the product is zero, or NaN */
+    double outside = weight * 0.0; /* zero, or NaN if the weight is not finite */
     for (int64_t c = 0; c < from; c++)
         sums[c] += outside;
     for (int64_t c = from; c < to; c++)
@@ -45,7 +46,7 @@ static void make_segment(void *user, size_t index, size_t worker)
     for (int64_t i = 0; i < all->mask_height; i++) {
         int64_t row = r + i - all->mask_height / 2;
         bool inside = row >= 0 && row < all->height;
-        for (int64_t j = 0; j < all->mask_width; j++) /* a row outside of the image has no elements */
+        for (int64_t j = 0; j < all->mask_width; j++) /* a row outside the image has no elements */
             add_shifted(sums, count, inside ? all->x + row * all->width : NULL, begin + j - all->mask_width / 2, 0,
                         inside ? all->width : 0, (double)all->mask[i * all->mask_width + j]);
     }
@@ -80,8 +81,8 @@ static kiln_status convolution_f64(void *user, kiln_call *call)
     return KILN_OK;
 }
 
-/* Exports a column and a row of random numbers, whose seeds are neighbours, and the matrix of their products: a mask
- * that a separable kernel can split. */
+/* Exports a column and a row of random numbers, made from consecutive seeds, and the matrix of their products. This
+ * matrix is a mask that a separable kernel can split. */
 static kiln_status outer_product(void *user, kiln_call *call)
 {
     (void)user;

@@ -1,24 +1,26 @@
-// convolution.cu - an image of H x W numbers under a mask of MASK_H x MASK_W, seven ways, in single precision.
+// convolution.cu - applies a mask of MASK_H x MASK_W numbers to an image of H x W numbers, in seven ways, in single
+// precision.
 //
 //     y[r][c] = sum over i and j of x[r + i - MASK_H / 2][c + j - MASK_W / 2] * mask[i][j]
 //
 // The mask is not reversed: signal processing calls this operation a correlation, and neural networks call it a
 // convolution. For the other operation, pass the mask with its rows and columns in reverse order. Points outside the
-// image are zeros, which the kernels multiply like any other number. So if the mask holds an infinity or a NaN, the
-// edges of the image get NaN.
+// image are zeros, and the kernels multiply these zeros like any other number. So if the mask has an infinity or a NaN,
+// the results at the edges of the image are NaN.
 //
-// Extents of the mask are odd. A signal in one dimension is an image of one row, with a mask of one row. All extents of
-// the image below 2^31 are legal, including 0; offsets have 64 bits. Blocks are numbered in one dimension, across
-// first, so that blocks that run at the same time are neighbours.
+// MASK_H and MASK_W are odd. A signal in one dimension is an image of one row, with a mask of one row. All sizes of the
+// image below 2^31 are legal, including 0. Offsets have 64 bits. Blocks are numbered in one dimension, first along a
+// row of the image. So blocks that run at the same time are neighbours.
 //
-// All kernels except `separable` add in the same order, row by row of the mask, and round once per product. Therefore
-// the results of these kernels have the same bits. An image of n points needs n multiply-adds for each element of the
-// mask, and at least 8 n bytes. On today's GPUs the bytes take longer than the multiply-adds for masks up to about 7 x
-// 7. The kernels differ in how they read each point MASK_H * MASK_W times, and in the instructions that this takes.
+// All kernels except `separable` add in the same order, row by row of the mask, and round once per multiply-add.
+// Therefore the results of these kernels have the same bits. An image of n points needs n multiply-adds for each
+// element of the mask, and at least 8 n bytes. On today's GPUs, the bytes take longer than the multiply-adds for masks
+// up to about 49 elements. The kernels differ in how each point is read MASK_H * MASK_W times, and in the instructions
+// that this takes.
 //
 // MASK_H and MASK_W are macros, so the compiler unrolls all loops over the mask. The tuning parameters are macros too.
-// A spec sets them. The defaults are for an editor, or for a compiler without definitions. A kernel is compiled if its
-// own macro CONVOLUTION_<NAME> is set, or if CONVOLUTION_ONE is not set.
+// The engine defines these macros from the spec. The defaults below only let an editor or a compiler parse this file
+// alone. A kernel is compiled if its own macro CONVOLUTION_<NAME> is set, or if CONVOLUTION_ONE is not set.
 
 #include "common.cuh"
 
@@ -29,16 +31,16 @@
 #define MASK_W 5 // columns of the mask
 #endif
 #ifndef BLOCK_X
-#define BLOCK_X 32 // threads of a block across
+#define BLOCK_X 32 // threads of a block along a row of the image
 #endif
 #ifndef BLOCK_Y
-#define BLOCK_Y 8 // and down
+#define BLOCK_Y 8 // threads of a block along a column of the image
 #endif
 #ifndef VECTOR
-#define VECTOR 4 // coarsened, separable: neighbouring points of a row per thread: 4 or 8
+#define VECTOR 4 // coarsened, separable: neighbouring points of a row that each thread computes: 4 or 8
 #endif
 #ifndef DEPTH
-#define DEPTH 2 // coarsened, separable: rows of the image that a thread holds; the same number of rows is in flight
+#define DEPTH 2 // coarsened, separable: rows of the image that a thread holds; as many further rows are in flight
 #endif
 #ifndef RESIDENT
 #define RESIDENT 512 // coarsened, separable: minimum number of threads whose registers must fit on an SM
@@ -51,7 +53,7 @@
 #define RIM_H (MASK_H / 2) // rows above and below a point that the mask covers
 #define RIM_W (MASK_W / 2)
 
-// The position of a block's tile. Tiles are numbered across first.
+// The first row and column of a block's tile. Tiles are numbered first along a row of the image.
 struct Tile {
     unsigned row, column;
 };
@@ -62,7 +64,7 @@ __device__ __forceinline__ Tile tile_of_block(unsigned width, unsigned tile_heig
     return {blockIdx.x / across * tile_height, blockIdx.x % across * tile_width};
 }
 
-// Returns a point of the image, or zero outside it. Rows and columns before the first are large unsigned numbers.
+// Returns a point of the image, or zero outside it. Rows and columns before the first one are large unsigned numbers.
 __device__ __forceinline__ float point(const float *__restrict__ x, unsigned height, unsigned width, unsigned row,
                                        unsigned column)
 {
@@ -74,8 +76,8 @@ __constant__ float mask[MASK_H * MASK_W];
 #endif
 
 #if defined(CONVOLUTION_BASIC) || !defined(CONVOLUTION_ONE)
-// One thread per point. Image and mask come from global memory: two loads and a test of the edges for each
-// multiply-add.
+// Each thread computes one point. The image and the mask come from global memory. So each multiply-add needs two loads
+// and a test of the edges.
 //
 // The L1 serves most loads: threads of a warp read neighbours, and all of them read the same element of the mask. The
 // bound of the kernel is the throughput of the L1.
@@ -117,11 +119,12 @@ extern "C" __global__ void convolution_constant_mask(const float *__restrict__ x
 #endif
 
 #if defined(CONVOLUTION_HALO_STAGED) || !defined(CONVOLUTION_ONE)
-// The block's points and the rim around them are staged in shared memory. The block has as many threads as it makes
-// points, and each loads several points.
+// The block's points and the rim around them are copied to shared memory. The block has as many threads as it computes
+// points, and each thread loads several points.
 //
-// Compared with constant_mask: a point comes from global memory 1 + rim / tile times. The edges are tested once per
-// load instead of once per multiply-add. A multiply-add takes one load from shared memory, in neighbouring banks.
+// Compared with constant_mask, a point comes from global memory 1 + rim / tile times. The edges are tested once per
+// load instead of once per multiply-add. A multiply-add needs one load from shared memory, in which the lanes read
+// neighbouring banks.
 extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     convolution_halo_staged(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width)
 {
@@ -146,14 +149,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 #endif
 
 #if defined(CONVOLUTION_HALO_ALL_THREADS) || !defined(CONVOLUTION_ONE)
-// The block has as many threads as staged points. Each thread loads one point, and the threads of the rim then end.
+// The block has as many threads as points in shared memory. Each thread loads one point, and the threads of the rim
+// then end.
 //
-// Compared with halo_staged: loading needs no loop and has no divergence. But threads are idle afterwards, and many of
-// them if the mask is large: a tile of 32 x 32 under 15 x 15 gives 18 x 18 points.
+// Compared with halo_staged, loading needs no loop and has no divergence. But threads are idle after the loads. If the
+// mask is large, these are many: a tile of 32 x 32 with a mask of 15 x 15 gives 18 x 18 results.
 extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     convolution_halo_all_threads(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width)
 {
-    constexpr unsigned HEIGHT = BLOCK_Y - MASK_H + 1, WIDTH = BLOCK_X - MASK_W + 1; // extents of the result
+    // rows and columns of results that a block computes
+    constexpr unsigned HEIGHT = BLOCK_Y - MASK_H + 1, WIDTH = BLOCK_X - MASK_W + 1;
     __shared__ float staged[BLOCK_Y][BLOCK_X];
     Tile tile = tile_of_block(width, HEIGHT, WIDTH);
     unsigned row = tile.row + threadIdx.y - RIM_H, column = tile.column + threadIdx.x - RIM_W;
@@ -173,11 +178,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 #endif
 
 #if defined(CONVOLUTION_HALO_CACHED) || !defined(CONVOLUTION_ONE)
-// Only the inner part is staged, with one load per thread. The rim comes from the caches, because it is the inner part
-// of the neighbouring blocks, which have just loaded it.
+// Only the inner part of the tile is copied to shared memory, with one load per thread. The rim comes from the caches,
+// because it is the inner part of the neighbouring blocks, which have just loaded it.
 //
-// Compared with the two kernels before: the staging is the simplest and no thread is idle. But each multiply-add needs
-// a test, and threads near the tile's edges load from global memory, where warps diverge.
+// Compared with the two kernels before, the copy to shared memory is simpler, and no thread is idle. But each
+// multiply-add needs a test. Threads near the edges of the tile load from global memory, where warps diverge.
 extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     convolution_halo_cached(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width)
 {
@@ -204,8 +209,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 #endif
 
 #if defined(CONVOLUTION_COARSENED) || defined(CONVOLUTION_SEPARABLE) || !defined(CONVOLUTION_ONE)
-// SIDE: words of 16 bytes on either side of a thread's points that the mask covers. WORDS: all words of a row that a
-// thread reads.
+// SIDE is the number of vectors of 4 floats that the mask needs on either side of a thread's points. WORDS is the
+// number of all such vectors of a row that a thread reads.
 #define SIDE ((RIM_W + 3) / 4)
 #define WORDS (VECTOR / 4 + 2 * SIDE)
 
@@ -214,17 +219,19 @@ struct Window {
     float at[4 * WORDS];
 };
 
-// The position of a thread's reads. The window's columns begin at `column`, which may be before the first.
+// The place from which a thread reads. The columns of the window begin at `column`, which may be before the first
+// column.
 struct Reader {
-    const float *from; // the window in `row`
+    const float *from; // address of the window in row `row`
     unsigned row, column;
     unsigned height, width;
-    unsigned needed; // the rows from this one on are not needed
+    unsigned needed; // rows from this number on are not needed
 };
 
-// Reads a row inside the image and advances to the next row. Columns outside the image keep the value of the window,
-// which is zero. ALIGNED: whole words may be read, because each is inside or outside the image. The function also
-// prefetches the thread's own columns, PREFETCH rows further on, to the L2. A prefetch in flight needs no registers.
+// Reads a row inside the image and advances to the next row. Columns outside the image keep the value that the window
+// had before, which is zero. ALIGNED means that each vector of 4 floats is completely inside or outside the image, so
+// whole vectors are read. The function also prefetches the thread's own columns in the row that is PREFETCH rows later
+// to the L2. A prefetch in flight needs no registers.
 template <bool ALIGNED> __device__ __forceinline__ void read_inside(Reader &reader, Window &window)
 {
     if (PREFETCH > 0 && ALIGNED && reader.row + PREFETCH < reader.needed)
@@ -269,13 +276,15 @@ template <bool ALIGNED> __device__ __forceinline__ void write_row(float *to, con
     }
 }
 
-// The loop of coarsened and separable. A thread computes VECTOR columns of `chunk` rows. It reads each row of the image
-// once, in words of 16 bytes. The words on either side belong to its neighbours, so they come from the L1.
+// The loop of coarsened and separable. A thread computes VECTOR columns of `chunk` rows. The thread reads each row of
+// the image once, by accesses of 16 bytes. The vectors on either side belong to its neighbours, so they come from the
+// L1.
 //
-// A row of the image contributes to MASK_H rows of the result, whose sums are in registers. sums[i] belongs to the row
-// of the result for which the current row is row i of the mask. With the next row each sum moves by one place. The move
-// costs nothing, because the first multiply-add does it. The last sum is complete and is written. `Add` adds the
-// contribution of a row of the image.
+// A row of the image contributes to MASK_H rows of the result, whose accumulators are in registers. The accumulator
+// sums[i] belongs to that row of the result for which the current row is row i of the mask. With the next row of the
+// image, each accumulator moves by one place. The move costs nothing, because the first multiply-add writes to the new
+// place. Then the last accumulator is complete, and is written. The type `Add` adds the contribution of a row of the
+// image.
 template <class Add, bool ALIGNED, unsigned AHEAD>
 __device__ __forceinline__ void walk(const float *__restrict__ x, float *__restrict__ y, unsigned height,
                                      unsigned width, unsigned chunk)
@@ -295,13 +304,13 @@ __device__ __forceinline__ void walk(const float *__restrict__ x, float *__restr
         read_row<ALIGNED>(reader, windows[d]);
     float sums[MASK_H][VECTOR] = {};
 
-    // Row t of this loop is row i of the mask for row t - i of the tile.
+    // Row t of this loop is row i of the mask for row t - i of the tile's results.
     const unsigned end = rows + MASK_H - 1;
     for (unsigned t = 0; t < end; t += AHEAD) {
         if (t >= MASK_H - 1 && t + AHEAD <= rows && t + 2 * AHEAD <= end && first + t + 2 * AHEAD <= height) {
-            // Rows that contribute to MASK_H rows of the tile, with AHEAD more rows to read, so no test is needed. Each
-            // row is read into its own window while the current one is used. If both shared a window, the loads would
-            // begin only after the last multiply-add.
+            // These rows contribute to MASK_H rows of the tile, and there are AHEAD more rows to read. So no test is
+            // needed. Each row is read into its own window while the window before it is used. If both shared a window,
+            // the loads would begin only after the last multiply-add.
 #pragma unroll
             for (unsigned d = 0; d < AHEAD; ++d) {
                 Window ahead = windows[d];
@@ -348,9 +357,9 @@ __device__ __forceinline__ void walk(const float *__restrict__ x, float *__restr
 #endif
 
 #if defined(CONVOLUTION_COARSENED) || !defined(CONVOLUTION_ONE)
-// MASK_W multiply-adds for each row of the mask.
+// Does MASK_W multiply-adds for each row of the mask.
 struct AddRow {
-    static constexpr bool SKIPS = true; // true: skips the rows of the mask that have no row in the tile
+    static constexpr bool SKIPS = true; // true: walk() skips the rows of the mask that have no row in the tile
     const Window &window;
     __device__ __forceinline__ explicit AddRow(const Window &row) : window(row)
     {
@@ -368,11 +377,11 @@ struct AddRow {
     }
 };
 
-// A thread makes VECTOR columns of `chunk` rows, and has one row of the image after the other in registers.
+// A thread computes VECTOR columns of `chunk` rows. It has one row of the image after another in registers.
 //
-// Compared with halo_staged: it needs no shared memory and no barrier. A row of the image takes a few loads of 16 bytes
-// for VECTOR MASK_H MASK_W multiply-adds, whose other operand is in constant memory. Nearly all issued instructions are
-// multiply-adds. Each point is read once, except for MASK_H - 1 rows per chunk.
+// Compared with halo_staged, the kernel needs no shared memory and no barrier. A row of the image takes a few loads of
+// 16 bytes for VECTOR MASK_H MASK_W multiply-adds. The other operand of these is in constant memory. Nearly all issued
+// instructions are multiply-adds. Each point is read once, except for MASK_H - 1 rows per chunk.
 extern "C" __global__ void __launch_bounds__(BLOCK_X, RESIDENT / BLOCK_X)
     convolution_coarsened(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width,
                           unsigned chunk)
@@ -384,10 +393,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X, RESIDENT / BLOCK_X)
 #if defined(CONVOLUTION_SEPARABLE) || !defined(CONVOLUTION_ONE)
 __constant__ float mask_column[MASK_H], mask_row[MASK_W];
 
-// Computes the sum of a row of the image under the mask's row once. For each row of the mask, it adds this sum times an
-// element of the column.
+// For each row of the image, computes the sum under the mask's row once. For each row of the mask, adds this sum times
+// an element of the mask's column.
 struct AddSeparable {
-    static constexpr bool SKIPS = false; // false, because unneeded sums cost less than a test
+    static constexpr bool SKIPS = false; // false, because computing unneeded sums costs less than a test
     float across[VECTOR];
     __device__ __forceinline__ explicit AddSeparable(const Window &window)
     {
@@ -407,9 +416,10 @@ struct AddSeparable {
     }
 };
 
-// For a mask that is a column times a row, mask[i][j] = column[i] * row[j]: both passes in one kernel.
+// This kernel is for a mask that is a column times a row: mask[i][j] = column[i] * row[j]. It makes both passes at
+// once.
 //
-// Compared with coarsened: The kernel needs MASK_H + MASK_W multiply-adds per point instead of MASK_H MASK_W. The
+// Compared with coarsened, the kernel needs MASK_H + MASK_W multiply-adds per point instead of MASK_H MASK_W. The
 // results of the first pass never leave the registers.
 extern "C" __global__ void __launch_bounds__(BLOCK_X, RESIDENT / BLOCK_X)
     convolution_separable(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width,

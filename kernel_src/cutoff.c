@@ -1,4 +1,4 @@
-/* cutoff_atoms, cutoff_f64: the input and the reference of the potential within a radius. */
+/* cutoff.c - the input cutoff_atoms and the reference cutoff_f64 of the potential of the atoms within a radius. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "rows.h"
 #include "vector.h"
 
-/* ---- atoms ---- */
+/* ---- The atoms ---- */
 
 typedef struct pair_count {
     const kiln__lattice *lattice;
@@ -28,7 +28,8 @@ static void count_pairs(void *user, size_t part, size_t worker)
     p->parts[part] = sum;
 }
 
-/* Returns the largest number of atoms in a cube whose side is half the radius. This number limits the size of sums. */
+/* Returns the largest number of atoms in a cube whose side is half the radius. This number limits the number of terms
+ * in a sum. */
 static uint64_t most_in_a_cube(kiln_call *call, const kiln__lattice *l, const float *atoms, uint64_t count)
 {
     kiln__lattice cubes = *l;
@@ -93,7 +94,7 @@ static kiln_status cutoff_atoms(void *user, kiln_call *call)
     return status == KILN_OK ? export_facts(call, &l, array->data, shape[0]) : status;
 }
 
-/* ---- the reference: computes a slice of points at a time, from all atoms that reach it ---- */
+/* ---- The reference: a worker computes one slice of points at a time, from all atoms that reach it ---- */
 
 enum { MOST_PAIRS_LOG = 31 }; /* 2^31 pairs take one core some seconds */
 
@@ -103,18 +104,19 @@ typedef void atom_fn(const reference *r, const float *atom, int64_t slice, doubl
 struct reference {
     const kiln__lattice *lattice;
     const float *atoms;
-    const uint32_t *starts, *order; /* the atoms of slice z: order[starts[z]] to order[starts[z + 1] - 1] */
-    const double *x;                /* the coordinates of a row's points, then infinities up to whole vectors */
+    const uint32_t *starts, *order; /* the atoms of slice z are order[starts[z]] to order[starts[z + 1] - 1] */
+    const double *x;                /* the coordinates of a row's points, followed by infinities up to whole vectors */
     float *energy;
-    double *sums;         /* one slice for each worker */
-    size_t room;          /* elements of each slice */
-    const uint32_t *next; /* next[row] of a slice: the first computed row from `row` on. Each slice also has an entry
-                           * after its last row */
+    double *sums; /* one slice for each worker */
+    size_t room;  /* number of elements of each slice */
+    /* for each slice, next[row] is the first row from `row` on that is computed. Each slice also has an entry after its
+     * last row */
+    const uint32_t *next;
     atom_fn *add_atom;
 };
 
-/* Sets `range` to the points of an axis within `reach` of a place, and at most one more point on each side. Returns
- * false if there is no such point. */
+/* Sets `range` to the points of an axis within `reach` of the coordinate `at`, and at most one more point on each side.
+ * Returns false if there is no such point. */
 static inline bool points_near(const kiln__lattice *l, int axis, double at, double reach, size_t range[2])
 {
     double low = (at - reach) / l->spacing - 0.5, high = (at + reach) / l->spacing + 0.5;
@@ -126,8 +128,8 @@ static inline bool points_near(const kiln__lattice *l, int axis, double at, doub
     return true;
 }
 
-/* Adds an atom to the points first to last of a row, rounded up to whole vectors. The additional points are too far
- * away, so the atom adds 0 to them. */
+/* Adds the potential of an atom to the points first to last of a row, rounded up to whole vectors. The additional
+ * points are outside the radius, so 0 is added to them. */
 static inline __attribute__((always_inline)) void add_points(const double *x, size_t first, size_t last, double at,
                                                              double across, double charge, double off, double *row)
 {
@@ -144,7 +146,7 @@ static inline __attribute__((always_inline)) void add_points(const double *x, si
     }
 }
 
-/* Adds an atom whose charge is not finite. The atom must change only the points within the radius. */
+/* Adds the potential of an atom whose charge is not finite. It changes only the points within the radius. */
 static void add_special(const double *x, size_t first, size_t last, double at, double across, double charge, double off,
                         double *row)
 {
@@ -214,8 +216,8 @@ static void add_slice(void *user, size_t k, size_t worker)
             to[i] = (float)sums[i];
 }
 
-/* Returns, for each row, the number of the next row that is computed. An atom looks up its first row there. It skips
- * the rows that are not computed, and these are most rows. */
+/* Returns, for each row, the number of the next row that is computed. For each atom, the reference looks up the first
+ * such row there. So it skips the rows that are not computed, which are most rows. */
 static uint32_t *choose_rows(const kiln_allocator *mem, const kiln__lattice *l, uint64_t every)
 {
     const size_t rows = (size_t)l->n[1], slices = (size_t)l->n[2];
@@ -239,12 +241,12 @@ static double *make_places(const kiln_allocator *mem, const kiln__lattice *l)
     return x;
 }
 
-/* The range of slices that each atom reaches, and the list of atoms for each slice. */
+/* The slices that each atom reaches, and the list of atoms for each slice. */
 typedef struct slicing {
     const kiln__lattice *lattice;
     const float *atoms;
     uint64_t count;
-    uint32_t (*ranges)[2]; /* for each atom: its first slice, and the slice after its last slice */
+    uint32_t (*ranges)[2]; /* for each atom, its first slice and the slice after its last slice */
     uint32_t *starts, *order;
 } slicing;
 
@@ -263,7 +265,7 @@ static void range_part(void *user, size_t part, size_t worker)
     }
 }
 
-/* Lists the atoms of some slices. Each task reads all ranges, which is less work than sharing the lists between
+/* Lists the atoms of some slices. Each task reads all ranges, which is less work than dividing the lists between
  * tasks. */
 static void list_slices(void *user, size_t part, size_t worker)
 {
@@ -281,8 +283,8 @@ static void list_slices(void *user, size_t part, size_t worker)
     }
 }
 
-/* Returns the atoms of each slice, in the order of atoms, or NULL if there is no memory. `starts` has n[2] + 1
- * elements, which must be zeros. */
+/* Returns the atoms of each slice, in the order of atoms, or NULL if there is not enough memory. The array `starts` has
+ * n[2] + 1 elements, which must be zeros. */
 static uint32_t *order_by_slice(const kiln_allocator *mem, const kiln__lattice *l, const float *atoms, uint64_t count,
                                 uint32_t *starts)
 {
@@ -292,8 +294,9 @@ static uint32_t *order_by_slice(const kiln_allocator *mem, const kiln__lattice *
     if (!s.ranges)
         return NULL;
     kiln__parallel(0, (size_t)((count + ATOMS_A_PART - 1) / ATOMS_A_PART), range_part, &s);
-    for (uint64_t i = 0; i < count;
-         i++) { /* differences: the number of atoms that begin at a slice, minus the number that ended before it */
+    /* differences: the number of atoms whose first slice is this slice, minus the number of atoms whose last slice is
+     * the slice before */
+    for (uint64_t i = 0; i < count; i++) {
         starts[s.ranges[i][0]]++;
         starts[s.ranges[i][1]]--; /* the count may wrap below 0, and the prefix sum wraps back */
         total += s.ranges[i][1] - s.ranges[i][0];
@@ -310,7 +313,8 @@ static uint32_t *order_by_slice(const kiln_allocator *mem, const kiln__lattice *
     return s.order;
 }
 
-/* energy[z][y][x]: the sum of charge (1 - r^2 / radius^2)^2 / r over the atoms with r < radius, in double. */
+/* The reference cutoff_f64 computes energy[z][y][x], the sum of charge (1 - r^2 / radius^2)^2 / r over the atoms with r
+ * < radius, in double. */
 static kiln_status cutoff_f64(void *user, kiln_call *call)
 {
     (void)user;

@@ -1,20 +1,23 @@
-// cutoff.cu - the electrostatic potential of atoms within a radius, smoothed at the edge, at every point of a lattice.
+// cutoff.cu - computes the electrostatic potential of atoms at every point of a lattice. Only atoms within a radius
+// contribute, and the potential is smoothed at the edge.
 //
-// The lattice has nx x ny x nz points, x fastest. Point i is at i * spacing (rounded to single precision) in each
-// direction. An atom is a float4: its position and its charge. At a distance r below the radius it adds charge (1 - r^2
-// / radius^2)^2 / r. Therefore a point needs few of the atoms, and the kernels differ in how many other atoms they
-// examine. The atoms are sorted into bins, and a region of neighbouring points examines the bins near it.
+// The lattice has nx x ny x nz points. Neighbouring points along x are neighbours in memory. Along each axis, point i
+// is at i * spacing, rounded to single precision. An atom is a float4: its position and its charge. At a distance r
+// below the radius it adds charge (1 - r^2 / radius^2)^2 / r. Therefore only few atoms contribute to a point. The
+// kernels differ in how many other atoms they examine. The atoms are sorted into bins, and a region of neighbouring
+// points examines the bins near it.
 //
-// The answer is a sum in single precision for each point. If an atom is exactly at a point, the potential at this point
+// The result is a sum in single precision for each point. If an atom is exactly at a point, the potential at this point
 // is an infinity with the charge's sign. The potential is NaN if the charge is 0, or if two infinities of different
-// sign are added. A distance below about 1e-19 counts as 0. An atom with a charge that is not finite goes to the
-// overflow list instead of a bin, so that it affects only the points within its radius. An atom is left out if its
+// sign are added. A distance below about 1e-19 counts as 0. If the charge of an atom is not finite, the atom goes to
+// the overflow list instead of a bin. So it affects only the points within its radius. An atom is left out if its
 // position is not finite, or if no point is within its radius. Atoms outside the lattice go to the nearest bin. If
-// kernels make the bins, the order of atoms in a bin depends on timing, and the last bits of sums differ from run to
-// run. If the host makes the bins, the bits are the same in every run. A radius of 0 gives 0.
+// kernels make the bins, the order of the atoms in a bin depends on timing. So the last bits of the sums differ from
+// run to run. If the host makes the bins, the bits are the same in every run. If the radius is 0, all results are 0.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro CUTOFF_<NAME> is set, or if CUTOFF_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro CUTOFF_<NAME> is set, or if
+// CUTOFF_ONE is not set.
 
 #include "common.cuh"
 
@@ -22,10 +25,10 @@
 #define BLOCK 256 // threads of a block, in kernels whose layout does not determine this number
 #endif
 #ifndef BIN
-#define BIN 8 // lattice points along the side of a bin
+#define BIN 8 // lattice points along an edge of a bin
 #endif
 #ifndef CAPACITY
-#define CAPACITY 64 // constant bins: atoms that fit into a bin
+#define CAPACITY 64 // constant bins: number of atoms that fit into a bin
 #endif
 #ifndef TEST_FIRST
 #define TEST_FIRST 1 // 1: a thread reads a bin's count before its atomic addition
@@ -40,19 +43,19 @@
 #define CHUNK 128 // dynamic bins: number of atoms that are in shared memory at a time
 #endif
 #ifndef POINTS_Y
-#define POINTS_Y 1 // number of points of a thread along y, and along z
+#define POINTS_Y 1 // number of points that each thread has along y (POINTS_Y) and along z (POINTS_Z)
 #endif
 #ifndef POINTS_Z
 #define POINTS_Z 4
 #endif
 #ifndef GROUP
-#define GROUP 8 // cutoff_lists: lanes that share a list: 8, 16 or 32
+#define GROUP 8 // cutoff_lists: number of lanes that share a list: 8, 16 or 32
 #endif
 #ifndef RING
-#define RING 64 // cutoff_lists: atoms that fit into a list: a power of two, at least 64
+#define RING 64 // cutoff_lists: number of atoms that fit into a list: a power of two, at least 64
 #endif
 #ifndef UNROLL
-#define UNROLL 4 // cutoff_lists: atoms of a list per iteration
+#define UNROLL 4 // cutoff_lists: atoms of a list that are processed per iteration
 #endif
 #ifndef PER_SM
 #define PER_SM 1 // cutoff_lists: minimum number of blocks whose registers must fit on a multiprocessor
@@ -60,7 +63,7 @@
 
 typedef unsigned u32;
 
-enum : u32 { DROPPED = 0xffffffff, LISTED = 0xfffffffe }; // these values take the place of the number of a bin
+enum : u32 { DROPPED = 0xffffffff, LISTED = 0xfffffffe }; // these values stand in place of the number of a bin
 
 // ---- atoms and points ----
 
@@ -69,7 +72,7 @@ __device__ __forceinline__ float coordinate(int i, float spacing)
     return __fmul_rn((float)i, spacing);
 }
 
-// Returns 1 / sqrt(x) within 2^-22.9 of the value, by the special-function unit. A denormal x counts as 0.
+// Returns 1 / sqrt(x) with a relative error below 2^-22.9, by the special-function unit. A denormal x counts as 0.
 __device__ __forceinline__ float inverse_root(float x)
 {
     float root;
@@ -77,8 +80,9 @@ __device__ __forceinline__ float inverse_root(float x)
     return root;
 }
 
-// Beyond the radius the smoothing factor becomes 0. This costs nothing, because the instruction that computes the
-// factor clamps it to [0, 1]. Therefore no branch is needed. `per_square` is 1 / radius^2.
+// If the distance is larger than the radius, the smoothing factor becomes 0. This costs nothing, because the
+// instruction that computes the factor clamps it to [0, 1]. Therefore no branch is needed. `per_square` is 1 /
+// radius^2.
 __device__ __forceinline__ float potential(float charge, float r2, float per_square)
 {
     float s;
@@ -97,8 +101,8 @@ __device__ __forceinline__ offset place(int x, int y, int z, int nx, int ny)
     return ((offset)z * ny + y) * nx + x;
 }
 
-// The points of a thread: at one x, POINTS_Y along y and POINTS_Z along z. The contribution of x and y to the square of
-// the distance is computed once for all points that share them.
+// The points of a thread. They have one x, POINTS_Y coordinates along y and POINTS_Z along z. The contribution of x and
+// y to the square of the distance is computed once for all points that share them.
 struct Points {
     float x, y[POINTS_Y], z[POINTS_Z], sums[POINTS_Y][POINTS_Z];
 
@@ -174,9 +178,9 @@ __device__ __forceinline__ void list_atom(float4 atom, float4 *overflow, u32 *ta
     overflow[atomicAdd(taken, 1)] = atom;
 }
 
-// Returns a place in a bin. If the bin is full, the place is CAPACITY or more. The atomics for all atoms of a crowded
-// bin use one address, one after the other. Reading the count first saves the atomic addition for the atoms that do not
-// fit.
+// Returns a place in a bin. If the bin is full, the place is CAPACITY or more. If many atoms belong to one bin, their
+// atomics use one address and run one after another. Reading the count first saves the atomic addition for atoms that
+// do not fit.
 __device__ __forceinline__ u32 place_in_bin(u32 *counts, u32 bin)
 {
     if (TEST_FIRST && *(volatile u32 *)(counts + bin) >= CAPACITY)
@@ -185,7 +189,8 @@ __device__ __forceinline__ u32 place_in_bin(u32 *counts, u32 bin)
 }
 
 #if defined CUTOFF_BIN || !defined CUTOFF_ONE
-// Binning in one launch: each thread takes a place for its atom in a bin, or in the overflow list, and stores it there.
+// Binning in one launch. Each thread takes a place for its atom in a bin, or in the overflow list, and stores the atom
+// there.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     cutoff_bin(const float4 *atoms, u32 count, float4 *bins, u32 *counts, float4 *overflow, u32 *taken, int nx, int ny,
                int nz, float spacing, float radius)
@@ -206,7 +211,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined CUTOFF_COUNT || !defined CUTOFF_ONE
-// Binning in two launches: the first makes the counts and each atom's place.
+// Binning in two launches. The first launch computes the counts and the place of each atom.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     cutoff_count(const float4 *atoms, u32 count, u32 *counts, u32 *slots, int nx, int ny, int nz, float spacing,
                  float radius)
@@ -236,8 +241,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined CUTOFF_DUMMIES || !defined CUTOFF_ONE
-// Fills the unused places of bins with dummies. With dummies, no kernel has to read counts, and all loops have the same
-// length.
+// Fills the unused places of bins with dummy atoms. With dummy atoms, no kernel has to read counts, and all loops have
+// the same length.
 extern "C" __global__ void __launch_bounds__(BLOCK) cutoff_dummies(float4 *bins, const u32 *counts, offset slots)
 {
     offset i = grid_thread<BLOCK>();
@@ -247,16 +252,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK) cutoff_dummies(float4 *bins,
 #endif
 
 #if defined CUTOFF_OVERFLOW || !defined CUTOFF_ONE
-// Returns how many points of an axis to examine, from `first` on: one more on each side than rounding requires.
+// Returns how many points of an axis to examine, from point `first` on. This includes one more point on each side than
+// rounding requires.
 __device__ __forceinline__ int points_near(float at, int points, float spacing, float radius, int &first)
 {
     first = (int)fmaxf(ceilf((at - radius) / spacing) - 1, 0);
     return (int)fminf(floorf((at + radius) / spacing) + 2, (float)points) - first;
 }
 
-// Each block processes one atom of the overflow list. It adds to all points within the radius by atomics, which treat
-// denormal numbers as 0. The test of the distance is exact, so an infinite charge affects only points within the
-// radius.
+// Each block processes one atom of the overflow list. The block adds the potential to all points within the radius by
+// atomics, which treat denormal numbers as 0. The test of the distance is exact, so an infinite charge affects only
+// points within the radius.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     cutoff_overflow(const float4 *overflow, const u32 *taken, float *energy, int nx, int ny, int nz, float spacing,
                     float radius)
@@ -279,12 +285,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// ---- constant bins: a region of points has the size of a bin ----
+// ---- constant bins: a region, the points that share bins, has the size of a bin ----
 
 enum : u32 {
     THREADS_Y = BIN / POINTS_Y,
     THREADS_Z = BIN / POINTS_Z,
-    THREADS = BIN * THREADS_Y * THREADS_Z // threads of a block: the points of a region
+    THREADS = BIN * THREADS_Y * THREADS_Z // threads of a block, which have all points of a region
 };
 
 // Returns the number of a thread in a three-dimensional block.
@@ -293,9 +299,9 @@ __device__ __forceinline__ u32 thread_of_block()
     return (threadIdx.z * THREADS_Y + threadIdx.y) * BIN + threadIdx.x;
 }
 
-// The bins near a region, as distances in bins, which are the same for all regions. An entry has one byte per axis,
-// which is the distance plus 128. For dynamic bins an entry is a row of bins along x, and the fourth byte has the last
-// bin of the row.
+// The bins near a region, as distances in bins. The distances are the same for all regions. An entry has one byte per
+// axis, which is the distance plus 128. For dynamic bins an entry is a row of bins along x, and the fourth byte has the
+// last bin of the row.
 __constant__ u32 cutoff_near[16000];
 
 __device__ __forceinline__ int unpack(u32 packed, u32 axis)
@@ -304,7 +310,7 @@ __device__ __forceinline__ int unpack(u32 packed, u32 axis)
 }
 
 #if defined CUTOFF_CONSTANT || defined CUTOFF_WALKING || !defined CUTOFF_ONE
-// The block copies STAGED bins at a time to shared memory, and each thread processes all their atoms.
+// The block copies STAGED bins at a time to shared memory. Each thread processes all atoms of these bins.
 __device__ __forceinline__ void sum_region(int3 region, const float4 *bins, const u32 *counts, u32 offset_count,
                                            float *energy, int nx, int ny, int nz, float spacing, float radius)
 {
@@ -360,7 +366,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #endif
 
 #if defined CUTOFF_WALKING || !defined CUTOFF_ONE
-// The grid has as many blocks as the multiprocessors hold at a time. Each of them processes one region after the other.
+// The grid has as many blocks as the multiprocessors can run at a time. Each block processes one region after another.
 extern "C" __global__ void __launch_bounds__(THREADS)
     cutoff_walking(const float4 *bins, const u32 *counts, u32 offset_count, float *energy, int nx, int ny, int nz,
                    float spacing, float radius)
@@ -373,10 +379,10 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 }
 #endif
 
-// ---- dynamic bins: atoms sorted by bin; a bin has any number of atoms ----
+// ---- dynamic bins: atoms are sorted by bin, and a bin has any number of atoms ----
 
 #if defined CUTOFF_SORT || !defined CUTOFF_ONE
-enum : u32 { ITEMS = 8 }; // bins per thread
+enum : u32 { ITEMS = 8 }; // number of bins that each thread processes
 
 // Computes the sum of the counts of a block's bins.
 extern "C" __global__ void __launch_bounds__(BLOCK) cutoff_sums(const u32 *counts, u32 *sums, u32 bins)
@@ -396,8 +402,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) cutoff_sums(const u32 *count
     sums[blockIdx.x] = sum;
 }
 
-// starts[b] becomes the number of atoms in the bins before b. There are few blocks, so each block adds up the sums of
-// all blocks before it.
+// The element starts[b] becomes the number of atoms in the bins before bin b. There are few blocks, so each block sums
+// the counts of all blocks before it.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     cutoff_starts(const u32 *counts, const u32 *sums, u32 *starts, u32 bins)
 {
@@ -445,7 +451,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined CUTOFF_DYNAMIC || !defined CUTOFF_ONE
-// The atoms of a row of bins are contiguous (a pencil). A block copies CHUNK of them at a time to shared memory.
+// The atoms of a row of bins along x (a pencil) are contiguous. A block copies CHUNK of these atoms at a time to shared
+// memory.
 extern "C" __global__ void __launch_bounds__(THREADS)
     cutoff_dynamic(const float4 *sorted, const u32 *starts, u32 row_count, float *energy, int nx, int ny, int nz,
                    float spacing, float radius)
@@ -481,27 +488,29 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 }
 #endif
 
-// ---- lists: each group of lanes examines the atoms within the radius of its own points' box ----
+// ---- lists: each group of lanes examines only the atoms within the radius of the box of its points ----
 
 #if defined CUTOFF_LISTS || !defined CUTOFF_ONE
 // In the kernels above, a region of the size of a bin examines all atoms of the bins near it, and most of these atoms
 // are too far away. Smaller regions would examine fewer atoms in vain. But smaller regions would need small bins and
 // blocks of few threads, and each atom would be read more often. Here the points of a group of lanes are a small box,
-// and bins may be larger than the box. A warp reads the atoms of the bins near it, 32 at a time, one per lane. A lane
-// puts its atom on the list of each of the warp's groups whose box is within the radius of the atom, which takes few
-// operations. Then each group processes its own list, a ring in shared memory. All groups of a warp advance together.
+// and bins may be larger than the box. A warp reads the atoms of the bins near it, 32 at a time, one per lane. The lane
+// compares its atom with the box of each group of the warp. If the box is within the radius of the atom, the lane puts
+// the atom on the list of this group. This takes few operations. Then each group processes its own list, which is a
+// ring buffer in shared memory. All groups of a warp advance together.
 enum : int {
-    GROUP_X = GROUP == 32 ? 8 : 4, // number of lanes along x, and along y
+    GROUP_X = GROUP == 32 ? 8 : 4, // number of lanes of a group along x, and along y
     GROUP_Y = GROUP / GROUP_X,
     BOX_X = GROUP_X, // points of a box along x
     BOX_Y = GROUP_Y * POINTS_Y,
     BOX_Z = POINTS_Z,
     GROUPS = WARP / GROUP,
-    ALONG_X = GROUPS > 1 ? 2 : 1, // groups of a warp along x
+    ALONG_X = GROUPS > 1 ? 2 : 1, // number of groups of a warp along x
     ALONG_Y = GROUPS / ALONG_X
 };
 
-// The interval of an axis from point `first` to point `last`. Computes the distance of a position from it.
+// The interval of an axis from point `first` to point `last`. distance() returns the distance of a position from this
+// interval.
 struct Interval {
     float middle, half;
 
@@ -518,7 +527,7 @@ struct Interval {
     }
 };
 
-// Returns the bins of an axis within `reach` of the points `first` to `last`: the first bin, and the end.
+// Returns the bins of an axis within `reach` of the points `first` to `last`, as the first bin and the end of the bins.
 __device__ __forceinline__ int2 bins_near(int first, int last, float reach, int points, float spacing)
 {
     return make_int2(bin_along(coordinate(first, spacing) - reach, points, spacing),
@@ -561,8 +570,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     for (int g = 0; g < GROUPS; g++)
         tails[g] = 0;
 
-    // When a list is nearly full, processes as many atoms of every list as the shortest list has, or as many as are
-    // needed to make room. At the end (`all`) it processes all atoms. Shorter lists are filled up with dummies.
+    // When a list is nearly full, this function processes atoms of all lists. Their number per list is the length of
+    // the shortest list, or as many as make enough room. At the end (`all`) the function processes all atoms. Shorter
+    // lists are then filled up with dummy atoms.
     auto go_through_lists = [&](bool all) {
         u32 least = tails[0], most = least;
 #pragma unroll
@@ -602,7 +612,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
         float dy = bin_distance(by, y0, y1, spacing), dz = bin_distance(bz, z0, z1, spacing),
               rest = square - dy * dy - dz * dz;
         u32 begin = 0, count = 0;
-        if (row < rows && rest > 0) { // one row of bins per lane: its atoms are contiguous
+        if (row < rows && rest > 0) { // each lane has one row of bins, whose atoms are contiguous
             int2 bins = bins_near(x0, x1, sqrtf(rest), nx, spacing);
             const u32 *at = starts + (bz * bins_of(ny) + by) * bins_of(nx);
             begin = at[bins.x];
@@ -610,7 +620,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
         }
         u32 scanned = warp_scan<Plus<u32>>(count), total = __shfl_sync(ALL_LANES, scanned, WARP - 1);
         begin -= scanned - count;
-        for (u32 done = 0; done < total; done += WARP) { // one atom per lane, from any row
+        for (u32 done = 0; done < total; done += WARP) { // each lane has one atom, which may be from any row
             u32 atom_number = done + lane, of = 0;
 #pragma unroll
             for (u32 step = WARP / 2; step > 0; step /= 2)

@@ -1,8 +1,9 @@
-/* dcs_f64: the reference of direct Coulomb summation, in double and by all cores. dcs_scatter_c, dcs_gather_c and
- * dcs_blocked_c: three variants of the spec that run on one core of the host, in single precision.
+/* dcs.c - the reference and three host variants of direct Coulomb summation. The reference dcs_f64 computes in double
+ * on all cores. The host functions dcs_scatter_c, dcs_gather_c and dcs_blocked_c are variants of the spec that run on
+ * one core of the host in single precision.
  *
- * In both, a squared distance below the normal numbers of single precision counts as 0. A squared distance above them
- * counts as infinite. The kernels treat such distances in the same way. */
+ * In the reference and in the variants, a squared distance below the normal numbers of single precision counts as 0. A
+ * squared distance above them counts as infinite. The kernels treat such distances in the same way. */
 #include <math.h>
 #include <string.h>
 
@@ -33,9 +34,9 @@ static kiln_status take(kiln_call *call, const char *spacing_name, problem *p)
     return KILN_OK;
 }
 
-/* ---- the reference ---- */
+/* ---- The reference ---- */
 
-enum { VECTORS = 8, GROUP = KILN__LANES * VECTORS }; /* points that one call sums up */
+enum { VECTORS = 8, GROUP = KILN__LANES * VECTORS }; /* GROUP is the number of points that one call computes */
 
 /* Computes the potential of the atoms at GROUP points of a row. */
 static inline __attribute__((always_inline)) void row_points(const problem *p, double y, double z, const double *x,
@@ -86,7 +87,7 @@ enum { MOST_PAIRS_LOG = 31 }; /* 2^31 pairs take some seconds of one core */
 typedef struct reference {
     problem p;
     points_fn *points;
-    uint64_t every; /* one row in `every` is computed */
+    uint64_t every; /* the reference computes one row in `every` */
 } reference;
 
 static void reference_row(void *user, size_t row, size_t worker)
@@ -122,7 +123,7 @@ static kiln_status dcs_f64(void *user, kiln_call *call)
     return KILN_OK;
 }
 
-/* ---- variants on the host ---- */
+/* ---- The variants on the host ---- */
 
 static float potential(const float *atom, float x, float y, float z)
 {

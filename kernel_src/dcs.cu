@@ -1,27 +1,29 @@
 // dcs.cu - direct Coulomb summation: the electrostatic potential of many atoms at every point of a lattice.
 //
-// The lattice has nx x ny x nz points, x fastest. Point i is at i * spacing (rounded to single precision) in each
-// direction. An atom is a float4: its position and its charge. The potential at a point is the sum of charge / distance
-// over all atoms, without a cutoff. A pair of an atom and a point needs a reciprocal square root and few other
-// operations. Therefore the special-function units are the bound: from sm_70 on they do 16 operations per clock and
-// multiprocessor. dcs_newton and dcs_shared_root exceed this bound.
+// The lattice has nx x ny x nz points. Neighbouring points along x are neighbours in memory. Along each axis, point i
+// is at i * spacing, rounded to single precision. An atom is a float4: its position and its charge. The potential at a
+// point is the sum of charge / distance over all atoms, without a cutoff. A pair of an atom and a point needs a
+// reciprocal square root and few other operations. Therefore the special-function units are the bound. From sm_70 on
+// they do 16 operations per clock and multiprocessor. The kernels dcs_newton and dcs_shared_root exceed this bound.
 //
-// The answer is a sum in single precision for each point, with the atoms in their order. All kernels except
-// dcs_scatter_atomic give the same bits in every run. If an atom is exactly at a point, the potential there is an
-// infinity with the charge's sign. The potential is NaN if the charge is 0, or if two infinities of different sign are
-// added. A distance below about 1e-19 counts as 0, because its square is not a normal number. From about 1e19 on the
-// square is infinite, so the distance counts as infinite. A coordinate that is NaN makes all points NaN.
+// The result is a sum in single precision for each point. The atoms are added in their order. All kernels except
+// dcs_scatter_atomic give the same bits in every run. If an atom is exactly at a point, the potential at this point is
+// an infinity with the sign of the charge. The potential is NaN if the charge is 0, or if two infinities of different
+// sign are added. A distance below about 1e-19 counts as 0, because its square is not a normal number. From about 1e19
+// on, the square of a distance is infinite, so the distance counts as infinite. If a coordinate of an atom is NaN, all
+// results are NaN.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro DCS_<NAME> is set, or if DCS_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro DCS_<NAME> is set, or if DCS_ONE is
+// not set.
 
 #include "common.cuh"
 
 #ifndef BLOCK
-#define BLOCK 128 // threads of a block: dcs_scatter_atomic, dcs_newton
+#define BLOCK 128 // dcs_scatter_atomic, dcs_newton: threads of a block
 #endif
 #ifndef BLOCK_X
-#define BLOCK_X 32 // threads of a block along x, and along y
+#define BLOCK_X 32 // threads of a block along x (BLOCK_X) and along y (BLOCK_Y)
 #endif
 #ifndef BLOCK_Y
 #define BLOCK_Y 4
@@ -30,28 +32,28 @@
 #define CHUNK 4096 // atoms in constant memory, which has room for 4096
 #endif
 #ifndef POINTS
-#define POINTS 8 // points per thread along x
+#define POINTS 8 // points along x that each thread has
 #endif
 #ifndef UNROLL
-#define UNROLL 4 // atoms per iteration of the loop: dcs_unrolled, dcs_newton
+#define UNROLL 4 // dcs_unrolled, dcs_newton: atoms that are added per iteration of the loop
 #endif
 #ifndef POINTS_Y
-#define POINTS_Y 2 // dcs_newton: points per thread along y; along x it has POINTS of them
+#define POINTS_Y 2 // dcs_newton: points along y that each thread has; along x it has POINTS
 #endif
 #ifndef NEWTON
 #define NEWTON 2 // dcs_newton: number of a thread's POINTS * POINTS_Y points that use Newton's iteration
 #endif
 #ifndef STAGE
-#define STAGE 512 // dcs_newton, dcs_shared_root: atoms in shared memory at a time
+#define STAGE 512 // dcs_newton, dcs_shared_root: atoms that are in shared memory at a time
 #endif
 #ifndef ROWS
-#define ROWS 2 // dcs_shared_root: groups of three points per thread along y; along x it has POINTS of them
+#define ROWS 2 // dcs_shared_root: groups of three points along y that each thread has; along x it has POINTS
 #endif
 #ifndef OWN
-#define OWN 0 // dcs_shared_root: number of the POINTS along x whose points have separate roots
+#define OWN 0 // dcs_shared_root: number of the POINTS columns along x whose points have separate roots
 #endif
 #ifndef SPLITS
-#define SPLITS 1 // dcs_shared_root: parts of the atoms; separate blocks process each part
+#define SPLITS 1 // dcs_shared_root: number of parts into which the atoms are divided; separate blocks process the parts
 #endif
 #ifndef PER_SM
 #define PER_SM 4 // dcs_shared_root: minimum number of blocks whose registers must fit on a multiprocessor
@@ -62,9 +64,9 @@ __device__ __forceinline__ float coordinate(int i, float spacing)
     return __fmul_rn((float)i, spacing);
 }
 
-// One instruction of the special-function unit, within 2^-22.9 of the value. rsqrtf() is this instruction, two
-// multiplications and a comparison, which scale denormal numbers. Here a denormal number counts as 0 and gives an
-// infinity.
+// Returns 1 / sqrt(x) by one instruction of the special-function unit, with a relative error below 2^-22.9. The
+// function rsqrtf() is this instruction, two multiplications and a comparison, which scale denormal numbers. Here a
+// denormal number counts as 0 and gives an infinity.
 __device__ __forceinline__ float inverse_root(float x)
 {
     float root;
@@ -84,9 +86,9 @@ __device__ __forceinline__ offset place(int x, int y, int z, int nx, int ny)
 }
 
 #if defined DCS_SCATTER_ATOMIC || !defined DCS_ONE
-// A thread processes one atom and one slice, and adds to every point of the slice. All lanes add to the same point at
-// the same time, so their additions are serialised, and their order differs from run to run. Atomics treat denormal
-// numbers as 0.
+// A thread processes one atom and one slice of the lattice, and adds to every point of the slice. All lanes of a warp
+// add to the same point at the same time. So their additions are serialised, and the order of the additions differs
+// from run to run. Atomics treat denormal numbers as 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     dcs_scatter_atomic(const float4 *atoms, unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -103,8 +105,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined DCS_GATHER || !defined DCS_ONE
-// One thread per point. The thread reads all atoms and writes its point once. Threads share no results, so the kernel
-// needs no atomics.
+// Each thread computes one point. The thread reads all atoms and writes its point once. Threads share no results, so
+// the kernel needs no atomics.
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
     dcs_gather(const float4 *atoms, unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -120,8 +122,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 
 // ---- atoms in constant memory, one chunk per launch ----
 
-// All lanes of a warp read the same atom. Constant memory is made for this: the atom is an operand of an instruction,
-// not a load. Each launch adds to the results of the launches before it.
+// All lanes of a warp read the same atom. Constant memory suits this access: the atom is an operand of an instruction,
+// and needs no load. Each launch adds to the results of the launches before it.
 __constant__ float4 dcs_chunk[CHUNK];
 
 #if defined DCS_GATHER_CONSTANT || !defined DCS_ONE
@@ -138,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 }
 #endif
 
-// The points of a thread: `stride` apart from x on, in row y of slice z.
+// The points of a thread. They begin at x, are `stride` apart, and lie in row y of slice z.
 struct Run {
     int x, stride, y, z;
 };
@@ -155,8 +157,8 @@ __device__ __forceinline__ Run block_apart()
             (int)blockIdx.z};
 }
 
-// Computes the sums of a run. The contribution of y and z to the square of the distance is computed once for all its
-// points.
+// Computes the sums at the points of a run. The contribution of y and z to the square of the distance is computed once
+// for all its points.
 template <unsigned unroll>
 __device__ __forceinline__ void sum_up(float sums[POINTS], unsigned count, const Run &run, float spacing)
 {
@@ -189,8 +191,8 @@ __device__ __forceinline__ void coarsened(unsigned count, float *energy, int nx,
 }
 
 #if defined DCS_COARSENED || !defined DCS_ONE
-// Each thread has POINTS neighbouring points. It reads each atom once for all of them, and they share half of the
-// arithmetic. But the lanes of a warp access the lattice POINTS elements apart.
+// Each thread has POINTS neighbouring points along x. It reads each atom once for all these points, and the points
+// share half of the arithmetic. But the lanes of a warp access elements of the lattice that are POINTS apart.
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
     dcs_coarsened(unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -199,7 +201,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 #endif
 
 #if defined DCS_COARSENED_COALESCED || !defined DCS_ONE
-// The points of a thread are BLOCK_X apart, so the points of a warp's lanes are neighbours.
+// The points of a thread are BLOCK_X apart, so the lanes of a warp access neighbouring points.
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
     dcs_coarsened_coalesced(unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -207,11 +209,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 }
 #endif
 
-// ---- a lattice that is padded to whole blocks: nx and ny are the padded extents ----
+// ---- a lattice that is padded to whole blocks: nx and ny are the padded sizes ----
 
 #if defined DCS_PADDED || !defined DCS_ONE
-// No thread tests whether its points are inside, and rows begin at multiples of a sector. dcs_crop copies the points of
-// the lattice to the result.
+// No thread tests whether its points are inside the lattice, and rows begin at multiples of a sector. The kernel
+// dcs_crop copies the points of the lattice to the result.
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
     dcs_padded(unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -239,8 +241,8 @@ __device__ __forceinline__ void read_first(unsigned count, float *energy, int nx
 }
 
 #if defined DCS_PREFETCH || !defined DCS_ONE
-// Reads the results of the previous launch before the atoms, not after them. The results arrive while the atoms are
-// added, and take POINTS registers meanwhile.
+// Reads the results of the previous launch before the atoms instead of after them. These results arrive while the atoms
+// are added. Meanwhile they take POINTS registers.
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
     dcs_prefetch(unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -249,8 +251,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 #endif
 
 #if defined DCS_UNROLLED || !defined DCS_ONE
-// UNROLL atoms per iteration of the loop: fewer branches and additions to the counter, and more special functions in
-// flight.
+// Each iteration of the loop adds UNROLL atoms. So there are fewer branches and fewer additions to the counter, and
+// more special functions are in flight.
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
     dcs_unrolled(unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -275,15 +277,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 enum : unsigned { TILE_POINTS = POINTS * POINTS_Y };
 
 // This constant is added to every square of a distance, so that no square is 0, for which Newton's iteration would give
-// NaN. The constant matters only within 1e-15 of an atom, and dcs_on_point corrects it.
+// NaN. The constant matters only if a point is within 1e-15 of an atom. The kernel dcs_on_point corrects these points.
 #define TINY 0x1p-126f
 
-// The reciprocal square root without the special-function unit: a shift of the number's bits halves the exponent, then
-// two steps of Newton's iteration follow. A step in the form y (3 - x y^2) scales the result by a factor. The factors
-// are applied once at the end (NEWTON_FACTOR). Therefore the root needs only 6 instructions of the fp32 pipes and 2 of
-// the integer pipe. The first two constants are from L. Moroz and others, "Fast calculation of inverse square root with
-// the use of magic constant", 2018. The third was found by search. Over all normal numbers the relative error is below
-// 4.3e-7. The relative error of the special-function unit is below 1.3e-7.
+// Returns the reciprocal square root without the special-function unit. A shift of the number's bits halves the
+// exponent, and then two steps of Newton's iteration follow. A step in the form y (3 - x y^2) scales the result by a
+// factor. The factors are applied once at the end (NEWTON_FACTOR). Therefore the root needs only 6 instructions of the
+// fp32 pipes and 2 of the integer pipe. The first two constants are from L. Moroz and others, "Fast calculation of
+// inverse square root with the use of magic constant", 2018. The third constant was found by search. Over all normal
+// numbers the relative error is below 4.3e-7. The relative error of the special-function unit is below 1.3e-7.
 #define NEWTON_FACTOR 0.174416467f
 
 __device__ __forceinline__ float newton_root(float x)
@@ -307,11 +309,12 @@ __device__ __forceinline__ float4 usable(float4 atom)
     return reach < 0x1p62f ? atom : make_float4(0, 0, 0, atom.w * __fdividef(0, reach));
 }
 
-// Each thread has a tile of POINTS x POINTS_Y points, a warp apart along x and neighbours along y. The squares along x
-// and along y are computed once per tile, so a pair takes an addition, the root, and a multiply-add. The
-// special-function unit accepts a warp's root every 8 clocks. In 8 clocks, 8 instructions can be issued, and 4 of them
-// are needed for a pair with the unit's root. A pair with Newton's root takes 10 instructions. So about a quarter of a
-// tile's points can use Newton's iteration while the unit works for the others.
+// Each thread has a tile of POINTS x POINTS_Y points, which are 32 apart along x and neighbours along y. The squares
+// along x and along y are computed once per tile. So a pair of an atom and a point takes an addition, the root, and a
+// multiply-add. The special-function unit accepts a warp's root every 8 clocks. In these 8 clocks, 8 instructions can
+// be issued. A pair whose root comes from the unit needs 4 of them. A pair whose root comes from Newton's iteration
+// takes 10 instructions. So about a quarter of a tile's points can use Newton's iteration while the unit works for the
+// others.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     dcs_newton(const float4 *atoms, unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -362,8 +365,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         }
 }
 
-// One thread per atom. If an atom is at a point or very near to it, the square that dcs_newton used was too large by
-// TINY. Here the point gets the difference: an infinity if the distance is 0.
+// Each thread processes one atom. If an atom is at a point or very near to it, the square that dcs_newton used was too
+// large by TINY. This kernel adds the difference to the result of the point. If the distance is 0, the result becomes
+// an infinity.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     dcs_on_point(const float4 *atoms, unsigned count, float *energy, int nx, int ny, int nz, float spacing)
 {
@@ -382,19 +386,21 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// ---- three points per root ----
+// ---- three points share one root ----
 
 #if defined DCS_SHARED_ROOT || !defined DCS_ONE
 
-// Let h be the distance between neighbours among three points of a column. Let d be the distance along y from an atom
-// to the middle point. Let D be the square of the whole distance from the atom to the middle point, plus h^2. Then the
-// squares of the three distances are D - h^2 and D +- 2 h d. They all follow from y = 1 / sqrt(D) alone:
+// Let h be the distance between neighbouring points among three points of a column. Let d be the distance along y from
+// an atom to the middle point. Let D be the square of the whole distance from the atom to the middle point, plus h^2.
+// Then the squares of the three distances are D - h^2 and D +- 2 h d. All three roots follow from y = 1 / sqrt(D)
+// alone:
 //     1 / sqrt(D - h^2)        = y (1 - h^2 y^2)^(-1/2),
 //     1 / sqrt(D +- 2 h d)     = y (1 +- e)^(-1/2),  e = 2 h d y^2,
-// by short series, as long as |e| and (h y)^2 are small, that is, for distant atoms. The even and the odd part of the
-// second series are summed separately, so the two outer points cost little more than one. Therefore 14 instructions
-// compute three pairs, and only one of them uses the special-function unit. The coefficients are minimax for |e| <= FAR
-// and h y <= FAR / 2. Errors are below 2e-7, about as large as the error of the root itself.
+// The roots are computed by short series. These need small |e| and (h y)^2, that is, distant atoms. The even part and
+// the odd part of the second series are summed separately. So the two outer points cost little more than one point.
+// Therefore 14 instructions compute three pairs of an atom and a point, and only one of these instructions uses the
+// special-function unit. The coefficients of the series are minimax for |e| <= FAR and h y <= FAR / 2. Errors are below
+// 2e-7, about as large as the error of the root itself.
 #define FAR (1.0f / 12)
 #define EVEN_2 0.374994881f
 #define EVEN_4 0.275697539f
@@ -404,12 +410,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 enum : unsigned { SHARED = POINTS - OWN, TILE_ROWS = 3 * ROWS };
 
-// The positions of a thread's rows along y, and the intended distance of the three points of a group.
+// The positions of a thread's rows along y, and the exact distance of neighbouring points of a group.
 struct Tile {
     float x[POINTS], y[TILE_ROWS], z, spacing;
 
-    // Returns whether the series is exact enough for an atom in all groups of rows, wherever the atom is along x. Both
-    // passes must get the same answer, so no operations are contracted here.
+    // Returns whether the series is exact enough for an atom in all groups of rows, regardless of the atom's place
+    // along x. Both passes must get the same result, so the compiler must not contract operations here.
     __device__ __forceinline__ bool is_far(float4 atom) const
     {
         float dz = atom.z - z, dz2 = __fmul_rn(dz, dz);
@@ -424,7 +430,7 @@ struct Tile {
     }
 };
 
-// Adds a distant atom of a stage.
+// Adds an atom that is far from the warp's rows. The atoms are in shared memory.
 __device__ __forceinline__ void add_far(const Tile &tile, float4 atom, float sums[TILE_ROWS][POINTS])
 {
     float h2 = tile.spacing * tile.spacing, dz = tile.z - atom.z, rest = dz * dz, base[ROWS], slope[ROWS];
@@ -460,8 +466,8 @@ __device__ __forceinline__ void add_far(const Tile &tile, float4 atom, float sum
     }
 }
 
-// Computes the outer points from the even and odd sums. Their distance from the middle point is not exactly `spacing`,
-// because coordinates are rounded. The odd sum is the slope, which corrects this.
+// Computes the outer points from the even and odd sums. The distance of these points from the middle point is not
+// exactly `spacing`, because coordinates are rounded. The odd sum is the slope, which corrects this.
 __device__ __forceinline__ void make_points(const Tile &tile, float sums[TILE_ROWS][POINTS])
 {
 #pragma unroll
@@ -492,10 +498,10 @@ __device__ __forceinline__ void add_near(const Tile &tile, float4 atom, float su
     }
 }
 
-// Each thread has a tile of POINTS x (3 * ROWS) points, a warp apart along x and neighbours along y. First the series
-// adds all atoms that are far from a warp's rows. Then the other atoms are added with a separate root for each point.
-// Such large tiles leave few blocks. If a lattice is small, SPLITS blocks share a tile; each has a part of the atoms
-// and its own sums.
+// Each thread has a tile of POINTS x (3 * ROWS) points, which are 32 apart along x and neighbours along y. First the
+// series adds all atoms that are far from a warp's rows. Then the other atoms are added with a separate root for each
+// point. Such large tiles leave few blocks. If a lattice is small, SPLITS blocks share a tile. Each of these blocks has
+// a part of the atoms, and its own sums.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     dcs_shared_root(const float4 *atoms, unsigned all_atoms, float *energy, float *parts, int nx, int ny, int nz,
                     float spacing)

@@ -1,5 +1,5 @@
-/* decode_cache, decode_f64: the input and the reference of attention with one query for each sequence. Its keys and
- * values lie in a cache of pages. */
+/* decode.c - the input decode_cache and the reference decode_f64 of attention with one query for each sequence. The
+ * keys and values of the sequences are in a cache of pages. */
 #include <math.h>
 #include <string.h>
 
@@ -9,12 +9,12 @@
 
 enum { MOST_PRODUCTS_LOG = 31, DEPTH_MOST = 256 };
 
-/* ---- the input ---- */
+/* ---- The input ---- */
 
 enum { FULL, RAGGED, HALF, LENGTHS };
 
-/* Returns the number of keys of a sequence. The first three ragged sequences have all keys, no key and one key. Each of
- * the other sequences has a random number of keys. */
+/* Returns the number of keys of a sequence. With ragged lengths, the first three sequences have all keys, no key and
+ * one key. Each of the other sequences has a random number of keys. */
 static uint64_t length_of(int64_t kind, uint64_t sequence, uint64_t keys, kiln__random *random)
 {
     const uint64_t first[] = {keys, 0, keys > 0};
@@ -70,13 +70,13 @@ static kiln_status decode_cache(void *user, kiln_call *call)
     return kiln_call_export_int(call, "total", total);
 }
 
-/* ---- the reference ---- */
+/* ---- The reference ---- */
 
 typedef struct problem {
     const kiln_array *q, *k, *v, *lengths, *table;
     kiln_array *o;
     uint64_t every; /* the reference computes one query in `every` */
-    double *room;   /* for each worker: the scores of a query */
+    double *room;   /* memory of each worker, for the scores of a query */
     size_t room_each;
 } problem;
 
@@ -90,9 +90,9 @@ static void read_row(const problem *p, const kiln_array *from, uint64_t sequence
     kiln__to_doubles(from->type, from->data, row * from->shape[3], (size_t)from->shape[3], to);
 }
 
-/* Computes the query of one head of one sequence: first all scores, then their maximum and sum, then the mean of the
- * values. The reference has a separate loop for each of these steps, while the kernels have one loop for all of
- * them. */
+/* Computes the query of one head of one sequence. The function first computes all scores, then their maximum and sum,
+ * and then the mean of the values. It has a separate loop for each of these steps, while the kernels have one loop for
+ * all of them. */
 static void one_query(void *user, size_t index, size_t worker)
 {
     const problem *p = user;
@@ -123,9 +123,9 @@ static void one_query(void *user, size_t index, size_t worker)
     kiln__from_doubles(p->o->type, p->o->data, index * depth, depth, out);
 }
 
-/* Reads the arguments. Returns false if the call has failed: a shape does not fit, a length exceeds the room of its
- * pages, or an entry of the table is no page. The table may hold any numbers, and the reference must not read outside
- * of k and v. */
+/* Reads the arguments. Returns false if the call has failed. It fails if a shape does not fit, if a length exceeds the
+ * space in the sequence's pages, or if an entry of the table is not the number of a page. The table may hold any
+ * numbers, and the reference must not read outside k and v. */
 static bool take(kiln_call *call, problem *p)
 {
     if (kiln_call_array(call, "q", &p->q) != KILN_OK || kiln_call_array(call, "k", &p->k) != KILN_OK ||
@@ -144,7 +144,7 @@ static bool take(kiln_call *call, problem *p)
                        "table B x P of i32; there must be B P pages, H must be a multiple of G, and D at most 256");
         return false;
     }
-    const unsigned long long room = table[1] * k[2]; /* keys of a sequence */
+    const unsigned long long room = table[1] * k[2]; /* the largest number of keys of a sequence */
     for (uint64_t s = 0; s < q[0]; s++) {
         const int32_t length = ((const int32_t *)p->lengths->data)[s];
         if (length < 0 || (unsigned long long)length > room) {
@@ -164,8 +164,8 @@ static bool take(kiln_call *call, problem *p)
     return true;
 }
 
-/* decode_f64: softmax(Q K^T / sqrt D) V of one query for each head and sequence, in double. A query of a sequence
- * without keys gets zeros. */
+/* The reference decode_f64 computes softmax(Q K^T / sqrt D) V of one query for each head and sequence, in double. For a
+ * sequence without keys, the result is zeros. */
 static kiln_status decode_f64(void *user, kiln_call *call)
 {
     (void)user;

@@ -1,28 +1,29 @@
-// decode.cu - attention of one query for each sequence, in bfloat16, as a language model does it for each new word, for
-// BATCH sequences and HEADS heads. The formula is O = softmax(scale Q K^T) V, where scale is 1 / sqrt(HEAD_DIM). A
-// query is a vector of HEAD_DIM.
+// decode.cu - attention of one query for each sequence, in bfloat16, for BATCH sequences and HEADS heads. A language
+// model does this for each new word. The formula is O = softmax(scale Q K^T) V, where scale is 1 / sqrt(HEAD_DIM). A
+// query is a vector of HEAD_DIM elements.
 //
-// Q and O are [BATCH, HEADS, HEAD_DIM]. The keys and values of earlier words are kept in a cache of pages: K and V are
-// [BATCH x pages, KV_HEADS, page, HEAD_DIM], where `page` is the number of keys of a page and `pages` the number of
-// pages of a sequence. Page i of sequence s is number table[s][i] of the cache (PAGED 1). A dense cache has one page
-// for each sequence, and no table (PAGED 0). Sequence s has lengths[s] keys. The rows after the keys of a sequence may
-// hold any bits, including NaN. A sequence without keys gets zeros. If there are fewer heads of keys than of queries
-// (grouped queries), HEADS / KV_HEADS neighbouring heads of queries share a head of keys. HEAD_DIM is 64 or 128. Inputs
-// are finite.
+// Q and O are [BATCH, HEADS, HEAD_DIM]. The keys and values of earlier words are kept in a cache of pages. K and V are
+// [BATCH x pages, KV_HEADS, page, HEAD_DIM], where `page` is the number of keys of a page, and `pages` is the number of
+// pages of a sequence. With PAGED 1, page i of sequence s is page number table[s][i] of the cache. With PAGED 0, the
+// cache is dense: each sequence has one page, and there is no table. Sequence s has lengths[s] keys. The rows after the
+// keys of a sequence may hold any bits, including NaN. A sequence without keys gets zeros. If there are fewer heads of
+// keys than of queries (grouped queries), HEADS / KV_HEADS neighbouring heads of queries share a head of keys. HEAD_DIM
+// is 64 or 128. Inputs are finite.
 //
-// The bound is memory. Each key and value is needed once for each head of queries: 4 operations for 4 bytes and head,
-// where an H200 has 200 operations of the tensor cores for each byte. Therefore the fastest kernel is a kernel that
-// reads K and V once, and always has enough bytes in flight. By Little's law 4.8 TB/s at 800 ns need 3.8 MB in flight,
-// which is 29 KB for each of 132 multiprocessors. At full load the latency is a multiple of 800 ns.
+// The bound is memory. Each key and value is needed once for each head of queries. This is 4 operations for 4 bytes and
+// head, but an H200 can do 200 operations of the tensor cores for each byte. Therefore the fastest kernel reads K and V
+// once, and always has enough bytes in flight. By Little's law 4.8 TB/s at 800 ns need 3.8 MB in flight, which is 29 KB
+// for each of 132 multiprocessors. At full load the latency is a multiple of 800 ns.
 //
 // The file attention.cu explains the online softmax and its precision. The variants one_head, grouped and split_direct
 // round only the result. Every variant gives the same bits in every run.
 //
-// The tuning parameters are macros. A spec sets these macros. Their defaults serve an editor that shows this file. A
-// kernel is compiled if its own macro DECODE_<NAME> is set, or if DECODE_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro DECODE_<NAME> is set, or if
+// DECODE_ONE is not set.
 
 #ifndef HEAD_DIM
-#define HEAD_DIM 128 // 64 or 128
+#define HEAD_DIM 128 // elements of a head: 64 or 128
 #endif
 #ifndef GROUP
 #define GROUP 4 // decode_direct: HEADS / KV_HEADS
@@ -37,13 +38,13 @@
 #define WARPS 8 // warps of a block
 #endif
 #ifndef UNROLL
-#define UNROLL 4 // decode_direct: number of keys that a lane has in flight
+#define UNROLL 4 // decode_direct: number of keys that each lane has in flight
 #endif
 #ifndef TILE
-#define TILE 16 // decode_async, decode_bulk: keys of a tile of a warp, a multiple of 16
+#define TILE 16 // decode_async, decode_bulk: keys of a tile; a multiple of 16
 #endif
 #ifndef STAGES
-#define STAGES 3 // decode_async, decode_bulk: tiles of a warp in shared memory
+#define STAGES 3 // decode_async, decode_bulk: number of tiles of each warp in shared memory
 #endif
 
 #include "async.cuh"
@@ -61,27 +62,30 @@ struct Cache {
     unsigned kv_heads, page, pages;
 };
 
-// The sums of a part of the keys: SUM / weight is the mean of V, where exponentials are powers of 2 above `base`.
+// The state of the sums over a part of the keys. The sum divided by `weight` is the mean of V, and the exponentials are
+// powers of 2 relative to `base`.
 struct State {
     float base, weight;
 };
 
-// Memory where blocks leave their sums for the block that finishes last. `arrived` counts the blocks that have
-// finished. The counter is 0 between launches.
+// Global memory in which blocks leave their sums for the block that finishes last. The array `arrived` counts the
+// blocks that have finished. The counter is 0 between launches.
 struct Meeting {
     float *sums;
     State *states;
     unsigned *arrived;
 };
 
-// The work of a block: a part of the keys of one head of keys, for up to ROWS_MOST heads of queries that share it.
+// The work of a block: a part of the keys of one head of keys, for up to ROWS_MOST heads of queries that share this
+// head.
 struct Work {
-    unsigned sequence, kv_head, first, rows; // first: the first head of queries of the sequence; rows: number of heads
-    unsigned begin, end;                     // keys
+    // `first` is the first of the heads of queries, and `rows` is the number of these heads
+    unsigned sequence, kv_head, first, rows;
+    unsigned begin, end;                     // first key of the part; end of the part
     // index of this part of the sequence's keys, and number of parts that are not empty
     unsigned split, splits;
     unsigned number;                         // number of this group of heads among all groups
-    offset place;                            // row of the first part's sums
+    offset place;                            // the row of the sums of the first part in Meeting
 
     __device__ __forceinline__ Work(const int *lengths, unsigned heads, unsigned kv_heads, unsigned together,
                                     unsigned share, unsigned parts)
@@ -104,7 +108,7 @@ struct Work {
     {
         return split >= splits;
     }
-    // Returns the row of K and V that holds a key. The following keys lie in the following rows up to the end of the
+    // Returns the row of K and V in which a key is. The following keys are in the following rows, up to the end of the
     // page.
     __device__ __forceinline__ offset row(const Cache &cache, unsigned key) const
     {
@@ -127,16 +131,16 @@ __device__ __forceinline__ void to_floats(float (&to)[8], uint4 from)
         to[2 * i] = __uint_as_float(words[i] << 16), to[2 * i + 1] = as_float(words[i]);
 }
 
-// ---- the sums of several parts become one ----
+// ---- joining the sums of several parts of the keys ----
 
-// Returns the factor that converts sums with exponentials above `base` to sums above `top`. For a part without keys,
-// the factor is 0.
+// Returns the factor that converts sums with exponentials relative to `base` to sums relative to `top`. For a part
+// without keys, the factor is 0.
 __device__ __forceinline__ float factor_of(float base, float top)
 {
     return base == least() ? 0 : exp2_fast(base - top);
 }
 
-// Four columns of the sums of several parts, added one part after the other.
+// Four columns of the sums of several parts. The parts are added one after another.
 struct Mean {
     float4 sum;
     State state;
@@ -161,14 +165,15 @@ struct Mean {
     }
 };
 
-// The sums of a warp in shared memory: `rows` rows, then their states.
+// The sums of a warp in shared memory. First come `rows` rows of sums, and then their states.
 template <unsigned rows> struct alignas(16) Part {
     float sums[rows][ROW_STRIDE];
     State states[rows];
 };
 
-// Joins the sums of the block's warps, which lie `apart` bytes apart. The block that finishes the last part of some
-// keys joins the sums of all parts, in their order, so that the bits do not depend on which block is the last.
+// Joins the sums of the block's warps, which are `apart` bytes apart in shared memory. The block that finishes the last
+// part of the keys of a sequence joins the sums of all parts. It joins them in their order, so that the bits do not
+// depend on which block is the last.
 template <unsigned rows>
 __device__ __forceinline__ void finish(const char *room, unsigned apart, const Work &work, bf16 *o, unsigned heads,
                                        const Meeting &meeting)
@@ -218,14 +223,15 @@ __device__ __forceinline__ void finish(const char *room, unsigned apart, const W
 }
 
 #if defined(DECODE_DIRECT) || !defined(DECODE_ONE)
-// one_head, grouped, split_direct: keys and values go from memory to registers. A lane reads 16 bytes of a row, so that
-// a warp reads 256 / HEAD_DIM keys at once. The lane makes UNROLL such reads before the first use. Products are in
-// single precision, and shuffles add up the products of a row.
+// This kernel is used by the variants one_head, grouped and split_direct. Keys and values go from memory to registers.
+// A lane reads 16 bytes of a row, so that a warp reads 256 / HEAD_DIM keys at once. The lane issues UNROLL such reads
+// before it uses the first of them. Products are in single precision. Shuffles add up the products of a row.
 //
-// The variant one_head gives a block to each head of queries. Every head of a group reads K and V again. The reads come
-// from the L2 if the blocks of the group run at the same time. The variant grouped gives a block to all heads of a
-// group, and multiplies each row GROUP times. If BATCH is small, there are then too few blocks to fill the device. The
-// variant split_direct divides the keys among `parts` blocks, and the last block joins the sums.
+// In the variant one_head, a block processes one head of queries. Every head of a group reads K and V again. The reads
+// come from the L2 if the blocks of the group run at the same time. In the variant grouped, a block processes all heads
+// of a group, and multiplies each row of keys GROUP times. If BATCH is small, there are then too few blocks to fill the
+// device. In the variant split_direct, the keys are divided among `parts` blocks, and the last of these blocks joins
+// the sums.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     decode_direct(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
                   const int *__restrict__ lengths, const int *__restrict__ table, bf16 *__restrict__ o, unsigned heads,
@@ -300,7 +306,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                     sum[h][i] += score[u][h] * value[i];
         }
     }
-    // Adds the sums of the lanes that have read other rows.
+    // Adds the sums of those lanes that have read other rows.
 #pragma unroll
     for (unsigned h = 0; h < TOGETHER; ++h) {
 #pragma unroll
@@ -327,16 +333,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined(DECODE_ASYNC) || defined(DECODE_BULK) || !defined(DECODE_ONE)
-// ---- a warp's own tiles in shared memory, and products by tensor cores ----
+// ---- tiles in shared memory that belong to one warp, and matrix instructions ----
 
 enum : unsigned {
     TILE_BYTES = TILE * HEAD_DIM * 2,
-    STAGE_BYTES = 2 * TILE_BYTES, // keys, then values
+    STAGE_BYTES = 2 * TILE_BYTES, // a stage has a tile of keys and then a tile of values
     RING_BYTES = STAGES * STAGE_BYTES
 };
 
-// Tiles lie as copies by tensor maps make them: boxes of 64 columns, whose pieces of 16 bytes are exchanged by the
-// row's number.
+// The tiles have the layout that copies by tensor maps make: boxes of 64 columns. The pieces of 16 bytes of a row are
+// permuted by the row's number.
 struct Boxes {
     static __device__ __forceinline__ unsigned piece(unsigned row, unsigned c)
     {
@@ -344,7 +350,8 @@ struct Boxes {
     }
 };
 
-// The block's heads, as 16 rows of a product; the missing rows are zeros. Each warp sums up the tiles that it reads.
+// The queries of the block's heads are 16 rows of a product. Missing rows are zeros. Each warp sums the contributions
+// of the tiles that it reads.
 struct Heads {
     unsigned fragments[DEPTH][4];
     float o[HEAD_DIM / 2];
@@ -408,13 +415,13 @@ struct Turns {
 #endif
 
 #if defined(DECODE_ASYNC) || !defined(DECODE_ONE)
-// Each warp fills a private ring of STAGES tiles by cp.async.
+// Each warp fills its own ring of STAGES tiles by cp.async.
 //
-// Compared with split_direct: bytes in flight need no registers, so that more bytes can be in flight. Tensor cores
-// multiply, and the heads of a group are the rows of one operand. A product has at least 16 rows, so that up to 15 of
-// 16 multiplications are wasted. The wasted multiplications still cost less than the shuffles and multiply-adds that
-// they replace, and memory is the bound. On an H200 2 or 3 stages are enough. No warp waits for another one before the
-// end: a warp waits for its own copies.
+// Compared with split_direct, bytes in flight need no registers, so more bytes can be in flight. Tensor cores multiply,
+// and the heads of a group are the rows of one operand. A product has at least 16 rows, so up to 15 of 16
+// multiplications are wasted. The wasted multiplications still cost less than the shuffles and multiply-adds that they
+// replace, and memory is the bound. On an H200 2 or 3 stages are enough. No warp waits for another warp before the end.
+// Each warp waits only for its own copies.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     decode_async(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
                  const int *__restrict__ lengths, const int *__restrict__ table, bf16 *__restrict__ o, unsigned heads,
@@ -449,7 +456,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         load(ring + t * STAGE_BYTES, t);
     Heads mine;
     mine.begin(q + ((offset)work.sequence * heads + work.first) * HEAD_DIM, work.rows);
-    unsigned stage = 0, behind = STAGES - 1; // the stage of the next tile, and the stage that was read last
+    unsigned stage = 0, behind = STAGES - 1; // the stage of the next tile; the stage that was read last
     for (unsigned t = 0; t < turns.count; ++t) {
         __syncwarp(); // all lanes have read the stage that is filled next
         load(ring + behind * STAGE_BYTES, t + STAGES - 1);
@@ -468,12 +475,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 #if defined(DECODE_BULK) || (!defined(DECODE_ONE) && __CUDA_ARCH__ >= 900)
 // The kernel has the same rings as decode_async, but tensor maps fill them. One lane begins the two or four copies of a
-// tile, and a barrier of the stage counts the bytes of the tile.
+// tile. A barrier of the stage counts the bytes of the tile.
 //
-// Compared with decode_async: the warp computes no addresses and needs no instruction for each 16 bytes. The kernel is
-// slower nevertheless: on an H200 copies of boxes reach 4.2 TB/s, and cp.async reaches 4.6 TB/s. The last tile may
-// contain rows after the sequence's last key, which may hold any bits. The scores of these rows are masked. The values
-// of these rows are overwritten with zeros, because 0 times NaN is NaN.
+// Compared with decode_async, a warp computes no addresses, and needs no instruction for each 16 bytes. Nevertheless
+// the kernel is slower: on an H200 copies of boxes reach 4.2 TB/s, and cp.async reaches 4.6 TB/s. The last tile may
+// have rows after the last key of the sequence. These rows may hold any bits. The scores of these rows are masked. The
+// values of these rows are overwritten with zeros, because 0 times NaN is NaN.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     decode_bulk(const bf16 *__restrict__ q, const __grid_constant__ tensor_map k, const __grid_constant__ tensor_map v,
                 const int *__restrict__ lengths, const int *__restrict__ table, bf16 *__restrict__ o, unsigned heads,
@@ -482,7 +489,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 {
     extern __shared__ __align__(16) char shared[];
     __shared__ barrier full[WARPS][STAGES];
-    // swizzles permute address bits, so tiles begin at multiples of 1024
+    // swizzles permute address bits, so tiles begin at addresses that are multiples of 1024
     char *const room = shared + (0 - shared_address(shared)) % 1024;
     const unsigned group = heads / kv_heads;
     const Work work(lengths, heads, kv_heads, group < ROWS_MOST ? group : ROWS_MOST, share, parts);
@@ -498,7 +505,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         barriers_made();
     }
     __syncwarp();
-    auto load = [&](unsigned stage, unsigned turn) { // one lane
+    auto load = [&](unsigned stage, unsigned turn) { // one lane calls this
         if (turn >= turns.count)
             return;
         const unsigned key = turns.key(turn);
@@ -523,7 +530,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         char *const tile = ring + stage * STAGE_BYTES;
         const unsigned key = turns.key(t);
         barrier_wait(arrivals + stage, phase);
-        if (key + TILE > work.end) { // the last tile
+        if (key + TILE > work.end) { // this is the last tile
             for (unsigned i = (work.end - key) * PIECES + lane_id(); i < TILE * PIECES; i += WARP)
                 *(uint4 *)(tile + TILE_BYTES + Boxes::piece(i / PIECES, i % PIECES)) = make_uint4(0, 0, 0, 0);
             __syncwarp();

@@ -1,32 +1,33 @@
-// dgemm.cu - C = A B in double precision. A is M x K, B is K x N, C is M x N, all by rows. M, N and K may be any
-// numbers, including 0.
+// dgemm.cu - C = A B in double precision. A is M x K, B is K x N and C is M x N. All of them are stored by rows. M, N
+// and K may be any numbers, including 0.
 //
-// A device has units for doubles. From sm_80 on, its tensor cores multiply doubles at twice the rate of these units: 67
-// against 34 TFLOP/s on an H200. The tensor core rounds each product and addition like a fused multiply-add. Therefore
-// its results are as exact as the results of the units; only the order of additions differs.
+// A device has arithmetic units for doubles. From sm_80 on, its tensor cores multiply doubles at twice the rate of
+// these units: 67 against 34 TFLOP/s on an H200. The tensor core rounds each product and addition like a fused
+// multiply-add. Therefore its results are as exact as the results of these units. Only the order of the additions
+// differs.
 //
 // Each kernel adds in the order of k, so the bits are the same in every run.
 //
-// The tuning parameters are macros. A kernel is compiled if its own macro DGEMM_<NAME> is set, or if DGEMM_ONE is not
-// set.
+// The tuning parameters are macros. The engine defines these macros from the spec. A kernel is compiled if its own
+// macro DGEMM_<NAME> is set, or if DGEMM_ONE is not set.
 
 #include "async.cuh"
 #include "common.cuh"
 
 #ifndef TILE_M
-#define TILE_M 128 // rows of C that a block makes
+#define TILE_M 128 // rows of C that each block makes
 #endif
 #ifndef TILE_N
 #define TILE_N 128 // columns of C that a block makes
 #endif
 #ifndef TILE_K
-#define TILE_K 16 // elements along K in one step
+#define TILE_K 16 // elements along K in one step of the loop
 #endif
 #ifndef ROWS
-#define ROWS 4 // units: rows of C of a thread
+#define ROWS 4 // units: rows of C that each thread makes
 #endif
 #ifndef ACROSS
-#define ACROSS 4 // units: columns of C of a thread
+#define ACROSS 4 // units: columns of C that each thread makes
 #endif
 #ifndef WARPS_M
 #define WARPS_M 2 // tensor: warps of a block down the tile
@@ -35,19 +36,20 @@
 #define WARPS_N 4 // tensor: warps of a block across the tile
 #endif
 #ifndef STAGES
-#define STAGES 3 // tensor: number of tiles in the ring
+#define STAGES 3 // tensor: number of tiles in the ring buffer
 #endif
 #ifndef DEEP
 #define DEEP 4 // tensor: elements along K of an instruction of 16 x 8: 4, 8 or 16; 0: the instruction of 8 x 8 x 4
 #endif
 #ifndef AHEAD
-#define AHEAD 1 // tensor_boxes: 1: loads a step's operands to registers while the step before is multiplied
+#define AHEAD 1 // tensor_boxes: 1: loads the operands of a step to registers while the step before it is multiplied
 #endif
 #ifndef RESIDENT
 #define RESIDENT 1 // tensor: blocks that must fit on an SM
 #endif
 
-// The place of tile `index` in C. The order goes down `walk` rows of tiles before the next column, as in gemm.cu.
+// The place of tile `index` in C. The order of tiles goes down `walk` rows of tiles before it moves to the next column,
+// as in gemm.cu.
 struct tile_place {
     unsigned row, column;
 };
@@ -59,17 +61,18 @@ __device__ __forceinline__ tile_place find_tile(unsigned index, unsigned tiles_m
     return {(first + rest % height) * TILE_M, rest / height * TILE_N};
 }
 
-// A matrix by rows.
+// A matrix that is stored by rows.
 struct matrix {
     const double *at;
     unsigned rows, columns;
 };
 
-// ---- on the units for doubles ----
+// ---- the kernel for the arithmetic units for doubles ----
 
 #if defined(DGEMM_UNITS) || !defined(DGEMM_ONE)
-// Like coarsened in matmul.cu: tiles are in shared memory, and ROWS x ACROSS sums per thread in registers. Each double
-// that is read from shared memory takes part in ROWS or ACROSS multiply-adds.
+// The kernel has the structure of the kernel coarsened in matmul.cu. Tiles are in shared memory, and each thread has
+// ROWS x ACROSS accumulators in registers. Each double that is read from shared memory takes part in ROWS or ACROSS
+// multiply-adds.
 extern "C" __global__ void __launch_bounds__(TILE_M / ROWS *TILE_N / ACROSS)
     dgemm_units(const double *__restrict__ A, const double *__restrict__ B, double *__restrict__ C, unsigned M, unsigned N,
                 unsigned K, unsigned walk)
@@ -119,16 +122,16 @@ extern "C" __global__ void __launch_bounds__(TILE_M / ROWS *TILE_N / ACROSS)
 }
 #endif
 
-// ---- on tensor cores ----
+// ---- the kernels for tensor cores ----
 
 #if defined(DGEMM_TENSOR) || defined(DGEMM_BOXES) || !defined(DGEMM_ONE)
-// The instructions. Let a lane have the number 4 g + t. It has the columns t + 4 i of A's row g and, if A has 16 rows,
-// of A's row g + 8. It has the rows t + 4 i of B's column g. It has the columns 2 t and 2 t + 1 of C's rows g and g +
-// 8.
+// The layout of the operands of a matrix instruction is as follows. Let the number of a lane be 4 g + t. The lane has
+// the elements in columns t + 4 i of row g of A. If A has 16 rows, it also has these columns of row g + 8. It has the
+// elements in rows t + 4 i of column g of B. It has the elements in columns 2 t and 2 t + 1 of rows g and g + 8 of C.
 enum : unsigned {
     HIGH = DEEP == 0 ? 8 : 16,       // rows of an instruction
-    STEP = DEEP == 0 ? 4 : DEEP,     // elements along K
-    OF_A = HIGH / 8 * STEP / 4,      // registers per lane for A
+    STEP = DEEP == 0 ? 4 : DEEP,     // elements along K of an instruction
+    OF_A = HIGH / 8 * STEP / 4,      // registers per lane for A in an instruction
     OF_B = STEP / 4,
     OF_C = HIGH / 8 * 2
 };
@@ -163,8 +166,8 @@ __device__ __forceinline__ void multiply(double (&c)[OF_C], const double (&a)[OF
 
 #if defined(DGEMM_TENSOR) || !defined(DGEMM_ONE)
 // A tile in shared memory. The distance between its rows is their length plus 32 bytes. Half a warp reads 16 doubles at
-// once: for A four neighbours in each of four rows, for B four rows of four neighbours. The distance is an odd multiple
-// of 32 bytes, so these doubles are in different banks in both cases.
+// once. In A and in B, these are four neighbours in each of four rows. The distance is an odd multiple of 32 bytes, so
+// these doubles are in different banks in both cases.
 template <unsigned rows_, unsigned columns_> struct tile {
     enum : unsigned { rows = rows_, columns = columns_, pitch = columns_ + 4, size = rows_ * pitch };
 };
@@ -208,10 +211,10 @@ __device__ __forceinline__ void fill_tile(double *to, const matrix &from, unsign
         fill_pieces<Tile, 1>(to, from, row, column);
 }
 
-// A ring of STAGES tiles that cp.async fills, as in mma_async of gemm.cu, and products of warps. A warp of TILE_M /
-// WARPS_M x TILE_N / WARPS_N reads (1 / rows + 1 / columns) doubles for each multiply-add, so shared memory is not the
-// bound. The instructions of 16 rows, from sm_90 on, need half as many reads of B. Instructions that are deeper along K
-// need fewer instructions for the same work.
+// cp.async fills a ring of STAGES tiles, as in mma_async of gemm.cu, and warps multiply by matrix instructions. A warp
+// makes TILE_M / WARPS_M x TILE_N / WARPS_N elements. It reads (1 / rows + 1 / columns) doubles for each multiply-add,
+// so shared memory is not the bound. The instructions with 16 rows, from sm_90 on, need half as many reads of B. If an
+// instruction has more elements along K, the same work needs fewer instructions.
 extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, RESIDENT)
     dgemm_tensor(const double *__restrict__ A, const double *__restrict__ B, double *__restrict__ C, unsigned M,
                  unsigned N, unsigned K, unsigned walk)
@@ -237,7 +240,7 @@ extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, RESIDENT)
         begin(step);
     for (unsigned step = 0; step < steps; ++step) {
         copy_async_wait<STAGES - 2>();
-        // all threads have passed here: the tiles of this step have arrived, and the tiles of the previous step have
+        // all threads have passed here, so the tiles of this step have arrived, and the tiles of the previous step have
         // been read
         __syncthreads();
         begin(step + STAGES - 1);
@@ -287,27 +290,28 @@ extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, RESIDENT)
 #endif
 
 #if defined(DGEMM_BOXES) || (!defined(DGEMM_ONE) && defined(__CUDA_ARCH_FEAT_SM90_ALL) && DEEP > 0)
-// A stage of the ring. All of it consists of boxes whose rows are 128 bytes, 16 doubles, in the swizzle of 128 bytes
-// (async.cuh): A has TILE_K / 16 boxes of TILE_M rows, and B has TILE_N / 16 boxes of TILE_K rows.
+// A stage of the ring. It consists of boxes whose rows are 16 doubles (128 bytes), with a swizzle of 128 bytes
+// (async.cuh). A has TILE_K / 16 boxes of TILE_M rows, and B has TILE_N / 16 boxes of TILE_K rows.
 struct stage {
     enum : unsigned { box_a = TILE_M * 128, box_b = TILE_K * 128, of_a = TILE_K / 16 * box_a, bytes = of_a + TILE_N / 16 * box_b };
 };
 
-// The part of a tile that a warp makes. Lane 4 g + t needs element t of four elements along K, in row g of A and in
-// column g of B. A product's sum does not depend on the order of its terms, so any four of 16 elements along K may go
-// together. Step s of the four takes element 2 p + t / 2, where p is t ^ s, or 4 + (t ^ s) if t is odd. Half a warp
-// reads shared memory at once. With this order, its 16 doubles are in different banks, for A and for B.
+// The part of a tile that a warp makes. Lane 4 g + t needs element t of four elements along K: in row g of A, and in
+// column g of B. The result of a product does not depend on the order of its terms. So any four of 16 elements along K
+// may be multiplied together. Let p be t ^ s. In step s of the four steps, the lane takes element 2 p + t / 2, or 4 +
+// (t ^ s) if t is odd. Half a warp reads shared memory at once. With this order, its 16 doubles are in different banks,
+// for A and for B.
 struct warp_part {
     enum : unsigned { down = TILE_M / WARPS_M / 16, across = TILE_N / WARPS_N / 8, together = DEEP / 4 };
     double sums[down][across][4];
 
-    // Operands of one instruction in each of the warp's squares.
+    // The operands of one instruction, for each of the warp's squares.
     struct operands {
         double a[down][OF_A], b[across][OF_B];
     };
 
-    // Loads the operands of step `s` of a stage. `rows` and `columns` are the shared addresses of the lane's first
-    // element of A and of B in the first step; the elements of other steps differ from it in some address bits.
+    // Loads the operands of step `s` of a stage. `rows` and `columns` are the addresses in shared memory of the lane's
+    // first element of A and of B in the first step. The addresses for other steps differ in some bits.
     static __device__ __forceinline__ void load(operands &to, unsigned rows, unsigned columns, unsigned s)
     {
         const unsigned box = s * together / 4;
@@ -328,7 +332,7 @@ struct warp_part {
         asm volatile("ld.shared.f64 %0, [%1];" : "=d"(value) : "r"(address));
         return value;
     }
-    // Returns the place of the lane's first element of A in a stage, for a warp whose rows begin at `row`.
+    // Returns the place in a stage of the lane's first element of A. The rows of the warp begin at `row`.
     static __device__ __forceinline__ unsigned place_in_a(unsigned row)
     {
         const unsigned g = lane_id() / 4, t = lane_id() % 4;
@@ -347,7 +351,7 @@ struct warp_part {
             for (unsigned j = 0; j < across; ++j)
                 multiply(sums[i][j], of.a[i], of.b[j]);
     }
-    // Writes the sums to rows from `row` and columns from `column` on. N is even.
+    // Writes the accumulators to the rows from `row` and the columns from `column` on. N is even.
     __device__ __forceinline__ void write(double *C, unsigned row, unsigned column, unsigned M, unsigned N) const
     {
 #pragma unroll
@@ -362,21 +366,22 @@ struct warp_part {
 };
 
 enum : unsigned {
-    CONSUMER_WARPS = WARPS_M * WARPS_N, // a multiple of 4
+    CONSUMER_WARPS = WARPS_M * WARPS_N, // number of warps that multiply; a multiple of 4
     BOXES_THREADS = WARP * (CONSUMER_WARPS + 4),
-    OF_PRODUCER = 24, // number of registers of a thread of the producer
-    // Registers that a thread has at the launch. The warps of the block divide these registers anew, in each of an SM's
-    // four parts.
+    OF_PRODUCER = 24, // number of registers of each thread in the producer's warp group
+    // The number of registers that each thread has at the launch. The warps of the block redistribute these registers,
+    // in each of the four parts of an SM.
     AT_LAUNCH = 65536 / BOXES_THREADS / 8 * 8,
     SHARE = (AT_LAUNCH * (CONSUMER_WARPS / 4 + 1) - OF_PRODUCER) / (CONSUMER_WARPS / 4) / 8 * 8,
     OF_CONSUMER = SHARE < 240 ? SHARE : 240
 };
 
 // One warp loads the tiles by tensor maps, and the other warps only read and multiply. In dgemm_tensor all warps stop
-// at a barrier at each step, and then all compute addresses and begin copies, so the tensor cores are idle. Here a warp
-// waits only for the stage that it needs. A ring of several stages lets the warps of a scheduler be at different
-// places. Blocks stay and take tile after tile, so the next tile's stages are loaded while a tile is written. K and N
-// must be even, because rows that a tensor map reads begin at multiples of 16 bytes.
+// at a barrier in each step. Then all of them compute addresses and begin copies, and meanwhile the tensor cores are
+// idle. In this kernel a warp waits only for the stage that it needs. A ring of several stages lets the warps of a
+// scheduler be at different places of the loop. Blocks are resident and process one tile after another. So the next
+// tile's stages are loaded while a tile is written. K and N must be even, because rows that a tensor map reads begin at
+// multiples of 16 bytes.
 //
 // On an H200 this kernel took 2.30 ms at 4096^3, and cuBLAS took 2.29 ms in the same run. At 8192^3 this kernel took
 // 19.07 ms, and cuBLAS took 19.49 ms. These times were measured before the fence at the end of a stage was added.
@@ -397,7 +402,7 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, 1)
         barriers_made();
     }
     __syncthreads();
-    unsigned at = 0, phase = 0; // the stage, and the parity of its use
+    unsigned at = 0, phase = 0; // the stage, and the parity of the present use of the stage
     auto advance = [&] {
         at = at + 1 == STAGES ? 0 : at + 1;
         phase ^= at == 0;
@@ -425,7 +430,8 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, 1)
         }
         return;
     }
-    if (CONSUMER_WARPS > 4) // of 256 threads each has as many as it can address
+    // if the block has 256 threads, each of them already has as many registers as it can address
+    if (CONSUMER_WARPS > 4)
         registers_take<OF_CONSUMER>();
     const unsigned row = warp / WARPS_N * (TILE_M / WARPS_M), column = warp % WARPS_N * (TILE_N / WARPS_N);
     enum : unsigned { in_stage = TILE_K / 4 / warp_part::together };
@@ -433,16 +439,17 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, 1)
     const unsigned own = blockIdx.x < tiles_m * tiles_n ? ceil_div(tiles_m * tiles_n - blockIdx.x, gridDim.x) * steps : 0;
     unsigned left = own; // number of steps, over all tiles of this block, that are not loaded yet
     unsigned base = shared_address(stages);
-    asm volatile("" : "+r"(base)); // otherwise the compiler computes the address anew in each step
+    asm volatile("" : "+r"(base)); // without this statement, the compiler computes the address anew in each step
     typename warp_part::operands of[2];
     // Loads the operands of step `s` of the stage `at`.
     auto load = [&](unsigned s) {
         const unsigned from = base + at * stage::bytes;
         warp_part::load(of[s % 2], from + rows, from + columns, s);
     };
-    // Tells that the warp has read stage `read`, whose last operands are `last`. PTX demands a fence between ordinary
-    // loads and the copy that overwrites the stage. The arrival's address also depends on all values that the loads
-    // bring, by bits that are always 0, because an arrival does not wait for loads that have only begun.
+    // Tells the producer that the warp has read stage `read`. `last` are the operands that were loaded last from this
+    // stage. PTX demands a fence between ordinary loads and the copy that overwrites the stage. An arrival does not
+    // wait for loads that have only begun. Therefore the address of the arrival also depends on all values that the
+    // loads bring, by bits that are always 0.
     const unsigned zero = gridDim.y - 1;
     auto release = [&](unsigned read, const typename warp_part::operands &last) {
         unsigned bits = 0;
@@ -471,7 +478,7 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, 1)
         for (unsigned step = 0; step < steps; ++step) {
 #pragma unroll
             for (unsigned s = 0; s < in_stage; ++s) {
-                const unsigned read = at; // this step's stage
+                const unsigned read = at; // the stage of this step
                 if (!AHEAD) {
                     if (s == 0)
                         barrier_wait(full + at, phase);

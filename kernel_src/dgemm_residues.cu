@@ -1,21 +1,22 @@
-// dgemm_residues.cu - C = A B in double precision on the tensor cores' units for integers of 8 bits.
+// dgemm_residues.cu - C = A B in double precision, computed by the 8-bit integer instructions of the tensor cores.
 //
-// The method is Ozaki, Uchino and Imamura's second scheme (arXiv:2504.08009). Rows of A and columns of B are scaled by
-// powers of two and rounded to integers. The exact sums of products of these integers are below P / 2 in magnitude,
-// where P is the product of 14 pairwise coprime moduli of 8 bits. Therefore the remainders of an element of the integer
-// product determine this element (Chinese remainder theorem). A product of remainders is a product of 8-bit integers
-// with 32-bit sums. Fourteen such products take less time than one product of doubles, because the integer units are
-// thirty times as fast.
+// The method is the second scheme of Ozaki, Uchino and Imamura (arXiv:2504.08009). Rows of A and columns of B are
+// scaled by powers of two and rounded to integers. The exact sums of products of these integers are below P / 2 in
+// magnitude. P is the product of 14 pairwise coprime moduli of 8 bits. Therefore the remainders of an element of the
+// integer product determine the element (Chinese remainder theorem). A matrix product of remainders is a product of
+// 8-bit integers with 32-bit accumulators. Fourteen such products take less time than one product of doubles, because
+// the integer units are thirty times as fast.
 //
-// The error: a row is scaled so that its length (the root of its sum of squares) is 2^53.5 to 2^54.5, and each number
-// of it has an error of at most a half. So an element of C has an error of about 2^-55 times the length of its row of A
-// times the length of its column of B. If all numbers have about the same size, a sum in double precision has the same
-// error. If the large numbers of a row meet small numbers of the column, a sum in double precision is more exact.
-// Infinities and NaN have no remainders: elements of C whose row or column has one are summed one by one in double
-// precision.
+// The error is as follows. A row is scaled so that its length (the root of its sum of squares) is 2^53.5 to 2^54.5.
+// Rounding gives each of its numbers an error of at most a half. So an element of C has an error of about 2^-55 times
+// the length of its row of A times the length of its column of B. If all numbers have about the same size, a sum in
+// double precision has the same error. If the large numbers of a row meet small numbers of the column, a sum in double
+// precision has a smaller error. Infinities and NaN have no remainders. If the row or the column of an element of C has
+// one, the element is computed in double precision.
 //
-// Five kernels compute: the scales of A and of B, the remainders of A and of B, the products, and C from its
-// remainders. The remainders of B are transposed, because products of 8 bits read both operands along K.
+// Five kernels compute four things: the scales of A and of B, the remainders of A and of B, the products of remainders,
+// and C from its remainders. The remainders of B are transposed, because instructions for 8 bits read both operands
+// along K.
 
 #include "async.cuh"
 #include "tensor.cuh"
@@ -27,13 +28,13 @@
 #define TILE_N 256 // number of columns of C that a block computes
 #endif
 #ifndef TILE_K
-#define TILE_K 128 // bytes along K in one step, a multiple of 128
+#define TILE_K 128 // bytes along K in one step of the loop, a multiple of 128
 #endif
 #ifndef STAGES
-#define STAGES 4 // number of tiles in the ring
+#define STAGES 4 // number of tiles in the ring buffer
 #endif
 #ifndef CONSUMERS
-#define CONSUMERS 2 // warp groups that multiply
+#define CONSUMERS 2 // number of warp groups that multiply
 #endif
 
 // AHEAD: numbers that a thread loads at once
@@ -42,16 +43,16 @@ enum : unsigned { MODULI = 14, LIMBS = 4, AHEAD = 8, NOT_FINITE = 0x80000000u };
 #define ALL_MODULI 256, 255, 253, 251, 247, 241, 239, 233, 229, 227, 223, 217, 211, 199
 __constant__ unsigned moduli[MODULI] = {ALL_MODULI};
 
-// Returns modulus `i`, as a constant of the code if `i` is a constant.
+// Returns modulus `i`. If `i` is a constant, the result is a constant of the code.
 __device__ __forceinline__ unsigned modulus(unsigned i)
 {
     const unsigned p[MODULI] = {ALL_MODULI};
     return p[i];
 }
 
-// weights: for each pair of moduli p and q the number P / (p q), in words from the lowest one on. factors: for each
-// modulus a number below 2^16. The sum of (remainders times their factors) times P / (p q) over all pairs is the number
-// modulo P.
+// The array weights has the number P / (p q) for each pair of moduli p and q, in words from the lowest word on. The
+// list of factors has a number below 2^16 for each modulus. For each pair of moduli, take the sum of the two remainders
+// times their factors, times P / (p q). The sum over all pairs is the number modulo P.
 __constant__ unsigned weights[MODULI / 2][3] = {
     {0x4a52c153, 0x60316d49, 0x47d7c8e5}, {0x643e8300, 0x92d54bba, 0x49da70d6}, {0xf4252b00, 0xd337020a, 0x4ec94348}, {0xc7b82b00, 0xe57af30c, 0x54381255}, {0xf2c78300, 0xc467102a, 0x5a385078}, {0x87c2ab00, 0x7da65466, 0x60eab926}, {0x188f8900, 0x3ea899dc, 0x6fb193bc}};
 #define ALL_FACTORS 9435, 54784, 45933, 3795, 42175, 48659, 22135, 35611, 47670, 35037, 44702, 30328, 34228, 29962
@@ -60,20 +61,21 @@ __constant__ unsigned all_moduli[LIMBS] = {0x6e91ad00, 0x3bdc0108, 0xf11c7ad1, 0
 
 // ---- scales ----
 
-// Returns 2^exponent, for -1022 to 1023.
+// Returns 2^exponent, for exponents from -1022 to 1023.
 __device__ __forceinline__ double power_of_two(int exponent)
 {
     return __hiloint2double((exponent + 1023) << 20, 0);
 }
 
-// Returns x 2^exponent, for -2044 to 2046. It has two steps, so that no step overflows unless the result does.
+// Returns x 2^exponent, for exponents from -2044 to 2046. The function multiplies in two steps, so that no step
+// overflows unless the result does.
 __device__ __forceinline__ double times_power(double x, int exponent)
 {
     const int half = exponent / 2;
     return x * power_of_two(half) * power_of_two(exponent - half);
 }
 
-// A sum of squares in three parts (Blue's method, ACM TOMS 4, 1978). In each part the squares neither overflow nor
+// A sum of squares in three parts (the method of Blue, ACM TOMS 4, 1978). In each part the squares neither overflow nor
 // underflow: numbers above 2^500 are scaled by 2^-600, numbers below 2^-500 by 2^600, and the others not at all.
 struct Length {
     double large, middle, little;
@@ -89,7 +91,7 @@ struct Length {
             middle = fma(x, x, middle);
         } else if (size < 0x1p-500) {
             little = fma(x * 0x1p600, x * 0x1p600, little);
-        } else { // NaN too
+        } else { // this case also has NaN
             finite = finite && isfinite(x);
             large = fma(x * 0x1p-600, x * 0x1p-600, large);
         }
@@ -101,7 +103,7 @@ struct Length {
         little += other.little;
         finite = finite && other.finite;
     }
-    // Returns the exponent s for which the length times 2^s is above 2^53.5 and at most 2^54.5.
+    // Returns the exponent s for which the length times 2^s is above 2^53.5 and not above 2^54.5.
     __device__ __forceinline__ unsigned scale() const
     {
         if (!finite)
@@ -118,7 +120,8 @@ struct Length {
     }
 };
 
-// Returns the exponent in the lower 31 bits of a scale. The highest bit tells that there are infinities or NaN.
+// Returns the exponent in the lower 31 bits of a scale. The highest bit is set if the row or column has infinities or
+// NaN.
 __device__ __forceinline__ int exponent_of(unsigned scale)
 {
     return (int)(scale << 1) >> 1;
@@ -154,7 +157,7 @@ extern "C" __global__ void __launch_bounds__(256)
         scales[row] = length.scale();
 }
 
-// Computes the scales of B. A block has 32 columns of B, and each of its 32 warps processes every 32nd row.
+// Computes the scales of B. A block processes 32 columns of B, and each of its 32 warps processes every 32nd row.
 extern "C" __global__ void __launch_bounds__(1024)
     residues_scale_columns(const double *__restrict__ B, unsigned *scales, unsigned rows, unsigned columns)
 {
@@ -191,10 +194,11 @@ extern "C" __global__ void __launch_bounds__(1024)
 
 // ---- remainders ----
 
-// Writes the remainders of four neighbours along K, from -128 to 127; each modulus has its own matrix. The numbers are
-// integers below 2^55 in magnitude. Adding 1.5 2^52 to a quotient rounds it and leaves it in the lowest bits. The
-// remainder is small, so the lowest 32 bits of the number and of the quotient determine it. The quotient is rounded
-// from a product with an error of 2^-6, so it may be wrong by one, and a remainder is at most p / 2 + p / 64.
+// Writes the remainders of four neighbours along K, which are from -128 to 127. Each modulus has its own matrix of
+// remainders. The numbers are integers below 2^55 in magnitude. Adding 1.5 2^52 to a quotient rounds the quotient and
+// leaves it in the lowest bits. The remainder is small, so the lowest 32 bits of the number and of the quotient
+// determine it. The quotient is rounded from a product with an error of 2^-6, so it may be wrong by one. A remainder is
+// at most p / 2 + p / 64.
 __device__ __forceinline__ void write_remainders(const double (&x)[4], unsigned *to, offset matrix)
 {
     int low[4];
@@ -208,7 +212,7 @@ __device__ __forceinline__ void write_remainders(const double (&x)[4], unsigned 
 #pragma unroll
         for (unsigned l = 0; l < 4; ++l) {
             r[l] = low[l] - __double2loint(fma(x[l], 1.0 / p, 0x1.8p52)) * p;
-            if (p > 247) // for smaller moduli, the remainder stays in range
+            if (p > 247) // if a modulus is smaller, the remainder is always in the range
                 r[l] = r[l] > 127 ? r[l] - p : r[l] < -128 ? r[l] + p : r[l];
         }
         const unsigned first = __byte_perm(r[0], r[1], 0x0040), second = __byte_perm(r[2], r[3], 0x0040);
@@ -221,8 +225,8 @@ __device__ __forceinline__ double scaled(double x, unsigned scale)
     return scale & NOT_FINITE ? 0 : rint(times_power(x, exponent_of(scale)));
 }
 
-// Computes the remainders of A. Each thread has four neighbours of a row. `pitch` is the number of bytes in a row of
-// remainders; zeros fill the end of the row.
+// Computes the remainders of A. Each thread processes four neighbouring numbers of a row. `pitch` is the number of
+// bytes in a row of remainders. Zeros fill the end of the row.
 extern "C" __global__ void __launch_bounds__(256)
     residues_of_rows(const double *__restrict__ A, const unsigned *scales, unsigned *to, unsigned rows, unsigned columns,
                      unsigned pitch)
@@ -246,7 +250,7 @@ extern "C" __global__ void __launch_bounds__(256)
     write_remainders(x, to + ((offset)row * pitch + k) / 4, (offset)rows * pitch / 4);
 }
 
-// Computes the remainders of B, transposed: 32 columns and 128 rows per block.
+// Computes the remainders of B and transposes them. A block processes 32 columns and 128 rows.
 extern "C" __global__ void __launch_bounds__(256)
     residues_of_columns(const double *__restrict__ B, const unsigned *scales, unsigned *to, unsigned rows,
                         unsigned columns, unsigned pitch)
@@ -284,7 +288,7 @@ extern "C" __global__ void __launch_bounds__(256)
 #define INTEGERS96 INTEGERS64, INTEGERS16(64), INTEGERS16(80)
 #define INTEGERS128 INTEGERS96, INTEGERS16(96), INTEGERS16(112)
 
-// d (64 x n) += a (64 x 32) b (32 x n), like wgmma of tensor.cuh.
+// The type computes d += a b by wgmma (tensor.cuh). Here d is 64 x n, a is 64 x 32 and b is 32 x n.
 template <unsigned n> struct integer_product;
 #define INTEGER_PRODUCT(n, c, p0, p1, p2)                                                                              \
     template <> struct integer_product<n> {                                                                            \
@@ -310,24 +314,26 @@ enum : unsigned {
 };
 #endif
 
-// Four lanes have two neighbours in each of four pieces of 8 bytes of a row; pair[j] belongs to piece j. Returns the
-// whole of piece t to lane t, by a transposition in two exchanges. Otherwise a warp would write 2 bytes per lane, a
-// quarter of each sector.
+// Each of four lanes has two neighbouring bytes of each of four pieces. A piece has 8 bytes of a row, and pair[j]
+// belongs to piece j. Returns the whole piece t to lane t. The function transposes in two exchanges. Without this
+// function a warp would write 2 bytes per lane, which is a quarter of each sector.
 __device__ __forceinline__ uint2 join_pairs(const unsigned (&pair)[4])
 {
     const bool upper = lane_id() & 2, odd = lane_id() & 1;
     const unsigned first = pair[0] | pair[1] << 16, second = pair[2] | pair[3] << 16;
     const unsigned came = __shfl_xor_sync(ALL_LANES, upper ? first : second, 2);
-    const unsigned a = upper ? came : first, b = upper ? second : came; // of lanes t % 2 and t % 2 + 2: two pieces
+    // `a` and `b` have two pieces of the lanes t % 2 and t % 2 + 2
+    const unsigned a = upper ? came : first, b = upper ? second : came;
     const unsigned low = __byte_perm(a, b, 0x5410), high = __byte_perm(a, b, 0x7632);
     const unsigned others = __shfl_xor_sync(ALL_LANES, odd ? low : high, 1);
     const unsigned even_lanes = odd ? others : low, odd_lanes = odd ? high : others;
     return {__byte_perm(even_lanes, odd_lanes, 0x5410), __byte_perm(even_lanes, odd_lanes, 0x7632)};
 }
 
-// Computes all products, tile by tile, in resident blocks, like gemm_wgmma_specialised, whose comment explains the
-// roles of the warp groups. A sum is reduced modulo its p before it is written as a byte. `pitch` is the number of
-// bytes in a row of C's remainders, a multiple of 8.
+// Computes the products of remainders for all moduli, tile by tile. Resident blocks do this as in
+// gemm_wgmma_specialised, whose comment explains the roles of the warp groups. A sum is reduced modulo its modulus
+// before it is written as a byte. `pitch` is the number of bytes in a row of the remainders of C. It is a multiple of
+// 8.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     residues_product(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                      unsigned char *__restrict__ C, unsigned M, unsigned N, unsigned K, unsigned pitch, unsigned walk)
@@ -346,7 +352,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         barriers_made();
     }
     __syncthreads();
-    // the order goes down `walk` rows of tiles before the next column
+    // the order of tiles goes down `walk` rows of tiles before it moves to the next column
     auto row_of = [&](unsigned tile) {
         const unsigned first = tile / (walk * tiles_n) * walk;
         return (first + tile % (walk * tiles_n) % min(walk, tiles_m - first)) * TILE_M;
@@ -403,7 +409,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
                         descriptor_after(b, k / 4 * OF_B + k % 4 * 32), k > 0 || step > 0);
             wgmma_commit();
             keep();
-            wgmma_wait<1>(); // the products have read the previous step
+            wgmma_wait<1>(); // the wgmma instructions of the previous step have read their stage
             if (step > 0 && threadIdx.x % 128 == 0)
                 barrier_arrive(empty + (count - 1) % STAGES);
         }
@@ -417,7 +423,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         unsigned char *to = C + (offset)number * M * pitch;
         const unsigned row = row_of(tile % tiles) + group * DOWN * 64 + warp_id() % 4 * 16 + lane_id() / 4;
         const unsigned column = column_of(tile % tiles) + lane_id() % 4 * 8;
-        auto remainder = [&](int sum) { // corrects a quotient that is wrong by one
+        auto remainder = [&](int sum) { // the last two lines correct a quotient that is wrong by one
             int r = sum - __mulhi(sum, inverse) * p;
             r = r < 0 ? r + p : r;
             return (unsigned)(r >= p ? r - p : r);
@@ -445,15 +451,15 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 
 // ---- C from its remainders ----
 
-// Returns the number below P / 2 in magnitude that has these remainders: a sum of seven products, minus a multiple of
-// P.
+// Returns the number below P / 2 in magnitude that has these remainders. It is a sum of seven products, minus a
+// multiple of P.
 __device__ __forceinline__ double join_remainders(const unsigned (&r)[MODULI])
 {
     const unsigned factors[MODULI] = {ALL_FACTORS};
     long long limbs[3] = {};
 #pragma unroll
     for (unsigned i = 0; i < MODULI / 2; ++i) {
-        const unsigned both = r[2 * i] * factors[2 * i] + r[2 * i + 1] * factors[2 * i + 1]; // below 2^25
+        const unsigned both = r[2 * i] * factors[2 * i] + r[2 * i + 1] * factors[2 * i + 1]; // the sum is below 2^25
 #pragma unroll
         for (unsigned l = 0; l < 3; ++l)
             limbs[l] += (offset)both * weights[i][l];
@@ -467,7 +473,7 @@ __device__ __forceinline__ double join_remainders(const unsigned (&r)[MODULI])
     return fma((double)limbs[2], 0x1p64, (double)low);
 }
 
-// Each thread computes four neighbours of a row of C.
+// Each thread computes four neighbouring elements of a row of C.
 extern "C" __global__ void __launch_bounds__(256)
     residues_join(const double *__restrict__ A, const double *__restrict__ B, double *__restrict__ C,
                   const unsigned *__restrict__ remainders, const unsigned *__restrict__ rows,

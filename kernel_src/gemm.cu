@@ -1,86 +1,90 @@
-// gemm.cu - C = A B on tensor cores. A is M x K by rows, and C is M x N by rows. B is K x N by rows or, with COLUMNS,
-// by columns (N x K by rows). Elements are f16 or bf16. If B lies by columns, elements may also be f8e4m3, or f32 that
-// the tensor core cuts to tf32. Sums are in single precision. C is f32, f16 or bf16. In a batch, all products have the
-// same shape, and their matrices follow each other in memory.
+// gemm.cu - matrix products C = A B on tensor cores. A is an M x K matrix stored by rows, and C is an M x N matrix
+// stored by rows. B is a K x N matrix stored by rows or, with COLUMNS, stored by columns (that is, as N rows of K
+// elements). The elements of A and B are f16 or bf16. If B is stored by columns, the elements may also be f8e4m3, or
+// f32 numbers that the tensor core cuts to tf32. The kernels accumulate in single precision. The elements of C are f32,
+// f16 or bf16. In a batch, all products have the same shape, and their matrices follow each other in memory.
 //
-// Each kernel improves the kernel before it: in how the tiles are copied, in who waits for whom, or in where the sums
-// are. The first three kernels and the kernel direct take any M, N and K, also 0. Elements outside a matrix count as
-// zero and are not written, and rows may begin at any address. The kernel thin does the same for small K. The other
-// kernels copy by tensor maps, which need rows of whole pieces of 16 bytes and no extent of 0. The spec states this as
-// a constraint.
+// Each kernel improves the kernel before it: in how it copies the tiles, in which threads wait for which, or in where
+// it keeps the accumulators. The first three kernels and the kernel direct take any M, N and K, including 0. Elements
+// outside a matrix count as zero and are not written, and rows may begin at any address. The kernel thin does the same
+// for small K. The other kernels copy by tensor maps, which need rows whose length is a multiple of 16 bytes, and no M,
+// N or K of 0. The spec states this as a constraint.
 //
-// A sum is added up in order of k, in blocks of 32 bytes along K. The tensor core adds each block at once and cuts the
-// bits that lie more than about 25 bits below the largest term. For f8e4m3 wgmma cuts them 13 bits below it
-// (engine/sim/device/ops/README.md). Each kernel gives the same bits in every run.
+// Each kernel adds the terms of a result in a fixed order, in blocks of 32 bytes along K. Apart from direct, a kernel
+// takes the blocks of a part of K in order of k. The tensor core adds all terms of a block at once and cuts the bits
+// that lie more than about 25 bits below the largest term. For f8e4m3, wgmma cuts the bits that lie more than 13 bits
+// below it (engine/sim/device/ops/README.md). Because the order is fixed, each kernel gives the same bits in every run.
 //
 // Code for sm_90a is left out on other devices, so that the whole file compiles for any device.
 //
-// The tuning parameters are macros. A kernel is compiled if its own macro GEMM_<NAME> is set, or if GEMM_ONE is not
-// set.
+// The tuning parameters are macros. The engine defines these macros from the spec. A kernel is compiled if its own
+// macro GEMM_<NAME> is set, or if GEMM_ONE is not set.
 
 #include "gemm.cuh"
 
 #ifndef WARPS_M
-#define WARPS_M 2 // wmma, mma_*, thin: warps of a block down the tile
+#define WARPS_M 2 // wmma, mma_*, thin: number of warps that share the rows of a block's tile
 #endif
 #ifndef WARPS_N
-#define WARPS_N 2 // wmma, mma_*: warps of a block across the tile
+#define WARPS_N 2 // wmma, mma_*: number of warps that share the columns of a block's tile
 #endif
 #ifndef PAD
-// mma_*: bytes between the rows of a tile in shared memory. 0: the pieces of 16 bytes are permuted instead
+// mma_*: number of bytes between the rows of a tile in shared memory. With 0, the kernel permutes the pieces of 16
+// bytes instead
 #define PAD 0
 #endif
 #ifndef DOWN
-#define DOWN 1 // direct, thin: products of 16 rows that a warp makes, one below the other
+#define DOWN 1 // direct, thin: number of 16-row matrix instructions that a warp makes, one below the other
 #endif
 #ifndef STEPS
-#define STEPS 1 // thin: steps of 32 bytes along K that hold all k
+#define STEPS 1 // thin: number of steps of 32 bytes along K, enough for all k
 #endif
 #ifndef ACROSS
-#define ACROSS 2 // direct: products of 8 columns that a warp makes, one beside the other
+#define ACROSS 2 // direct: number of 8-column matrix instructions that a warp makes, one beside the other
 #endif
 #ifndef WARPS_K
-#define WARPS_K 1 // direct: warps of a block that share the steps along K
+#define WARPS_K 1 // direct: number of warps of a block that share the steps along K
 #endif
 #ifndef UNROLL
-#define UNROLL 2 // direct: steps of 64 bytes along K whose loads are in flight together
+#define UNROLL 2 // direct: number of steps of 64 bytes along K whose loads are in flight together
 #endif
 #ifndef WHOLE_A
-#define WHOLE_A 0 // direct: 1: rows of A are whole pieces of 16 bytes
+#define WHOLE_A 0 // direct: 1 if the length of a row of A is a multiple of 16 bytes
 #endif
 #ifndef WHOLE_B
-// direct: 1: rows of B by columns are whole pieces of 16 bytes, and rows of B by rows are whole groups of ACROSS
-// elements
+// direct: 1 if B is stored by columns whose length is a multiple of 16 bytes, or by rows whose length is a multiple of
+// ACROSS elements
 #define WHOLE_B 0
 #endif
 #ifndef RAW
-#define RAW 0 // direct: 1: each warp has a ring of rows as they lie in memory
+#define RAW 0 // direct: 1: each warp has a ring of copied rows, which keep the alignment that they have in memory
 #endif
 #ifndef CONSUMERS
-#define CONSUMERS 2 // wgmma_*: warp groups that multiply; each makes some rows of the tile
+#define CONSUMERS 2 // wgmma_*: number of warp groups that multiply. Each computes some rows of the tile
 #endif
 #ifndef SPLIT
-#define SPLIT 2 // blocks of a cluster that share the steps of a tile: 1 or 2 for split_k, up to 16 for direct
+#define SPLIT 2 // number of blocks of a cluster that share the steps of a tile: 1 or 2 for split_k, up to 16 for direct
 #endif
 #ifndef PARTS
 #define PARTS 1 // split_k: number of clusters that share the steps of a tile
 #endif
 #ifndef INTERLEAVE
-// split_k: 1: the blocks of a tile take its steps in turn. 0: each block takes consecutive steps
+// split_k: 1: the blocks of a tile take its steps by turns. 0: each block takes consecutive steps
 #define INTERLEAVE 0
 #endif
 
-// ---- tiles in shared memory that threads fill ----
+// ---- Tiles in shared memory that threads fill ----
 
-// The layout of a tile of `rows` rows of `bytes` bytes in shared memory. With padding, rows are `pad` bytes further
-// apart than their length. Without padding, the pieces of 16 bytes are permuted within rows. In both layouts, the same
-// piece of 8 consecutive rows lies in different banks. Padding costs memory, and permuting costs an operation.
+// The layout in shared memory of a tile of `rows` rows of `bytes` bytes. With padding, each row is followed by `pad`
+// unused bytes. Without padding, the pieces of 16 bytes are permuted within their rows. In both layouts, the pieces
+// with the same number in 8 consecutive rows lie in different banks. Padding costs memory, and the permutation costs an
+// instruction.
 template <unsigned rows_, unsigned bytes, unsigned pad> struct tile {
     enum : unsigned {
         rows = rows_,
         pieces = bytes / 16,
         size = rows * (bytes + pad),
-        beside = pieces < 8 ? 8 / pieces : 1, // rows in 128 bytes, which cover all banks
+        beside = pieces < 8 ? 8 / pieces : 1, // number of rows in 128 bytes, which cover all banks
         places = pieces < 8 ? pieces : 8
     };
     static __device__ __forceinline__ unsigned place(unsigned row, unsigned piece)
@@ -89,13 +93,13 @@ template <unsigned rows_, unsigned bytes, unsigned pad> struct tile {
     }
 };
 
-// A matrix by rows.
+// A matrix stored by rows.
 struct matrix {
     const element *at;
     unsigned rows, columns;
 };
 
-// `bytes` bytes (4, 8 or 16) as words of 4 bytes.
+// A piece of `bytes` bytes (4, 8 or 16), as words of 4 bytes.
 template <unsigned bytes> struct piece {
     unsigned words[bytes / 4];
 };
@@ -132,10 +136,10 @@ template <unsigned bytes> __device__ __forceinline__ piece<bytes> load_piece(con
     return both.made;
 }
 
-// Reads the piece that begins at element `at`, which may have any alignment. If the piece spans two aligned pieces,
-// both are read completely. Therefore the second piece must be inside the matrix, and the matrix must begin at a whole
-// piece. `whole` tells that all pieces are aligned. The function has no branch, so several loads can be in flight
-// together.
+// Reads the piece that begins at element `at`, which may have any alignment. If the piece spans two aligned pieces, the
+// function reads both completely. Therefore the second piece must be inside the matrix, and the matrix must begin at a
+// multiple of the piece's size. The parameter `whole` tells that all pieces are aligned. The function has no branch, so
+// that several loads can be in flight together.
 template <unsigned bytes, bool whole> __device__ __forceinline__ piece<bytes> read_anywhere(const element *at)
 {
     if (whole)
@@ -158,9 +162,9 @@ template <unsigned bytes> __device__ __forceinline__ piece<bytes> keep_first(pie
     return made;
 }
 
-// Reads the piece that begins at (row, column). Elements outside the matrix are zeros. A piece at the end of a row is
-// read like any other piece, together with elements of the next row. Only the last elements of the matrix are read one
-// by one.
+// Reads the piece that begins at (row, column). Elements outside the matrix are zeros. The function reads a piece at
+// the end of a row like any other piece, together with elements of the next row. It reads only the last elements of the
+// matrix one by one.
 template <unsigned bytes>
 __device__ __forceinline__ piece<bytes> read_piece(const matrix &from, unsigned row, unsigned column)
 {
@@ -184,12 +188,13 @@ __device__ __forceinline__ piece<bytes> read_piece(const matrix &from, unsigned 
     return both.made;
 }
 
-// All threads of the block begin to copy the tile at (row, column), `bytes` bytes at a time. Row lengths are multiples
-// of `bytes`, and rows are aligned to `bytes`.
+// All threads of the block begin to copy the tile at (row, column), `bytes` bytes at a time. The length of a row is a
+// multiple of `bytes`, and rows are aligned to `bytes`.
 template <class Tile, unsigned bytes, unsigned threads>
 __device__ __forceinline__ void copy_tile_async(unsigned char *to, const matrix &from, unsigned row, unsigned column)
 {
-    enum : unsigned { count = bytes / SIZE, parts = 16 / bytes }; // elements per copy; copies per piece of the tile
+    // number of elements per copy, and number of copies per piece of the tile
+    enum : unsigned { count = bytes / SIZE, parts = 16 / bytes };
 #pragma unroll
     for (unsigned i = threadIdx.x; i < Tile::rows * Tile::pieces * parts; i += threads) {
         const unsigned r = i / parts / Tile::pieces, c = i / parts % Tile::pieces, part = i % parts;
@@ -201,7 +206,7 @@ __device__ __forceinline__ void copy_tile_async(unsigned char *to, const matrix 
 }
 
 // All threads of the block copy the tile that begins at (row, column). With `async`, the copies continue after the call
-// if rows are whole pieces of 4, 8 or 16 bytes, which are the sizes that the hardware copies.
+// if the length of a row is a multiple of 4, 8 or 16 bytes, which are the sizes that the hardware copies.
 template <class Tile, bool async, unsigned threads>
 __device__ __forceinline__ void fill_tile(unsigned char *to, const matrix &from, unsigned row, unsigned column)
 {
@@ -234,8 +239,8 @@ __device__ __forceinline__ void fill_tile(unsigned char *to, const matrix &from,
         }
         if ((offset)(row + Tile::rows) * from.columns <= last)
             return;
-        // The tile has the end of the matrix. Its last pieces are read again, by elements, so that the loop above has
-        // no branch and its loads are in flight together.
+        // The tile contains the end of the matrix. The threads read its last pieces again, element by element. So the
+        // loop above needs no branch, and its loads are in flight together.
 #pragma unroll 1
         for (unsigned i = threadIdx.x; i < Tile::rows * Tile::pieces; i += threads) {
             const unsigned r = row + i / Tile::pieces, c = column + i % Tile::pieces * PIECE;
@@ -252,11 +257,13 @@ __device__ __forceinline__ void fill_tile(unsigned char *to, const matrix &from,
 #if defined(GEMM_WMMA) || !defined(GEMM_ONE)
 #include <mma.h>
 
-// Uses the tensor core through CUDA C++ (wmma). A warp multiplies fragments of 16 x 16, whose layout is not specified.
-// Fragments are loaded from tiles in shared memory, whose rows are 16 bytes further apart than their length. Because
-// the layout is hidden, fragments must be stored to shared memory before the sums can be rounded and written.
+// This kernel uses the tensor core through CUDA C++ (wmma). A warp multiplies fragments of 16 x 16, whose layout in
+// registers is not specified. It loads the fragments from tiles in shared memory, in which 16 unused bytes follow each
+// row. Because the layout is hidden, a warp must store its accumulators to shared memory before it can round and write
+// them.
 //
-// Each element that is read from shared memory takes part in (TILE_N / WARPS_N) or (TILE_M / WARPS_M) multiply-adds.
+// Each element that a warp reads from shared memory takes part in (TILE_N / WARPS_N) or (TILE_M / WARPS_M)
+// multiply-adds.
 extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     gemm_wmma(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
               unsigned N, unsigned K, unsigned walk)
@@ -328,14 +335,14 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
 #endif
 
 #if defined(GEMM_MMA_LDMATRIX) || defined(GEMM_MMA_ASYNC) || defined(GEMM_GROUPED_MMA) || !defined(GEMM_ONE)
-// A warp's part of a tile of C, by mma.sync: `down` x `across` products of 16 x 8.
+// A warp's part of a tile of C, computed by mma.sync with `down` x `across` matrix instructions of 16 x 8.
 struct warp_product {
     enum : unsigned { down = TILE_M / WARPS_M / 16, across = TILE_N / WARPS_N / 8, threads = WARP * WARPS_M * WARPS_N };
     typedef tile<TILE_M, TILE_K * SIZE, PAD> tile_a;
     typedef tile<COLUMNS ? TILE_N : TILE_K, (COLUMNS ? TILE_K : TILE_N) * SIZE, PAD> tile_b;
     enum : unsigned { stage = tile_a::size + tile_b::size };
     float sums[down][across][4];
-    unsigned row, column; // first row and column of this warp in the tile
+    unsigned row, column; // first row and first column of this warp's part in the tile
 
     __device__ __forceinline__ warp_product()
         : row(warp_id() / WARPS_N * (TILE_M / WARPS_M)), column(warp_id() % WARPS_N * (TILE_N / WARPS_N))
@@ -349,9 +356,9 @@ struct warp_product {
                     sums[i][j][l] = 0.0f;
     }
 
-    // Adds the product of two tiles. One ldmatrix loads the 16 x 32 bytes of A for one product, or the B of two
-    // products. If B is stored by columns (column-major), B is read like A. If B is stored by rows, ldmatrix transposes
-    // its squares of 8 x 8.
+    // Adds the product of two tiles to the accumulators. One ldmatrix loads the 16 x 32 bytes of A for one matrix
+    // instruction, or the elements of B for two. If B is stored by columns, B is read like A. If B is stored by rows,
+    // ldmatrix transposes its squares of 8 x 8.
     __device__ __forceinline__ void add(unsigned a, unsigned b)
     {
         const unsigned lane = lane_id();
@@ -377,8 +384,8 @@ struct warp_product {
         }
     }
 
-    // Writes the sums to C, whose tile begins at (first_row, first_column). Four lanes together have 8 neighbours of a
-    // row.
+    // Writes the accumulators to C, where the tile begins at (first_row, first_column). Four lanes together hold 8
+    // neighbouring elements of a row.
     __device__ __forceinline__ void store(result *C, unsigned first_row, unsigned first_column, unsigned M,
                                           unsigned N) const
     {
@@ -396,13 +403,14 @@ struct warp_product {
     }
 
     enum : unsigned {
-        line = 16 / sizeof(result), // elements in 16 bytes of C
-        pitch = TILE_N + line       // length in elements of a row in the room
+        line = 16 / sizeof(result), // number of elements in 16 bytes of C
+        pitch = TILE_N + line       // number of elements from one row of `room` to the next
     };
-    // Writes the sums to C through shared memory: 16 WARPS_M rows at a time, in aligned pieces of 16 bytes. Rows of C
-    // may begin at any address. A row lies in the room as many elements after a multiple of 16 bytes as it does in C.
-    // Therefore a piece that is aligned in C is aligned in the room too. At most 16 bytes at each end of a row are
-    // written by elements. `room` has 16 WARPS_M rows of `pitch` elements, and may be the memory of the tiles.
+    // Writes the accumulators to C through shared memory: 16 WARPS_M rows at a time, in aligned pieces of 16 bytes.
+    // Rows of C may begin at any address. In `room`, a row begins as many elements after a multiple of 16 bytes as it
+    // does in C. Therefore a piece that is aligned in C is also aligned in `room`. At each end of a row, at most 16
+    // bytes are written element by element. The buffer `room` has 16 WARPS_M rows of `pitch` elements, and may be the
+    // memory of the tiles.
     __device__ __forceinline__ void store_staged(unsigned char *room, result *C, unsigned first_row,
                                                  unsigned first_column, unsigned M, unsigned N) const
     {
@@ -410,10 +418,10 @@ struct warp_product {
         result *const staged = (result *)room;
         const bool pairs = N % 2 == 0 && is_aligned<2 * sizeof(result)>(C);
         const unsigned width = min((unsigned)TILE_N, N - first_column);
-        auto row_of = [&](unsigned r, unsigned i) { // the row of C that is row r of the room
+        auto row_of = [&](unsigned r, unsigned i) { // the row of C that is row r of `room`
             return first_row + r / 16 * (TILE_M / WARPS_M) + 16 * i + r % 16;
         };
-        auto first_of = [&](unsigned r) { // the element of a row of the room that has the tile's first column
+        auto first_of = [&](unsigned r) { // the element of a row of `room` that belongs to the tile's first column
             return (unsigned)(((offset)C / sizeof(result) + (offset)r * N + first_column) % line);
         };
 #pragma unroll
@@ -443,7 +451,8 @@ struct warp_product {
 #pragma unroll 2
             for (unsigned n = threadIdx.x; n < rows * 2 * line; n += threads) {
                 const unsigned r = row_of(n / (2 * line), i), first = first_of(r), end = first + width;
-                const unsigned left = min(ceil_div(first, (unsigned)line) * line, end); // the end of the first elements
+                // the end of the elements before the first aligned piece
+                const unsigned left = min(ceil_div(first, (unsigned)line) * line, end);
                 const bool last = n / line % 2;
                 const unsigned e = n % line + (last ? max(end / line * line, left) : first);
                 if (r < M && e < (last ? end : left))
@@ -484,9 +493,10 @@ struct warp_product {
 #endif
 
 #if defined(GEMM_MMA_LDMATRIX) || !defined(GEMM_ONE)
-// Loads fragments by ldmatrix and multiplies by mma.sync, whose layout is specified. Compared with wmma: a lane rounds
-// and writes its own sums. Rows of tiles need no padding, because the kernel can permute the pieces: the counters show
-// reads of shared memory without bank conflicts. A step still waits for its tiles.
+// This kernel loads fragments by ldmatrix and multiplies by mma.sync, whose layout is specified. Compared with wmma, a
+// lane rounds and writes its own accumulators. The rows of a tile need no padding, because the kernel can permute the
+// pieces. The performance counters show that it reads shared memory without bank conflicts. A step still waits until
+// its tiles have arrived.
 extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     gemm_mma_ldmatrix(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
                       unsigned N, unsigned K, unsigned walk)
@@ -515,13 +525,14 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
 #endif
 
 #if defined(GEMM_MMA_ASYNC) || defined(GEMM_GROUPED_MMA) || !defined(GEMM_ONE)
-// Adds the product of a block's tile at (row, column) to the sums, by a ring of STAGES tiles that cp.async fills.
+// Adds the terms of a block's tile at (row, column) to the accumulators, through a ring of STAGES tiles that cp.async
+// fills.
 __device__ __forceinline__ void multiply_async(warp_product &sums, unsigned char *room, const matrix &from_a,
                                                const matrix &from_b, unsigned row, unsigned column, unsigned K)
 {
     typedef warp_product product;
     const unsigned steps = ceil_div(K, TILE_K);
-    // commits an empty group if there is nothing to copy, so that the number of groups is the number of steps
+    // If there is nothing to copy, it commits an empty group, so that the number of groups equals the number of steps
     auto begin = [&](unsigned step) {
         if (step < steps) {
             unsigned char *to = room + step % STAGES * product::stage;
@@ -546,9 +557,10 @@ __device__ __forceinline__ void multiply_async(warp_product &sums, unsigned char
 #endif
 
 #if defined(GEMM_MMA_ASYNC) || !defined(GEMM_ONE)
-// A ring of STAGES tiles, filled by cp.async: the tiles of the next STAGES - 1 steps are in flight while one step is
-// multiplied. Compared with mma_ldmatrix: copies from global to shared memory need no registers, a step needs one
-// barrier, and the ring hides the latency of memory. The ring costs shared memory, so fewer blocks run on an SM.
+// This kernel has a ring of STAGES tiles, filled by cp.async. While it multiplies the tiles of one step, the copies of
+// the next STAGES - 1 steps are in flight. Compared with mma_ldmatrix, copies from global to shared memory need no
+// registers, a step needs one barrier, and the ring hides the latency of memory. But the ring takes shared memory, so
+// fewer blocks run on a multiprocessor (SM).
 extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     gemm_mma_async(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
                    unsigned N, unsigned K, unsigned walk EPILOGUE_PARAMS)
@@ -573,9 +585,9 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
 #endif
 
 #if defined(GEMM_DIRECT) || !defined(GEMM_ONE)
-enum : unsigned { LINE = ACROSS == 1 ? 4 : 2 * ACROSS }; // bytes of ACROSS 16-bit elements in a row of B
+enum : unsigned { LINE = ACROSS == 1 ? 4 : 2 * ACROSS }; // number of bytes of ACROSS 16-bit elements in a row of B
 
-// Transposes 8 rows of ACROSS 16-bit elements, so that to[j] has the 8 elements of column j along K.
+// Transposes 8 rows of ACROSS 16-bit elements, so that to[j] holds the 8 elements of column j along K.
 __device__ __forceinline__ void turn(piece<16> (&to)[ACROSS], const piece<LINE> (&lines)[8])
 {
 #pragma unroll
@@ -585,7 +597,7 @@ __device__ __forceinline__ void turn(piece<16> (&to)[ACROSS], const piece<LINE> 
             to[j].words[i] = __byte_perm(lines[2 * i].words[j / 2], lines[2 * i + 1].words[j / 2], j % 2 ? 0x7632 : 0x5410);
 }
 
-// Reads ACROSS 16-bit elements from (row, column) on. Elements outside the matrix are zeros.
+// Reads ACROSS 16-bit elements that begin at (row, column). Elements outside the matrix are zeros.
 __device__ __forceinline__ piece<LINE> read_line(const matrix &from, unsigned row, unsigned column)
 {
     piece<LINE> line = {};
@@ -598,21 +610,22 @@ __device__ __forceinline__ piece<LINE> read_line(const matrix &from, unsigned ro
 }
 
 #if RAW
-// A warp's ring of parts of rows.
+// A warp's ring of parts of rows, which keep the alignment that they have in memory.
 struct raw_ring {
     enum : unsigned {
-        depth = 32,                           // elements along K in a step
+        depth = 32,                           // number of elements along K in a step
         rows_a = 16 * DOWN,
         rows_b = COLUMNS ? 8 * ACROSS : depth,
-        line_b = COLUMNS ? depth : 8 * ACROSS, // elements of a part of a row of B
-        pitch_a = 2 * depth + 16,             // bytes; pitches are 16 mod 64, so that lanes read different banks
+        line_b = COLUMNS ? depth : 8 * ACROSS, // number of elements in a part of a row of B
+        // a number of bytes; both pitches are 16 mod 64, so that lanes read different banks
+        pitch_a = 2 * depth + 16,
         pitch_b = 2 * line_b + 16,
         bytes_a = rows_a * pitch_a,
         bytes = bytes_a + rows_b * pitch_b
     };
 
-    // Begins to copy `rows` parts of `count` elements, from (row, column) on. Rows outside the matrix become zeros.
-    // `end`: the address after the last element that may be read.
+    // Begins to copy `rows` parts of `count` elements each, from (row, column) on. Rows outside the matrix become
+    // zeros. The parameter `end` is the address after the last element that may be read.
     template <unsigned rows, unsigned count>
     static __device__ __forceinline__ void copy(unsigned char *to, const matrix &from, unsigned row, unsigned column,
                                                 const element *end)
@@ -633,7 +646,7 @@ struct raw_ring {
         }
     }
 
-    // Begins to copy 16 bytes, of which only the first `bytes` are read. The others become zeros.
+    // Begins a copy of 16 bytes, but reads only the first `bytes` bytes. The others become zeros.
     static __device__ __forceinline__ void copy_async_first(void *to, const void *from, unsigned bytes)
     {
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
@@ -646,7 +659,7 @@ struct raw_ring {
         return (unsigned)*(const unsigned short *)first | (unsigned)*(const unsigned short *)second << 16;
     }
 
-    // Keeps the elements k and k + 1 of a word that are below K.
+    // Keeps those elements of a word, which are number k and number k + 1, that are below K.
     static __device__ __forceinline__ unsigned keep(unsigned word, unsigned k, unsigned K)
     {
         return k + 1 < K ? word : k < K ? word & 0xffff : 0;
@@ -654,21 +667,22 @@ struct raw_ring {
 };
 #endif
 
-// A and B do not go through shared memory: each lane reads pieces of 16 bytes directly into the registers of its
-// fragments. The order of the terms of a sum does not matter, so a lane may take any elements along K, as long as it
-// takes the same elements of A and of B. Lane 4 g + t takes piece number t of the next 64 bytes of row g, which has the
-// terms of two products. If B lies by rows, a lane takes ACROSS neighbours of 8 rows and transposes them. Product j
-// then has every ACROSS-th column.
+// This kernel does not bring A and B into shared memory: each lane reads pieces of 16 bytes directly into the registers
+// of its fragments. The order of the terms of a result does not matter, so a lane may take any elements along K, if it
+// takes the same elements of A and of B. Lane 4 g + t takes piece number t of the next 64 bytes of row g, which holds
+// terms of two matrix instructions. If B is stored by rows, a lane takes ACROSS neighbouring elements from each of 8
+// rows and transposes them. Matrix instruction j then computes every ACROSS-th column.
 //
-// With RAW, a lane does not read into registers. Each warp has a ring of STAGES steps of 32 k in shared memory, which
-// cp.async fills: the aligned pieces of 16 bytes that contain a part of a row. Therefore a row that begins at any
-// address is read once, and many bytes are in flight without registers. A row lies in the ring as many bytes after a
-// multiple of 16 as it does in memory. Lanes read the ring by elements. Elements have 16 bits, and A and B begin at
-// multiples of 16 bytes.
+// With RAW, a lane does not read into registers. Each warp has a ring in shared memory for STAGES steps of 32 k. The
+// instruction cp.async fills it with the aligned pieces of 16 bytes that contain a part of a row. Therefore each
+// element is read once even if a row begins at any address, and many bytes are in flight without registers. In the
+// ring, a row begins as many bytes after a multiple of 16 as it does in memory. Lanes read the ring element by element.
+// Elements have 16 bits, and A and B begin at multiples of 16 bytes.
 //
-// No warp waits for another warp, so small products end soon. But every warp reads its tiles from the caches itself,
-// which slows down large products. SPLIT blocks of a cluster, with WARPS_K warps each, share the steps of a tile. Their
-// sums are added in a fixed order and written in complete lines. For both purposes, all sums go through shared memory.
+// No warp waits for another warp, so small matrix products end soon. But every warp reads its tiles from the caches
+// itself, which slows down large matrix products. SPLIT blocks of a cluster, with WARPS_K warps each, share the steps
+// of a tile. Their accumulators are added in a fixed order, and the results are written in complete lines. For both
+// purposes, all accumulators go through shared memory.
 extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
     gemm_direct(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
                 unsigned N, unsigned K)
@@ -676,10 +690,12 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
     // selects the matrices of this block's product in the batch
     A += (offset)blockIdx.y * M * K, B += (offset)blockIdx.y * N * K, C += (offset)blockIdx.y * M * N;
     constexpr unsigned tile_warps = WARPS_M * WARPS_N, threads = WARP * tile_warps * WARPS_K;
-    constexpr unsigned rows = WARPS_M * DOWN * 16, columns = WARPS_N * ACROSS * 8, pitch = columns + 8; // of a tile
+    // the size of a tile
+    constexpr unsigned rows = WARPS_M * DOWN * 16, columns = WARPS_N * ACROSS * 8, pitch = columns + 8;
     constexpr unsigned parts = SPLIT * WARPS_K;
-    extern __shared__ __align__(16) float own[]; // the sums of this block: [part][row][column], with rows `pitch` apart
-    // for pieces at the edges of the matrices
+    // the accumulators of this block: [part][row][column], with rows `pitch` apart
+    extern __shared__ __align__(16) float own[];
+    // both matrices with their sizes, for pieces at their edges
     const matrix from_a = {A, M, K}, from_b = {B, COLUMNS ? N : K, COLUMNS ? K : N};
     const unsigned warp = warp_id() % tile_warps, part = warp_id() / tile_warps, rank = blockIdx.x % SPLIT;
     const unsigned group = lane_id() / 4, lane_piece = lane_id() % 4;
@@ -704,8 +720,9 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
         }
         copy_async_commit();
     };
-    // The number of bytes between a whole piece and the beginning of this lane's rows. It is the same for a row 8 rows
-    // further on. If B lies by rows, the lane reads its rows 2 t and 2 t + 1, which begin differently.
+    // The number of bytes from a multiple of 16 bytes to the beginning of this lane's rows. It is the same for the row
+    // that is 8 rows further on. If B is stored by rows, the lane reads its rows 2 t and 2 t + 1, whose beginnings have
+    // different alignments.
     const unsigned behind_a = (unsigned)((offset)(A + (offset)(row + group) * K) % 16);
     const unsigned behind_b = (unsigned)((offset)(B + (COLUMNS ? (offset)(column + group) * K
                                                                : (offset)(2 * lane_piece) * N + column)) % 16);
@@ -758,20 +775,20 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
         }
     }
     copy_async_wait<0>();
-    __syncthreads(); // the sums take the place of the rings
+    __syncthreads(); // the accumulators take the place of the rings
 #else
     constexpr unsigned step = 4 * PIECE;
     const bool aligned = is_aligned<16>(A, B);
     for (unsigned k0 = (rank * WARPS_K + part) * UNROLL * step; k0 < K; k0 += parts * UNROLL * step) {
         piece<16> a[UNROLL][DOWN][2], b[UNROLL][ACROSS];
         const unsigned k1 = k0 + UNROLL * step; // the end of these UNROLL steps
-        // `inside` tells whether all reads are inside the matrices, including the bytes that read_anywhere() reads
-        // after a piece. Rows after the last row of A, and columns after the last column of B, repeat the last one.
-        // Their products are not written.
+        // The variable `inside` tells whether all reads are inside the matrices, including the bytes that
+        // read_anywhere() reads after a piece. Rows after the last row of A repeat the last row, and columns after the
+        // last column of B repeat the last column. Their results are not written.
         const bool inside = aligned && k1 + (WHOLE_A ? 0 : PIECE) <= K &&
                             (WHOLE_B || (COLUMNS ? k1 + PIECE <= K : k1 < K && (offset)(K - k1) * N >= 2 * ACROSS));
-        // `before_end` tells that only K may end within these steps: the bytes after a piece belong to the matrix,
-        // because the warp's rows are not the last ones.
+        // The variable `before_end` tells that only K may end within these steps. The bytes after a piece belong to the
+        // matrix, because the warp's rows are not the last rows.
         const bool before_end = aligned && row + 16 * DOWN <= M && (offset)(M - row - 16 * DOWN) * K >= 2 * PIECE &&
                                 (COLUMNS ? column + 8 * ACROSS <= N && (offset)(N - column - 8 * ACROSS) * K >= 2 * PIECE
                                          : column + 9 * ACROSS <= N);
@@ -858,7 +875,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
 #pragma unroll
                 for (unsigned j = 0; j < ACROSS; ++j)
 #pragma unroll
-                    for (unsigned w = 0; w < 4; w += 2) { // a product uses words w and w + 1 of all pieces
+                    for (unsigned w = 0; w < 4; w += 2) { // a matrix instruction uses words w and w + 1 of all pieces
                         const piece<16> &upper = a[u][i][0], &lower = a[u][i][1];
                         const unsigned of_a[4] = {upper.words[w], lower.words[w], upper.words[w + 1], lower.words[w + 1]};
                         multiply(element(), sums[i][j], of_a, b[u][j].words[w], b[u][j].words[w + 1]);
@@ -876,7 +893,8 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
                 own[(part * rows + r) * pitch + warp_column + (COLUMNS || RAW ? 8 * j + of_lane : ACROSS * of_lane + j)] =
                     sums[i][j][l];
             }
-    // adds the sums of this block's warps, so that the other blocks read one sum from this block instead of WARPS_K
+    // adds the accumulators of this block's warps, so that the other blocks read one number from this block instead of
+    // WARPS_K
     if (SPLIT > 1 && WARPS_K > 1) {
         __syncthreads();
         for (unsigned item = threadIdx.x; item < rows * columns / 4; item += threads) {
@@ -897,11 +915,11 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
         cluster_sync();
     else
         __syncthreads();
-    // A thread adds and writes four sums of a row at a time. The blocks of a cluster share the tile.
+    // A thread adds and writes four results of a row at a time. The blocks of a cluster share the tile.
     const bool quads = N % 4 == 0 && is_aligned<4 * sizeof(result)>(C);
     for (unsigned item = rank * threads + threadIdx.x; item < rows * columns / 4; item += SPLIT * threads) {
         // If a thread cannot write four results at once, neighbouring threads write neighbouring results. Item 32 q + l
-        // then has the results 128 q + l, 128 q + l + 32, and so on.
+        // then consists of the results 128 q + l, 128 q + l + 32, and so on.
         constexpr unsigned stretch = columns < 128 ? columns : 128, apart = stretch / 4;
         const unsigned begin = quads ? 4 * item : item / apart * stretch + item % apart, distance = quads ? 1 : apart;
         const unsigned r = begin / columns, c = begin % columns;
@@ -932,7 +950,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
 }
 #endif
 
-// ---- rows of C by complete lines ----
+// ---- Rows of C in complete lines ----
 
 // Tells whether all rows of all tiles begin and end at a multiple of 4 bytes.
 __device__ __forceinline__ bool whole_words(const result *C, unsigned N)
@@ -940,17 +958,17 @@ __device__ __forceinline__ bool whole_words(const result *C, unsigned N)
     return sizeof(result) == 4 || (N % 2 == 0 && is_aligned<4>(C));
 }
 
-// A warp writes `width` elements of a row from shared memory to C, at most `columns`. A lane has a word of 4 bytes, and
-// each instruction writes one line of 128 bytes. So only both ends of a row share a line with another tile. Fragments
-// whose rows begin at odd addresses write each sector twice. On an H200 the lines take a third of the time of the
-// fragments. `from` is a multiple of 4 bytes. If `words` is true, `to` and the end of the row are also multiples of 4
-// bytes.
+// A warp writes `width` elements of a row, at most `columns`, from shared memory to C. A lane has a word of 4 bytes,
+// and each instruction writes one line of 128 bytes. So the row shares lines with other tiles only at its two ends. If
+// fragments are written directly and rows begin at odd addresses, each sector is written twice. On an H200, complete
+// lines take a third of the time that fragments take. The address `from` is a multiple of 4 bytes. If `words` is true,
+// `to` and the end of the row are also multiples of 4 bytes.
 template <unsigned columns>
 __device__ __forceinline__ void store_lines(result *to, const result *from, unsigned width, bool words)
 {
     enum : unsigned { word = 4 / sizeof(result), line = 32 * word };
-    const unsigned before = (unsigned)((offset)to / sizeof(result)) % line; // elements of the first line that belong to
-                                                                            // another tile
+    // number of elements of the first line that belong to another tile
+    const unsigned before = (unsigned)((offset)to / sizeof(result)) % line;
     const int first = (int)(lane_id() * word) - (int)before;                // this lane's word in the first line
     const int last = (int)width - (int)word;                                // the last word that belongs to this tile
                                                                             // completely
@@ -966,7 +984,7 @@ __device__ __forceinline__ void store_lines(result *to, const result *from, unsi
         each_word([](unsigned *at, const result *two) {
             *at = *(const unsigned short *)two | (unsigned)*(const unsigned short *)(two + 1) << 16;
         });
-    if (word == 2 && !words) { // perhaps half a word at one end, or at both
+    if (word == 2 && !words) { // half a word may remain at one end or at both ends
         const unsigned end = before + width;
         if (before % 2 && lane_id() == before / 2)
             to[0] = from[0];
@@ -976,21 +994,21 @@ __device__ __forceinline__ void store_lines(result *to, const result *from, unsi
 }
 
 #if defined(GEMM_THIN) || !defined(GEMM_ONE)
-// The kernel is for products with a small K, whose time is the time to write C. All k of a tile are in shared memory at
-// once: STEPS times 32 bytes of a row hold them. Rows of A follow each other in memory without a gap, so the rows of a
-// tile are one stretch of bytes. cp.async copies the aligned pieces of 16 bytes that contain it, wherever it begins.
-// The same holds for B by columns. If B lies by rows, each row is a stretch of its own. Lanes read the stretches by
-// elements.
+// This kernel is for matrix products with a small K, which take the time of writing C. All k of a tile are in shared
+// memory at once, because STEPS times 32 bytes hold a whole row. Rows of A follow each other in memory without a gap,
+// so the rows of a tile are one stretch of bytes. The kernel copies the aligned pieces of 16 bytes that contain the
+// stretch by cp.async, wherever it begins. The same holds for B if B is stored by columns. If B is stored by rows, each
+// row is a stretch of its own. Lanes read the stretches element by element.
 //
-// A warp keeps the fragments of B for all columns of the tile. The warp makes DOWN times 16 rows. It puts 16 rows of
-// results into shared memory, and writes them by complete lines. A warp waits for no other warp. A and B begin at
-// multiples of 16 bytes.
+// A warp keeps the fragments of B for all columns of the tile in registers. It computes DOWN times 16 rows. It puts 16
+// rows of results into shared memory, and writes them in complete lines. A warp waits for no other warp. A and B begin
+// at multiples of 16 bytes.
 struct thin {
     enum : unsigned { rows = 16 * WARPS_M * DOWN, threads = WARP * WARPS_M, across = TILE_N / 8, pitch = TILE_N + 8 };
-    enum : unsigned { row_b = TILE_N * SIZE + 32 }; // bytes for a stretch of a row of B
+    enum : unsigned { row_b = TILE_N * SIZE + 32 }; // number of bytes for a stretch of a row of B
 
-    // Begins to copy `bytes` bytes, with the bytes before them in the same piece of 16. The copy does not read past
-    // `end`.
+    // Begins to copy `bytes` bytes, together with the bytes before them in the same piece of 16 bytes. The copy reads
+    // nothing at or after `end`.
     static __device__ __forceinline__ void copy(unsigned char *to, const element *from, unsigned bytes, const element *end,
                                                 unsigned thread, unsigned threads)
     {
@@ -1005,7 +1023,7 @@ struct thin {
     }
 
     // Returns the word of elements that begins at byte `place` of a row of `bytes` bytes. Elements after the end of the
-    // row are zeros. Their places are replaced by place 0, so that no lane branches.
+    // row are zeros. For them the function reads place 0 instead, so that no lane branches.
     static __device__ __forceinline__ unsigned read(const unsigned char *row, unsigned place, unsigned bytes)
     {
         unsigned word = 0;
@@ -1031,11 +1049,12 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M)
     const tile_place at = find_tile(blockIdx.x, ceil_div(M, (unsigned)thin::rows), ceil_div(N, (unsigned)TILE_N), walk);
     const unsigned row = at.row * thin::rows, column = at.column * TILE_N;
     const unsigned rows = min((unsigned)thin::rows, M - row), columns = min((unsigned)TILE_N, N - column);
-    const unsigned line = K * SIZE; // bytes of a row of A
+    const unsigned line = K * SIZE; // number of bytes of a row of A
     unsigned char *const raw_a = room + WARPS_M * 16 * thin::pitch * sizeof(result);
     unsigned char *const raw_b = raw_a + ceil_div(thin::rows * line, 16u) * 16 + 16;
     const element *const from_a = A + (offset)row * K, *const from_b = B + (COLUMNS ? (offset)column * K : column);
-    auto begin_of = [](const element *at) { return (unsigned)((offset)at % 16); }; // the place of a stretch in its room
+    // the place of a stretch in its buffer
+    auto begin_of = [](const element *at) { return (unsigned)((offset)at % 16); };
 
     thin::copy(raw_a, from_a, rows * line, end_a, threadIdx.x, thin::threads);
     if (COLUMNS)
@@ -1055,7 +1074,8 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M)
 #pragma unroll
         for (unsigned w = 0; w < 2; ++w) {
             const unsigned in_row = 32 * s + 16 * w + place, k = in_row / 2;
-            // If B lies by rows, two rows have the word's elements. Row 0 stands for rows that do not exist.
+            // If B is stored by rows, the two elements of a word come from two rows. Row 0 stands for rows that do not
+            // exist.
             auto row_of = [&](unsigned k) { return raw_b + (k < K ? k * thin::row_b + begin_of(from_b + (offset)k * N) : 0); };
             const unsigned char *const of_k = row_of(k), *const of_next = row_of(k + 1);
             const unsigned existing = (k < K ? 0xffff : 0) | (k + 1 < K ? 0xffff0000 : 0);
@@ -1074,7 +1094,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M)
     const bool words = whole_words(C, N);
 #pragma unroll 1
     for (unsigned i = 0; i < DOWN; ++i) {
-        const unsigned first = (warp_id() * DOWN + i) * 16; // of these 16 rows, in the tile
+        const unsigned first = (warp_id() * DOWN + i) * 16; // the first of these 16 rows, counted in the tile
         if (first >= rows)
             break;
         unsigned of_a[STEPS][4];
@@ -1111,12 +1131,14 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M)
     defined(GEMM_STREAM_K) || defined(GEMM_SPLIT_K) || defined(GEMM_GROUPED) || !defined(GEMM_ONE)
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-// The parts of dynamic shared memory: the ring, room for results, and barriers. The ring begins at a multiple of 1024,
-// because swizzles permute address bits. Kernels declare an array with a smaller alignment. Otherwise the compiler
-// would optimise the rounding to a multiple of 1024 away.
+// The parts of dynamic shared memory: the ring, space for results, and barriers. The ring begins at a multiple of 1024
+// bytes, because swizzles permute address bits. Kernels declare the array with a smaller alignment. Otherwise the
+// compiler would remove the rounding to a multiple of 1024.
 struct ring {
     enum : unsigned {
-        pitch = TILE_N + 8, // elements of a row in the room of store_rows(): the rows of a fragment use different banks
+        // number of elements of a row in the buffer of store_rows(), chosen so that the rows of a fragment use
+        // different banks
+        pitch = TILE_N + 8,
         results = CONSUMERS * 4 * (STAGED == 2 ? 8 * pitch * sizeof(result) : STAGED * 2 * 2048)
     };
     unsigned char *stages;
@@ -1146,7 +1168,7 @@ struct ring {
     {
         return step / STAGES & 1;
     }
-    // One thread initialises the barriers. `readers` threads arrive on each `empty` barrier.
+    // Initialises the barriers; one thread calls it. On each `empty` barrier, `readers` threads arrive.
     __device__ __forceinline__ void make(unsigned readers) const
     {
         for (unsigned i = 0; i < STAGES; ++i) {
@@ -1157,13 +1179,13 @@ struct ring {
     }
 };
 
-// The part of a tile that one warp group makes: its rows, 64 at a time.
+// The part of a tile that one warp group computes: its rows, 64 at a time.
 struct group_product {
     enum : unsigned { down = TILE_M / CONSUMERS / 64, columns = 128 / sizeof(result), parts = TILE_N / columns };
     float sums[down][TILE_N / 2];
 
-    // Begins to add the product of a stage to the sums. If `add` is 0, the sums start from zero. The products form one
-    // wgmma group.
+    // Begins to add the product of a stage's tiles to the accumulators. If `add` is 0, the accumulators start from
+    // zero. The matrix instructions form one wgmma group.
     __device__ __forceinline__ void add(unsigned at, unsigned group, unsigned add)
     {
         const offset a = matrix_descriptor<128>(at + group * down * 64 * 128, 16, 1024);
@@ -1187,8 +1209,8 @@ struct group_product {
             wgmma_keep(sums[i]);
     }
 
-    // For a warp group that only multiplies: adds the products of the next `steps` steps of the ring. `count` is the
-    // number of steps before them. All threads of the group call `release` when a stage has been read.
+    // For a warp group that only multiplies: adds the terms of the next `steps` steps of the ring. The parameter
+    // `count` is the number of steps before them. All threads of the group call `release` when wgmma has read a stage.
     template <class Release>
     __device__ __forceinline__ void consume(const ring &ring, unsigned group, unsigned steps, unsigned &count,
                                             Release release)
@@ -1196,7 +1218,7 @@ struct group_product {
         for (unsigned step = 0; step < steps; ++step, ++count) {
             barrier_wait(ring.full(count), ring.parity(count));
             add(shared_address(ring.at(count)), group, step > 0);
-            wgmma_wait<1>(); // the products have read the previous step
+            wgmma_wait<1>(); // waits until wgmma has read the tiles of the previous step
             if (step > 0)
                 release(ring.empty(count - 1));
         }
@@ -1205,7 +1227,7 @@ struct group_product {
         __syncwarp();
     }
 
-    // Releases stages by one thread per group, because wgmma reads for all four warps.
+    // Releases stages by one thread per group, which is enough because wgmma reads for all four warps.
     __device__ __forceinline__ void consume(const ring &ring, unsigned group, unsigned steps, unsigned &count)
     {
         consume(ring, group, steps, count, [](barrier *empty) {
@@ -1214,8 +1236,8 @@ struct group_product {
         });
     }
 
-    // Each thread writes its sums from column `from` of the tile on. Four lanes have 8 neighbours of a row, which are
-    // half a sector of 16-bit results.
+    // Each thread writes its results, beginning at column `from` of the tile. Four lanes hold 8 neighbouring elements
+    // of a row, which are half a sector if results have 16 bits.
     template <unsigned from = 0>
     __device__ __forceinline__ void store(result *C, unsigned first_row, unsigned first_column, unsigned M,
                                           unsigned N) const
@@ -1273,7 +1295,7 @@ struct group_product {
     }
 #endif
 
-    // Each warp writes 8 rows of the tile at a time to shared memory, and from there to C by complete lines. Rows of C
+    // Each warp writes 8 rows of the tile at a time to shared memory, and from there to C in complete lines. Rows of C
     // may begin at any address.
     __device__ __forceinline__ void store_rows(unsigned char *room, result *C, unsigned first_row, unsigned first_column,
                                                unsigned M, unsigned N) const
@@ -1302,7 +1324,7 @@ struct group_product {
             }
     }
 
-    // Stores a single quad, number i of thread `thread` of the group: two neighbours in each of two rows.
+    // Stores a single quad, number i of thread `thread` of the group: two neighbouring results in each of two rows.
     static __device__ __forceinline__ void store_quad(float4 quad, unsigned i, unsigned thread, result *C,
                                                       unsigned first_row, unsigned first_column, unsigned M, unsigned N)
     {
@@ -1319,7 +1341,7 @@ struct group_product {
         return {d[0], d[1], d[2], d[3]};
     }
 
-    // Writes the unrounded sums to memory. The quads of a thread are 128 quads apart.
+    // Writes the unrounded accumulators to memory. The quads of a thread are 128 quads apart.
     __device__ __forceinline__ void save(float4 *to)
     {
         each_quad([&](const float *d, unsigned i) { to[i * 128] = {d[0], d[1], d[2], d[3]}; });
@@ -1347,7 +1369,7 @@ struct group_product {
     }
 
     // Each warp writes 16 rows of 128 bytes to shared memory, swizzled, and a copy by tensor map writes them to C in
-    // whole lines. The warp continues meanwhile, because it has two buffers.
+    // complete lines. The warp continues during the copy, because it has two buffers.
     __device__ __forceinline__ void store_staged(const tensor_map &map_c, unsigned char *room, unsigned first_row,
                                                  unsigned first_column, unsigned product = 0) const
     {
@@ -1393,9 +1415,9 @@ struct group_product {
     static __device__ __forceinline__ void write_part(unsigned char *buffer, const float *d, unsigned lane)
     {
         if (sizeof(result) == 4) {
-            // A warp writes 4 rows of 32 bytes at once. With the plain swizzle, rows 0 and 1 would use the same banks,
-            // and so would rows 2 and 3. Therefore odd rows first write the columns 16 further on, and then these
-            // columns.
+            // A warp writes 32 bytes of each of 4 rows at once. With the plain swizzle, rows 0 and 1 would use the same
+            // banks, and so would rows 2 and 3. Therefore lanes with odd rows first write the columns that are 16
+            // further on, and then their own columns.
             const bool odd = lane / 4 % 2;
 #pragma unroll
             for (unsigned j = 0; j < columns / 8; ++j)
@@ -1422,7 +1444,8 @@ struct group_product {
 #endif
 
 #if defined(GEMM_FINISH)
-// The epilogue as a separate kernel, for comparison. It reads and writes C once more. A thread has two neighbours.
+// This kernel computes the epilogue separately, for comparison. It reads and writes C a second time. Each thread
+// processes two neighbouring elements.
 extern "C" __global__ void __launch_bounds__(256)
     gemm_finish(result *C, unsigned M, unsigned N, const result *__restrict__ bias, const result *__restrict__ residual)
 {
@@ -1444,8 +1467,9 @@ extern "C" __global__ void __launch_bounds__(256)
 #endif
 
 #if defined(GEMM_PAD) || !defined(GEMM_ONE)
-// Copies the rows of both matrices, which may have any length, to rows of whole pieces of 16 bytes, which tensor maps
-// need. Zeros follow each row. A thread makes one piece. The first blocks copy A.
+// This kernel copies the rows of both matrices, which may have any length, to rows whose length is a multiple of 16
+// bytes, as tensor maps need. It fills the end of each row with zeros. A thread writes one piece of 16 bytes. The first
+// blocks copy A.
 extern "C" __global__ void __launch_bounds__(256)
     gemm_pad(const element *__restrict__ A, uint4 *__restrict__ to_a, unsigned rows_a, unsigned length_a,
              const element *__restrict__ B, uint4 *__restrict__ to_b, unsigned rows_b, unsigned length_b)
@@ -1469,10 +1493,11 @@ extern "C" __global__ void __launch_bounds__(256)
 #endif
 
 #if defined(GEMM_WGMMA_TMA) || !defined(GEMM_ONE)
-// Tensor maps fill the ring, and warp groups multiply directly from shared memory. Compared with mma_async: one thread
-// begins the copy of a whole box, only the sums are in registers, and no lane computes addresses. The block has no
-// common barrier: a thread waits only until the bytes of a stage have arrived. The thread that fills the ring also
-// multiplies. Therefore its warp group is idle while it waits until the other groups have read a stage.
+// In this kernel, tensor maps fill the ring, and warp groups multiply directly from shared memory. Compared with
+// mma_async, one thread begins the copy of a whole box, only the accumulators are in registers, and no lane computes
+// addresses. The kernel needs no barrier for the whole block: a thread waits only until the bytes of a stage have
+// arrived. The thread that fills the ring also multiplies. Therefore its warp group is idle while it waits until the
+// other groups have read a stage.
 extern "C" __global__ void __launch_bounds__(128 * CONSUMERS)
     gemm_wgmma_tma(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                    const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K, unsigned walk)
@@ -1493,7 +1518,7 @@ extern "C" __global__ void __launch_bounds__(128 * CONSUMERS)
     for (unsigned step = 0; step < steps; ++step) {
         barrier_wait(ring.full(step), ring.parity(step));
         product.add(shared_address(ring.at(step)), group, step > 0);
-        wgmma_wait<1>(); // the previous step has been read
+        wgmma_wait<1>(); // wgmma has read the previous step's tiles
         const unsigned next = step + STAGES - 1;
         if (step > 0 && threadIdx.x % 128 == 0)
             barrier_arrive(ring.empty(step - 1));
@@ -1516,12 +1541,12 @@ extern "C" __global__ void __launch_bounds__(128 * CONSUMERS)
 #endif
 
 #if defined(GEMM_WGMMA_SPECIALISED) || !defined(GEMM_ONE)
-// One warp group (the producer) fills the ring, and the other groups (the consumers) multiply. Compared with wgmma_tma:
-// consumers never wait for a free stage, and setmaxnreg moves the registers that the producer does not need to the
-// consumers' sums. The launch has as many blocks as fit on the device, and the blocks take tiles in turn. While the
-// consumers write one tile, the producer already fills the ring for the next tile. Unless STAGED is 1, map_c is not
-// used, and C may have rows of any length. With BATCHED, the tiles of all products of the batch form one sequence, so
-// no multiprocessor is idle between two products with few tiles.
+// In this kernel, one warp group (the producer) fills the ring, and the other warp groups (the consumers) multiply.
+// Compared with wgmma_tma, consumers never wait for a free stage. The instruction setmaxnreg gives the consumers the
+// registers that the producer does not need. The launch has as many blocks as fit on the device, and the blocks take
+// tiles by turns. While the consumers write one tile, the producer already fills the ring for the next tile. Unless
+// STAGED is 1, map_c is not used, and C may have rows of any length. With BATCHED, the tiles of all products of the
+// batch form one sequence, so no multiprocessor is idle between two products with few tiles.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     gemm_wgmma_specialised(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                            const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
@@ -1536,7 +1561,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     if (threadIdx.x == 0)
         ring.make(CONSUMERS);
     __syncthreads();
-    unsigned count = 0; // steps of all tiles so far
+    unsigned count = 0; // number of steps of all tiles so far
     if (group == CONSUMERS) {
         if (CONSUMERS > 1)
             registers_give<CONSUMERS == 2 ? 40 : 32>();
@@ -1569,7 +1594,8 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 #if FUSED
         product.finish(epilogue(bias, residual, M, N), at.row * TILE_M + down, at.column * TILE_N);
 #endif
-        // store_staged() writes whole parts. The columns after them do not go through shared memory.
+        // The function store_staged() writes whole parts. The columns after the last whole part do not go through
+        // shared memory.
         constexpr unsigned staged = STAGED == 1 ? group_product::parts * group_product::columns : 0;
         if (STAGED == 1)
             product.store_staged(map_c, ring.room(), at.row * TILE_M + down, at.column * TILE_N, number);
@@ -1585,12 +1611,13 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 #endif
 
 #if defined(GEMM_GROUPED) || defined(GEMM_GROUPED_MMA) || !defined(GEMM_ONE)
-// A product for each group of rows (the experts of a network): rows offsets[g] to offsets[g + 1] of A are multiplied by
-// matrix g of W, which is N x K by rows (COLUMNS). The groups' sizes are known on the device alone, so no launch can
-// depend on them. The tiles of all groups form one sequence. Blocks stay, and each walks along the groups until it
-// finds the group of its next tile. It never walks back, so a block reads all offsets once.
+// The grouped kernels compute one matrix product for each group of rows (for the experts of a neural network): rows
+// offsets[g] to offsets[g + 1] - 1 of A times matrix g of W. Each matrix of W has K x N elements and is stored by
+// columns (COLUMNS). Only the device knows the sizes of the groups, so no launch can depend on them. The tiles of all
+// groups form one sequence. Blocks stay on their multiprocessors, and each walks along the groups until it finds the
+// group of its next tile. It never walks back, so a block reads each offset once.
 struct group_walk {
-    const int *offsets; // the first row of each group, and the number of all rows
+    const int *offsets; // the first row of each group, and then the number of all rows
     unsigned groups, tiles_n;
     unsigned group = 0, before = 0; // the current group, and the number of tiles of all earlier groups
 
@@ -1625,9 +1652,9 @@ struct group_walk {
 #endif
 
 #if defined(GEMM_GROUPED_MMA) || !defined(GEMM_ONE)
-// A block for each tile, as in gemm_mma_async. The number of tiles is not known before the launch, so there are as many
-// blocks as the most unfavourable sizes of groups need. The other blocks end at once. N, K and the groups have any
-// size.
+// This kernel has one block for each tile, as gemm_mma_async has. The number of tiles is not known before the launch,
+// so the launch has as many blocks as the most unfavourable sizes of groups need. Blocks without a tile end at once. N,
+// K and the groups may have any size.
 extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     gemm_grouped_mma(const element *__restrict__ A, const element *__restrict__ W, result *__restrict__ C,
                      const int *__restrict__ offsets, unsigned groups, unsigned N, unsigned K, unsigned walk)
@@ -1646,10 +1673,11 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
 #endif
 
 #if defined(GEMM_GROUPED) || !defined(GEMM_ONE)
-// The structure of gemm_wgmma_specialised. The tensor map of A has the rows of all groups, and the tensor map of W the
-// rows of all its matrices. The last tile of a group also reads rows of the next group, and its last column of tiles
-// reads rows of the next matrix; these products are not written. So a tile leaves through shared memory only if the
-// group has all of its rows. `offsets` are behind the barriers in shared memory.
+// This kernel has the structure of gemm_wgmma_specialised. The tensor map of A covers the rows of all groups, and the
+// tensor map of W the rows of all its matrices. For the last tile of a group, the kernel also reads rows of the next
+// group, and for the last column of tiles it also reads rows of the next matrix. It does not write the results of these
+// rows. Therefore the results of a tile go through shared memory only if all its rows belong to the group. The copied
+// `offsets` are behind the barriers in shared memory.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     gemm_grouped(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_w,
                  const __grid_constant__ tensor_map map_c, result *C, const int *__restrict__ offsets, unsigned groups,
@@ -1666,7 +1694,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         ring.make(CONSUMERS);
     __syncthreads();
     group_walk at_group(copied, groups, N);
-    unsigned count = 0; // steps of all tiles so far
+    unsigned count = 0; // number of steps of all tiles so far
     if (part == CONSUMERS) {
         if (CONSUMERS > 1)
             registers_give<CONSUMERS == 2 ? 40 : 32>();
@@ -1704,11 +1732,11 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 #endif
 
 #if defined(GEMM_WGMMA_CLUSTER) || defined(GEMM_SPLIT_K) || !defined(GEMM_ONE)
-// The blocks that share tiles in a cluster: CLUSTER_M x CLUSTER_N blocks from `first` on. Tells which blocks write to
-// the stages of block (m, n).
+// The blocks of a cluster that share tiles: CLUSTER_M x CLUSTER_N blocks from `first` on. The type tells which blocks
+// write to the stages of block (m, n).
 struct partners {
     enum : unsigned { count = CLUSTER_M + CLUSTER_N - 1 };
-    unsigned number; // the block that this thread of a warp group informs when a stage has been read
+    unsigned number; // the block that this thread of a warp group informs when wgmma has read a stage
 
     // Each of the threads 0 to count - 1 of a group informs one partner: first the blocks with the same m, then the
     // other blocks with the same n.
@@ -1730,11 +1758,11 @@ struct partners {
 #endif
 
 #if defined(GEMM_WGMMA_CLUSTER) || !defined(GEMM_ONE)
-// Clusters of CLUSTER_M x CLUSTER_N blocks make neighbouring tiles. Blocks beside each other need the same rows of A,
-// and blocks below each other need the same columns of B. Each block loads a share of them, and the copy writes it to
-// all blocks that need it (multicast). Compared with wgmma_specialised: the blocks read CLUSTER_N times less of A and
-// CLUSTER_M times less of B from the L2. But a stage is free only when all blocks that receive its data have read it,
-// so the blocks of a cluster advance together.
+// In this kernel, clusters of CLUSTER_M x CLUSTER_N blocks compute neighbouring tiles. Blocks beside each other need
+// the same rows of A, and blocks below each other need the same columns of B. Each block loads a share of these rows
+// and columns, and the copy writes it to all blocks that need it (multicast). Compared with wgmma_specialised, the
+// blocks read CLUSTER_N times less of A and CLUSTER_M times less of B from the L2 cache. But a stage is free only when
+// all blocks that receive its data have read it, so the blocks of a cluster advance together.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     gemm_wgmma_cluster(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                        const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
@@ -1746,11 +1774,12 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     const ring ring(shared);
     const unsigned group = threadIdx.x / 128, thread = threadIdx.x % 128, steps = ceil_div(K, TILE_K);
     const unsigned m = cluster_rank() % CLUSTER_M, n = cluster_rank() / CLUSTER_M;
-    const unsigned tiles_m = ceil_div(M, TILE_M * CLUSTER_M), tiles_n = ceil_div(N, TILE_N * CLUSTER_N); // of clusters
+    // number of clusters
+    const unsigned tiles_m = ceil_div(M, TILE_M * CLUSTER_M), tiles_n = ceil_div(N, TILE_N * CLUSTER_N);
     if (threadIdx.x == 0)
         ring.make(CONSUMERS * partners::count);
     cluster_sync();
-    unsigned count = 0; // steps of all tiles so far
+    unsigned count = 0; // number of steps of all tiles so far
     if (group == CONSUMERS) {
         if (CONSUMERS > 1)
             registers_give<56>();
@@ -1801,15 +1830,15 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 #endif
 
 #if defined(GEMM_STREAM_K) || !defined(GEMM_ONE)
-// Blocks share steps instead of tiles (stream-K): all steps of all tiles form one sequence, which is cut into equal
-// parts, one for each block. Compared with wgmma_specialised: no block is idle if there are few tiles, or if their
-// number is not a multiple of the number of blocks. But several blocks have parts of the same tile. Their sums go
-// through global memory, where they mostly stay in the L2. The last block of a tile to finish adds the parts in order
-// of k, so the answer is the same in every run, and no block waits for another.
+// In this kernel, blocks share steps instead of tiles (stream-K): all steps of all tiles form one sequence, which is
+// cut into equal parts, one for each block. Compared with wgmma_specialised, no block is idle if there are few tiles,
+// or if their number is not a multiple of the number of blocks. But several blocks compute parts of the same tile.
+// Their accumulators go through global memory, where they mostly stay in the L2 cache. The last block of a tile to
+// finish adds the parts in order of k, so the result is the same in every run, and no block waits for another.
 //
-// `partial` has two places for each block: place 0 for the tile that the block continues, place 1 for the tile that it
-// begins and does not finish. `counters` has one number for each warp group and tile. They must be 0 before the launch,
-// and the kernel leaves them 0.
+// The array `partial` has two places for each block: place 0 for the tile that the block continues, and place 1 for the
+// tile that it begins and does not finish. The array `counters` has one number for each warp group and tile. They must
+// be 0 before the launch, and the kernel leaves them 0.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     gemm_stream_k(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                   const __grid_constant__ tensor_map map_c, result *C, float4 *partial, unsigned *counters,
@@ -1818,7 +1847,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ __align__(16) unsigned char shared[];
     const ring ring(shared);
-    // number of parts of the tile that were written before this block's part
+    // number of blocks that wrote their parts of the tile before this block
     unsigned *earlier = (unsigned *)(ring.full(0) + 2 * STAGES);
     const unsigned group = threadIdx.x / 128, thread = threadIdx.x % 128, steps = ceil_div(K, TILE_K);
     const unsigned tiles_m = ceil_div(M, TILE_M), tiles_n = ceil_div(N, TILE_N);
@@ -1826,7 +1855,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     if (threadIdx.x == 0)
         ring.make(CONSUMERS);
     __syncthreads();
-    unsigned count = 0; // steps so far
+    unsigned count = 0; // number of steps so far
     if (group == CONSUMERS) {
         if (CONSUMERS > 1)
             registers_give<CONSUMERS == 2 ? 40 : 32>();
@@ -1841,7 +1870,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     }
     if (CONSUMERS > 1)
         registers_take<CONSUMERS == 2 ? 232 : 160>();
-    constexpr unsigned quads = group_product::down * TILE_N / 8; // quads per thread
+    constexpr unsigned quads = group_product::down * TILE_N / 8; // number of quads per thread
     auto place_of = [&](unsigned block, unsigned place) {
         return partial + ((offset)(2 * block + place) * CONSUMERS + group) * quads * 128 + thread;
     };
@@ -1850,7 +1879,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         group_product product;
         product.consume(ring, group, mine, count);
         at += mine;
-        if (mine < steps) { // other blocks have parts of this tile
+        if (mine < steps) { // other blocks compute parts of this tile
             const unsigned first = from / share, last = (from + steps - 1) / share;
             product.save(place_of(blockIdx.x, blockIdx.x == first));
             group_sync(1 + group, 128);
@@ -1893,31 +1922,33 @@ __device__ __forceinline__ void wait_for_all(unsigned *counter, unsigned all)
     __threadfence();
 }
 
-// For few tiles and a long K: the steps of one tile are shared equally by SPLIT blocks of a cluster in each of PARTS
-// clusters. In stream_k one block adds all parts of a tile; here each of the tile's blocks adds a share of it. The two
-// blocks of a cluster read the sums from each other's shared memory. Clusters exchange sums through global memory and
-// wait for each other. Therefore all blocks must be resident together, which a cooperative launch guarantees. The sums
-// are added in order of blocks within a cluster, then in order of clusters, so the answer is the same in every run.
+// This kernel is for few tiles and a long K: SPLIT blocks of a cluster, in each of PARTS clusters, share the steps of
+// one tile equally. In stream_k, one block adds all parts of a tile; here each block adds the parts of a share of the
+// tile. The two blocks of a cluster read the accumulators from each other's shared memory. Clusters exchange
+// accumulators through global memory and wait for each other. Therefore all blocks must be resident together, which a
+// cooperative launch guarantees. The kernel adds first the blocks of a cluster in their order, and then the clusters in
+// their order. Therefore the result is the same in every run.
 //
-// A cluster may have CLUSTER_M x CLUSTER_N tiles. Their blocks share the elements that they read, as in wgmma_cluster,
-// so one read from the L2 serves several multiprocessors.
+// A cluster may compute CLUSTER_M x CLUSTER_N tiles. Their blocks share the elements that they read, as in
+// wgmma_cluster, so one read from the L2 cache serves several multiprocessors.
 //
-// `partial` has a place for each block's share of its cluster's sums. `counters` are 0 before the first launch; there
-// is one for each tile and block of a cluster that has steps of this tile. Both are used only if PARTS > 1.
+// The array `partial` has a place for each block's share of its cluster's accumulators. The array `counters` must be 0
+// before the first launch, and has one number for each tile and each block of a cluster that takes steps of this tile.
+// Both arrays are used only if PARTS > 1.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     gemm_split_k(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b, result *C,
                  float4 *partial, unsigned *counters, unsigned M, unsigned N, unsigned K)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ __align__(16) unsigned char shared[];
-    constexpr unsigned beside = CLUSTER_M * CLUSTER_N; // tiles of a cluster
+    constexpr unsigned beside = CLUSTER_M * CLUSTER_N; // number of tiles of a cluster
     const ring ring(shared);
     const unsigned group = threadIdx.x / 128, thread = threadIdx.x % 128, steps = ceil_div(K, TILE_K);
     const unsigned m = cluster_rank() % CLUSTER_M, n = cluster_rank() / CLUSTER_M % CLUSTER_N,
-                   rank = cluster_rank() / beside; // number among the blocks that share a tile
+                   rank = cluster_rank() / beside; // this block's number among the cluster's blocks of a tile
     const unsigned cluster = blockIdx.x / (SPLIT * beside), part = cluster % PARTS,
                    tile = cluster / PARTS * beside + cluster_rank() % beside;
-    const unsigned number = part * SPLIT + rank; // number among all blocks of the tile
+    const unsigned number = part * SPLIT + rank; // the number of this block among all blocks of the tile
     const unsigned first = INTERLEAVE ? number : steps * number / (SPLIT * PARTS),
                    mine = INTERLEAVE ? ceil_div(steps - number, SPLIT * PARTS)
                                      : steps * (number + 1) / (SPLIT * PARTS) - first;
@@ -1940,14 +1971,14 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
                                    rank * beside);
             }
         __syncwarp();
-        cluster_sync(); // waits until the other blocks have written their sums
+        cluster_sync(); // waits until the other blocks have written their accumulators
         cluster_sync();
         return;
     }
     if (CONSUMERS > 1)
         registers_take<CONSUMERS == 2 ? 232 : 160>();
     constexpr unsigned threads = 128 * CONSUMERS, quads = group_product::down * TILE_N / 8, share = quads / SPLIT;
-    // The block's share of the tile. A thread has `share` of the quads whose sums it made, from quad rank * share on.
+    // The block's share of the tile. A thread has `share` of the quads that it computed, from quad rank * share on.
     float4 *const sums = (float4 *)ring.stages + group * quads * 128 + thread;
     float4 own[share];
     {
@@ -1955,7 +1986,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         unsigned count = 0;
         product.consume(ring, group, mine, count, partners(m, n, rank * beside));
         if (SPLIT > 1)
-            group_sync(1, threads); // no thread reads the ring any more
+            group_sync(1, threads); // all threads have read the ring
 #pragma unroll
         for (unsigned i = 0; i < share; ++i) {
             own[i] = product.quad(i);
@@ -1982,7 +2013,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         for (unsigned i = 0; i < share; ++i)
             store(own[i], i, group, thread);
     } else {
-        constexpr unsigned all = share * threads; // quads of a block's share
+        constexpr unsigned all = share * threads; // number of quads of a block's share
         float4 *const parts = partial + (offset)(tile * SPLIT + rank) * PARTS * all;
 #pragma unroll
         for (unsigned i = 0; i < share; ++i)
@@ -2003,7 +2034,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         }
     }
     __syncwarp();
-    cluster_wait(); // waits until the other blocks have read this block's sums
+    cluster_wait(); // waits until the other blocks have read this block's accumulators
 #endif
 }
 #endif

@@ -1,5 +1,5 @@
-// gemm.cuh - the common part of gemm.cu and gemm_tcgen05.cu: the parameters of the problem, the order of tiles, the
-// epilogue, and the copies of tiles by tensor maps. gemm.cu describes the problem.
+// gemm.cuh - the common part of gemm.cu and gemm_tcgen05.cu. It has the parameters of the problem, the order of tiles,
+// the epilogue, and the copies of tiles by tensor maps. gemm.cu describes the problem.
 
 #ifndef GEMM_CUH
 #define GEMM_CUH
@@ -8,14 +8,15 @@
 #include "tensor.cuh"
 
 #ifndef ELEMENT
-// type of A and B: 0 f16, 1 bf16, 2 f8e4m3, 3 f32, of which the tensor core uses 11 bits (tf32)
+// type of A and B: 0: f16, 1: bf16, 2: f8e4m3, 3: f32, of which the tensor core uses the sign, the exponent and 10
+// fraction bits (tf32)
 #define ELEMENT 1
 #endif
 #ifndef RESULT
-#define RESULT 2 // type of C: 0 f32, 1 f16, 2 bf16
+#define RESULT 2 // type of C: 0: f32, 1: f16, 2: bf16
 #endif
 #ifndef COLUMNS
-#define COLUMNS 0 // 1: 1: B lies by columns
+#define COLUMNS 0 // 1: B is stored by columns
 #endif
 #ifndef TILE_M
 #define TILE_M 128 // rows of C that a block makes
@@ -24,10 +25,10 @@
 #define TILE_N 128 // columns of C that a block makes
 #endif
 #ifndef TILE_K
-#define TILE_K 64 // elements along K in one step
+#define TILE_K 64 // elements along K in one step of the loop
 #endif
 #ifndef STAGES
-#define STAGES 4 // tiles of the ring
+#define STAGES 4 // number of tiles in the ring buffer
 #endif
 #ifndef CLUSTER_M
 #define CLUSTER_M 2 // wgmma_cluster, split_k: blocks of a cluster that share a tile of B
@@ -39,12 +40,13 @@
 #define BATCHED 0 // wgmma_specialised: 1: the third coordinate of a tensor map is the number of the product
 #endif
 #ifndef EPILOGUE
-#define EPILOGUE 0 // a sum of flags: 1: a bias for each column, 2: GELU, 4: a residual, which is a matrix like C
+// a sum of flags: 1: add a bias for each column, 2: apply GELU, 4: add a residual, which is a matrix like C
+#define EPILOGUE 0
 #endif
 #ifndef STAGED
-// How C is written. 0: each thread writes its own sums. 1: C goes through shared memory, and from there by tensor maps in
-// wgmma_*, and in aligned pieces in mma_*. 2, for wgmma_padded: C goes through shared memory, and warps write complete lines
-// of 128 bytes, wherever rows begin.
+// The way in which C is written. With 0, each thread writes its own accumulators. With 1, C goes through shared memory;
+// wgmma_* write it from there by tensor maps, and mma_* in aligned pieces. The value 2 is for wgmma_padded: C goes
+// through shared memory, and warps write complete lines of 128 bytes, wherever rows begin.
 #define STAGED 1
 #endif
 
@@ -53,13 +55,13 @@ typedef choose<RESULT, float, f16, bf16> result;
 
 enum : unsigned {
     SIZE = sizeof(element),
-    PIECE = 16 / SIZE, // elements in 16 bytes
-    STEP = 32 / SIZE   // elements along K in one product
+    PIECE = 16 / SIZE, // number of elements in 16 bytes
+    STEP = 32 / SIZE   // number of elements along K in one matrix instruction
 };
 
 // Returns the place of tile `index` of C. The order goes down `walk` rows of tiles before it moves to the next column.
-// So the blocks that run together need few different rows and columns of tiles, and the L2 has to bring few tiles.
-// `walk` is an argument, not a macro, so that configurations with different values of it share their code.
+// So blocks that run at the same time need few different rows and columns of tiles, and memory has to send few tiles to
+// the L2. `walk` is an argument, not a macro, so that configurations with different values share their code.
 struct tile_place {
     unsigned row, column;
 };
@@ -71,15 +73,16 @@ __device__ __forceinline__ tile_place find_tile(unsigned index, unsigned tiles_m
     return {first + rest % height, rest / height};
 }
 
-// ---- the epilogue of a product ----
+// ---- the epilogue: the steps that follow a matrix product ----
 
 #if EPILOGUE
-// GELU(sum + bias) + residual, computed while the sums are in registers. A separate kernel would read and write C once
-// more. bias has N elements and residual is M x N; both have C's type. Parts that are not in EPILOGUE are not read.
+// The epilogue computes GELU(sum + bias) + residual while the accumulators are in registers. A separate kernel would
+// read and write C once more. The bias has N elements, and the residual is M x N. Both have the type of C. If a step is
+// not in EPILOGUE, its array is not read.
 struct epilogue {
     const result *bias, *residual;
     unsigned M, N;
-    bool pairs; // no row ends between two neighbours, and pairs are aligned
+    bool pairs; // true if no row ends between two neighbours, and pairs are aligned
 
     __device__ __forceinline__ epilogue(const result *bias_, const result *residual_, unsigned M_, unsigned N_)
         : bias(bias_), residual(residual_), M(M_), N(N_),
@@ -87,8 +90,9 @@ struct epilogue {
     {
     }
 
-    // Returns GELU, x (1 + tanh(y)) / 2, as x / (1 + exp(-2 y)). As usual, y is 0.7978846 x + 0.0356774 x^3. Results of
-    // 16 bits use the hardware's tanh, whose error is below 2^-10.
+    // Returns GELU of x, which is x (1 + tanh(y)) / 2, computed as x divided by 1 + exp(-2 y). As usual, y is 0.7978846
+    // x + 0.0356774 x^3. If results have 16 bits, the function uses the tanh of the hardware, whose error is below
+    // 2^-10.
     static __device__ __forceinline__ float gelu(float x)
     {
         const float y = x * fmaf(0.035677408f * x, x, 0.79788456f);
@@ -99,8 +103,8 @@ struct epilogue {
         return fmaf(0.5f * x, tangent, 0.5f * x);
     }
 
-    // Reads two neighbours at `from`. Outside C it reads the first element instead, whose value is not used, because a
-    // load without a branch does not delay the next load. `left` is the number of elements from the first neighbour to
+    // Reads two neighbouring elements at `from`. Outside C it reads the first element instead, whose value is not used.
+    // A load without a branch does not delay the next load. `left` is the number of elements from the first of them to
     // the end of the row.
     template <bool paired> static __device__ __forceinline__ float2 read(const result *from, unsigned left)
     {
@@ -134,7 +138,7 @@ struct epilogue {
 };
 #endif
 
-// The epilogue that the kernel of the product applies itself. If gemm_finish follows, the kernel applies none.
+// The epilogue that the kernel of the product applies itself. If gemm_finish follows, the kernel applies no epilogue.
 #ifdef GEMM_FINISH
 #define FUSED 0
 #else
@@ -147,8 +151,8 @@ struct epilogue {
 #endif
 
 #if FUSED & 4
-// One thread begins to prefetch a tile of the residual to the L2, one row at a time, while the tile is multiplied. Rows
-// are whole pieces of 16 bytes.
+// One thread begins to prefetch a tile of the residual to the L2, one row at a time. Meanwhile the other threads
+// multiply. Rows are whole pieces of 16 bytes.
 __device__ __forceinline__ void ask_for_residual(const result *residual, unsigned row, unsigned column, unsigned M,
                                                  unsigned N)
 {
@@ -162,23 +166,23 @@ __device__ __forceinline__ void ask_for_residual(const result *residual, unsigne
 }
 #endif
 
-// ---- tiles that tensor maps copy ----
+// ---- tiles that tensor maps copy to shared memory ----
 
-// A tile of each operand as tensor maps write it: boxes whose rows are 128 bytes, swizzled. A box of A has all rows of
-// the tile and 128 bytes along K. A box of B has the same form if B lies by columns. Otherwise it has all k of the tile
-// and 64 columns.
+// A tile of A and a tile of B as tensor maps write them: boxes whose rows are 128 bytes, swizzled. A box of A has all
+// rows of the tile and 128 bytes along K. If B is stored by columns, a box of B has the same form. Otherwise a box of B
+// has all k of the tile and 64 columns.
 struct stage {
     enum : unsigned {
-        box = 128 / SIZE, // elements
+        box = 128 / SIZE, // number of elements in a row of a box
         a_bytes = TILE_M * TILE_K * SIZE,
         b_bytes = TILE_N * TILE_K * SIZE,
         bytes = a_bytes + b_bytes,
-        a_box = 128 * TILE_M, // bytes
+        a_box = 128 * TILE_M, // bytes of a box
         b_box = 128 * (COLUMNS ? TILE_N : TILE_K),
         box_steps = 128 / 32
     };
 
-    // Begins to copy the tile at (row, column) and k. One thread calls it.
+    // Begins to copy the tiles of A and B at (row, column) and k. One thread calls the function.
     static __device__ __forceinline__ void load(unsigned char *to, const tensor_map &map_a, const tensor_map &map_b,
                                                 unsigned row, unsigned column, unsigned k, barrier *full,
                                                 unsigned product = 0)
@@ -194,9 +198,9 @@ struct stage {
     }
 
     // Does the same for a block of a cluster whose blocks share tiles. `first` is the first of these blocks, and this
-    // block is number (m, n) of them. The block loads the n-th share of the rows of each box of A for all blocks with
-    // the same rows of C, and the m-th share of B for all blocks with the same columns. Every block expects the bytes
-    // of all shares.
+    // block is number (m, n) of them. The block loads the n-th part of the rows of each box of A for all blocks with
+    // the same rows of C. It loads the m-th part of B for all blocks with the same columns of C. Every block expects
+    // the bytes of all parts.
     static __device__ __forceinline__ void load_shares(unsigned char *to, const tensor_map &map_a,
                                                        const tensor_map &map_b, unsigned row, unsigned column,
                                                        unsigned k, barrier *full, unsigned m, unsigned n,

@@ -1,33 +1,35 @@
 // gemm_scaled.cu - C = A B of floats of 8 or 4 bits, with a scale for each block of elements along K. A is M x K by
-// rows, B is K x N by columns (in memory: N x K by rows), and C is M x N by rows.
+// rows, and C is M x N by rows. B is K x N by columns, so in memory it is N x K by rows.
 //
 // FORMAT is one of three:
-// - 0, mxf8: elements are e4m3, 8 bits. A block of 32 has a scale that is a power of two (ue8m0, 8 bits).
-// - 1, mxf4: elements are e2m1, 4 bits, two in a byte. A block of 32 has a scale that is a power of two.
-// - 2, nvf4: elements are e2m1. A block of 16 has a scale that is a float of 8 bits without sign (ue4m3).
+// - 0, mxf8: Elements are e4m3, which has 8 bits. Each block of 32 elements has a scale that is a power of two (ue8m0,
+//   8 bits).
+// - 1, mxf4: Elements are e2m1, which has 4 bits. Two elements are in a byte. Each block of 32 elements has a scale
+//   that is a power of two.
+// - 2, nvf4: Elements are e2m1. Each block of 16 elements has a scale that is a float of 8 bits without sign (ue4m3).
 //
-// Why scales: floats of 4 bits have eight magnitudes, from 0.5 to 6. A scale moves the window of these magnitudes to
-// the numbers of a block. A block must be short, because its largest number determines the scale. So a block has 16 or
-// 32 numbers, and tensor cores apply the scales while they multiply. The element of C is
+// Scales are needed because floats of 4 bits have only eight magnitudes, from 0 to 6. A scale moves the range of these
+// magnitudes to the numbers of a block. A block must be short, because its largest number determines the scale. So a
+// block has 16 or 32 numbers, and tensor cores apply the scales while they multiply. The element of C is
 //     sum over k of a[k] scale_a[k / block] b[k] scale_b[k / block]
-// Sums are in single precision. C is f32, f16 or bf16. A_scales is M x K / block and B_scales is N x K / block, both by
-// rows. A scale is a byte. K is a multiple of 32. In the kernel `plain`, M and N have any size, and K may be 0.
+// Accumulators are in single precision. C is f32, f16 or bf16. A_scales is M x K / block and B_scales is N x K / block,
+// both by rows. A scale is a byte. K is a multiple of 32. In the kernel `plain`, M and N have any size, and K may be 0.
 //
 // The kernels `mma_scaled` and `tcgen05` need devices that were not available. They were never run on hardware, and
 // were tested only on the simulated device. Their code is left out on other devices.
 //
-// The tuning parameters are macros. If SCALED_ONE is set, only the kernels whose macro SCALED_<NAME> is set are
-// compiled. Otherwise all kernels are compiled.
+// The tuning parameters are macros. The engine defines these macros from the spec. If SCALED_ONE is set, only the
+// kernels whose macro SCALED_<NAME> is set are compiled. Otherwise all kernels are compiled.
 
 #ifndef FORMAT
 #define FORMAT 0
 #endif
 #ifndef TILE
-#define TILE 16 // plain: rows and columns of C that a block makes
+#define TILE 16 // plain: rows and columns of C that each block makes
 #endif
 
-// The shared parts of gemm.cuh and gemm_tcgen05.cuh see matrices of bytes, B by columns, and 128 bytes of a row in a
-// step.
+// In this file, gemm.cuh and gemm_tcgen05.cuh see matrices of bytes. B is stored by columns, and a step has 128 bytes
+// of a row.
 #undef ELEMENT
 #undef COLUMNS
 #undef TILE_K
@@ -45,20 +47,21 @@
 typedef unsigned char byte;
 
 enum : unsigned {
-    BITS = FORMAT == 0 ? 8 : 4,   // of an element
-    BLOCK_K = FORMAT == 2 ? 16 : 32, // elements that share a scale
-    LINE = TILE_K,                // bytes along K in a step, for both operands
-    STEP_K = LINE * 8 / BITS,     // elements along K in a step
-    // Tensor cores take scales in words of four. A step has WORDS words for each row.
+    BITS = FORMAT == 0 ? 8 : 4,   // bits of an element
+    BLOCK_K = FORMAT == 2 ? 16 : 32, // number of elements along K that share a scale
+    LINE = TILE_K,                // bytes along K in a step of the loop, for both operands
+    STEP_K = LINE * 8 / BITS,     // elements along K in a step of the loop
+    // Tensor cores take scales in words of four scales. A step has WORDS words for each row.
     WORDS = STEP_K / BLOCK_K / 4,
     CHUNK_ROWS = 128,
-    CHUNK = CHUNK_ROWS * 4        // bytes of the words of 128 rows
+    CHUNK = CHUNK_ROWS * 4        // bytes of the words of scales of 128 rows
 };
 
 // ---- the formats ----
 
-// Returns the value of a float of 8 bits. Its exponent and fraction move to the places that they have in a float of 32
-// bits, and a multiplication corrects the exponent. It also makes subnormal numbers normal. The code of NaN gives 480.
+// Returns the value of a float of 8 bits. The exponent and the fraction move to the places that they have in a float of
+// 32 bits. A multiplication corrects the exponent. The multiplication also makes subnormal numbers normal. For the code
+// of NaN, the function returns 480.
 __device__ __forceinline__ float of_e4m3(unsigned code)
 {
     return __uint_as_float((code & 0x80) << 24 | (code & 0x7f) << 20) * 0x1p120f;
@@ -70,7 +73,7 @@ __device__ __forceinline__ float of_e2m1(unsigned code)
     return __uint_as_float((code & 8) << 28 | (code & 7) << 22) * 0x1p126f;
 }
 
-// Returns the value of a scale of this format.
+// Returns the value of a scale of the present format.
 __device__ __forceinline__ float of_scale(unsigned code)
 {
     if (FORMAT == 2)
@@ -79,7 +82,7 @@ __device__ __forceinline__ float of_scale(unsigned code)
 }
 
 #if defined(SCALED_PLAIN) || !defined(SCALED_ONE)
-// Returns an element, multiplied by its scale. `row_bytes` is the length of a row.
+// Returns an element multiplied by its scale. `row_bytes` is the length of a row of elements.
 __device__ __forceinline__ float scaled_element(const byte *elements, const byte *scales, unsigned row, unsigned k,
                                                 unsigned row_bytes, unsigned blocks)
 {
@@ -88,9 +91,9 @@ __device__ __forceinline__ float scaled_element(const byte *elements, const byte
     return (BITS == 8 ? of_e4m3(code) : of_e2m1(code)) * of_scale(scales[(offset)row * blocks + k / BLOCK_K]);
 }
 
-// A thread makes one element of C. Tiles of 16 elements along K are converted to floats once for all threads of the
-// block, and lie in shared memory. This kernel runs on every device, and shows the formats. It is far from the bound of
-// tensor cores.
+// Each thread makes one element of C. The tiles have 16 elements along K. They are converted to floats once for all
+// threads of the block, and are in shared memory. This kernel runs on every device. It shows how the formats are read.
+// It is far from the bound of tensor cores.
 extern "C" __global__ void __launch_bounds__(TILE *TILE)
     scaled_plain(const byte *__restrict__ A, const byte *__restrict__ A_scales, const byte *__restrict__ B,
                  const byte *__restrict__ B_scales, result *__restrict__ C, unsigned M, unsigned N, unsigned K)
@@ -120,11 +123,11 @@ extern "C" __global__ void __launch_bounds__(TILE *TILE)
 #endif
 
 #if defined(SCALED_ARRANGE) || !defined(SCALED_ONE)
-// Puts scales into the order that tensor cores and cuBLAS take. A chunk has four scales of each of 128 rows, a word for
-// each row. Word r of a chunk is at word r % 32 * 4 + r / 32: four words, 16 bytes, have the rows r, r + 32, r + 64, r
-// + 96. Chunks of the same rows follow each other along K, up to the end of the last step. Scales of rows after the
-// last row, and scales after the last scale of a row, are 0. They scale elements that are zero, so any scale but NaN
-// would do. A thread makes a word.
+// Puts scales into the order that tensor cores and cuBLAS take. A chunk has four scales of each of 128 rows, which are
+// one word for each row. Word r of a chunk is at word r % 32 * 4 + r / 32. So four neighbouring words (16 bytes) have
+// the rows r, r + 32, r + 64 and r + 96. Chunks of the same rows follow each other along K, up to the end of the last
+// step. Scales of rows after the last row, and scales after the last scale of a row, are 0. They scale elements that
+// are zero, so any scale but NaN would do. Each thread makes one word.
 extern "C" __global__ void __launch_bounds__(128)
     scaled_arrange(const byte *__restrict__ scales, unsigned *__restrict__ words, unsigned rows, unsigned blocks)
 {
@@ -145,12 +148,13 @@ extern "C" __global__ void __launch_bounds__(128)
 #define HAS_SCALED_MMA 0
 #endif
 
-// Adds a product of a warp to d, with the shapes and fragments of tensor.cuh. The instruction reads words of four
-// scales from these lanes, and ignores the words of the other lanes:
+// Issues a matrix instruction of a warp that adds to d, with the shapes and fragments of tensor.cuh. The instruction
+// reads words of four scales from these lanes, and ignores the words of the other lanes:
 //     scales_a   lane 4 i has the scales of row i, and lane 4 i + 1 the scales of row i + 8
 //     scales_b   lane 4 i has the scales of column i
-// `part` is the number of this product among the products that share the words. A product of mxf8 needs one scale of a
-// row, so four products share a word. A product of mxf4 needs two scales, and a product of nvf4 needs four.
+// `part` is the number of this instruction among the instructions that share the words. An instruction for mxf8 needs
+// one scale of a row, so four instructions share a word. An instruction for mxf4 needs two scales, and an instruction
+// for nvf4 needs four.
 __device__ __forceinline__ void multiply_scaled(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1,
                                                 unsigned scales_a, unsigned scales_b, unsigned part)
 {
@@ -174,15 +178,15 @@ __device__ __forceinline__ void multiply_scaled(float (&d)[4], const unsigned (&
 #endif
 }
 
-// A step of the ring in shared memory: LINE bytes of each row of A and of B, and their scales. The pieces of 16 bytes
-// of a row are permuted, so that 8 rows are in different banks.
+// A stage of the ring in shared memory. It has LINE bytes of each row of A and of B, and their scales. The pieces of 16
+// bytes of a row are permuted, so that 8 rows are in different banks.
 struct mma_stage {
     enum : unsigned {
         a_bytes = TILE_M * LINE,
         b_bytes = TILE_N * LINE,
-        a_chunks = (TILE_M + CHUNK_ROWS - 1) / CHUNK_ROWS * WORDS, // chunks of scales
+        a_chunks = (TILE_M + CHUNK_ROWS - 1) / CHUNK_ROWS * WORDS, // number of chunks of scales of A
         b_chunks = (TILE_N + CHUNK_ROWS - 1) / CHUNK_ROWS * WORDS,
-        of_a = a_bytes + b_bytes, // where the scales begin
+        of_a = a_bytes + b_bytes, // offset at which the scales of A begin
         of_b = of_a + a_chunks * CHUNK,
         bytes = of_b + b_chunks * CHUNK
     };
@@ -205,8 +209,8 @@ __device__ __forceinline__ void copy_lines(byte *to, const byte *from, unsigned 
     }
 }
 
-// All threads of the block begin to copy the chunks of scales of a step. `first` is the first row of the tile. A tile
-// with fewer than 128 rows needs only a part of a chunk, but the whole chunk is copied.
+// All threads of the block begin to copy the chunks of scales for one step. `first` is the first row of the tile. A
+// tile with fewer than 128 rows needs only a part of a chunk, but the whole chunk is copied.
 template <unsigned rows, unsigned threads>
 __device__ __forceinline__ void copy_scales(byte *to, const byte *from, unsigned first, unsigned all, unsigned word,
                                             unsigned words)
@@ -221,9 +225,10 @@ __device__ __forceinline__ void copy_scales(byte *to, const byte *from, unsigned
     }
 }
 
-// Warps multiply by mma.sync with scales, on devices of compute capability 12.x, which have no tensor memory. As in
-// gemm_mma_async, cp.async fills a ring of STAGES steps. Elements of 4 bits need no other code than elements of 8 bits,
-// because a product always reads 32 bytes along K of each row. Only the number of scales differs between the formats.
+// Warps multiply by mma.sync with scales. This is for devices of compute capability 12.x, which have no tensor memory.
+// As in gemm_mma_async, cp.async fills a ring of STAGES steps. Elements of 4 bits need no other code than elements of 8
+// bits, because an instruction always reads 32 bytes along K of each row. Only the number of scales differs between the
+// formats.
 extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     scaled_mma(const byte *__restrict__ A, const byte *__restrict__ A_scales, const byte *__restrict__ B,
                const byte *__restrict__ B_scales, result *__restrict__ C, unsigned M, unsigned N, unsigned K)
@@ -257,13 +262,13 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
         begin(step);
     for (unsigned step = 0; step < steps; ++step) {
         copy_async_wait<STAGES - 2>();
-        __syncthreads(); // all threads have passed here: this step has arrived, and the previous step has been read
+        __syncthreads(); // all threads have passed here, so this step has arrived, and the previous step has been read
         begin(step + STAGES - 1);
         const byte *at = room + step % STAGES * stage::bytes;
         const unsigned a = shared_address(at), b = a + stage::a_bytes;
 #pragma unroll
         for (unsigned k = 0; k < LINE / 32; ++k) {
-            constexpr unsigned together = LINE / 32 / WORDS; // products that share a word
+            constexpr unsigned together = LINE / 32 / WORDS; // number of instructions that share a word of scales
             unsigned of_a[down][4], of_b[across / 2][4], scales_a[down], scales_b[across];
 #pragma unroll
             for (unsigned i = 0; i < down; ++i) {
@@ -299,22 +304,23 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
 #endif
 
 #if defined(SCALED_TCGEN05) || !defined(SCALED_ONE)
-// A step of the ring: 128 rows of A and TILE_N rows of B, as tensor maps write them, and their scales.
+// A stage of the ring. It has 128 rows of A and TILE_N rows of B, as tensor maps write them, and the scales of both.
 struct scaled_step {
     enum : unsigned {
         a_bytes = sums_place::rows * LINE,
         b_bytes = TILE_N * LINE,
-        chunks_b = TILE_N / CHUNK_ROWS,  // chunks of B's scales beside each other
+        chunks_b = TILE_N / CHUNK_ROWS,  // number of chunks of B's scales beside each other
         scale_bytes = (1 + chunks_b) * WORDS * CHUNK,
         needed = a_bytes + b_bytes + scale_bytes,
-        bytes = (needed + 1023) / 1024 * 1024, // swizzles permute address bits
-        // columns of tensor memory for the scales of a step: words of A, then words of B
+        bytes = (needed + 1023) / 1024 * 1024, // a multiple of 1024, because swizzles permute address bits
+        // columns of tensor memory for the scales of a step: first the words of A, then the words of B
         columns_b = 4 * chunks_b,
         columns = WORDS * (4 + columns_b)
     };
 
-    // Begins to copy a step. `words` is the number of chunks along K, and `chunks_n` their number along N. If a chunk
-    // of rows is beyond the end of B, its last chunk is copied instead: the products of these rows are not written.
+    // Begins to copy one step. `words` is the number of chunks along K, and `chunks_n` is the number of chunks along N.
+    // If a chunk of rows is beyond the end of B, the last chunk of B is copied instead. Results for these rows are not
+    // written.
     static __device__ __forceinline__ void load(unsigned char *to, const tensor_map &map_a, const tensor_map &map_b,
                                                 const byte *scales_a, const byte *scales_b, unsigned row, unsigned column,
                                                 unsigned step, unsigned words, unsigned chunks_n, barrier *full)
@@ -333,13 +339,13 @@ struct scaled_step {
     }
 };
 
-// Products in tensor memory with scales, on compute capability 10.0. The roles and barriers are as in gemm_tcgen05,
-// with two differences:
+// Uses matrix instructions with scales and tensor memory, on compute capability 10.0. The roles of the warps and the
+// barriers are as in gemm_tcgen05, with two differences:
 // - The producer also copies chunks of scales, which are contiguous.
-// - The issuer copies the scales of a step from shared memory to tensor memory before it issues the products of the
-//   step. These products see the scales without a wait. But such a copy may overtake earlier products, so each stage
-//   has its own columns. The earlier products that read the columns of a stage are complete: the producer waits for
-//   them before it fills the stage again.
+// - The issuer copies the scales of a step from shared memory to tensor memory, and then issues the matrix instructions
+//   of the step. These instructions see the scales without a wait. But such a copy may overtake earlier instructions,
+//   so each stage has its own columns. The earlier instructions that read the columns of a stage are complete, because
+//   the producer waits for them before it fills the stage again.
 extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
     scaled_tcgen05(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                    const __grid_constant__ tensor_map map_c, const byte *__restrict__ scales_a,
@@ -361,7 +367,7 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
     __syncthreads();
     tcgen05_fence_after();
     const unsigned tensor = *room.tensor_address();
-    unsigned count = 0, made = 0; // number of steps, and of tiles, of this block so far
+    unsigned count = 0, made = 0; // number of steps of this block so far; number of its tiles so far
     if (warp == role::producer) {
         if (is_elected()) {
             tensor_prefetch(map_a);
@@ -398,7 +404,8 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
                                  b = tcgen05_descriptor<128>(at + part::a_bytes, 16, 1024);
 #pragma unroll
                     for (unsigned k = 0; k < LINE / 32; ++k) {
-                        constexpr unsigned together = LINE / 32 / WORDS; // products that share a word
+                        // number of instructions that share a word of scales
+                        constexpr unsigned together = LINE / 32 / WORDS;
                         const unsigned w = k / together;
                         format::multiply(tensor + made % SETS * TILE_N, descriptor_after(a, 32 * k),
                                          descriptor_after(b, 32 * k),
@@ -429,7 +436,7 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
     }
     __syncwarp();
     tcgen05_fence_before();
-    __syncthreads(); // all sums have been read
+    __syncthreads(); // all accumulators have been read
     if (warp == role::issuer) {
         tcgen05_fence_after();
         tensor_free<allocated>(tensor);

@@ -1,35 +1,41 @@
-// gemm_tcgen05.cu - the product of gemm.cu on tensor cores of compute capability 10.0, whose sums are in tensor memory.
+// gemm_tcgen05.cu - the product of gemm.cu on tensor cores of compute capability 10.0. The accumulators are in tensor
+// memory.
 //
 // No kernel of this file was ever run on hardware, because no such device was available. All of them were tested only
-// on the simulated device. Their params were never measured.
+// on the simulated device. Their params are not tuned, because their times were never measured.
 //
 // Read gemm_wgmma_specialised in gemm.cu first. These kernels have the same ring of tiles and the same order of tiles.
-// But the roles of their warps differ: the sums are not in registers, so one thread can issue all products, and no warp
-// group is needed for them. A block has six warps with three roles:
-//     warp 0         producer: one thread begins the copies of tiles to the ring
-//     warp 1         issuer: one thread issues all products of the block; the warp also allocates tensor memory
-//     warps 2 to 5   writers: they read the sums from tensor memory, apply the epilogue, and write C
-// Four kinds of barriers connect the roles:
-//     full[stage]    producer to issuer: the bytes of the tiles have arrived
-//     empty[stage]   issuer to producer: the products that read the stage are complete
-//     done[set]      issuer to writers: the products of a tile of C are complete
-//     taken[set]     writers to issuer: the sums have been read, and the next tile may overwrite them
+// But the roles of the warps are different. The accumulators are not in registers, so one thread can issue all matrix
+// instructions, and no warp group is needed for them. A block has six warps with three roles:
 //
-// M, N and K need not be multiples of a tile. Tensor maps read zeros outside of A and B, and do not write outside of C.
-// The length of a row of A, B and C is a multiple of 16 bytes, and no extent is 0. The specs state this as a
+// - Warp 0 is the producer. One of its threads begins the copies of tiles to the ring.
+// - Warp 1 is the issuer. One of its threads issues all matrix instructions of the block. The warp also allocates tensor
+//   memory.
+// - Warps 2 to 5 are the writers. They read the accumulators from tensor memory, apply the epilogue, and write C.
+//
+// Four kinds of barriers connect the roles:
+//
+// - On full[stage] the producer tells the issuer that the bytes of the tiles have arrived.
+// - On empty[stage] the issuer tells the producer that the instructions that read the stage are complete.
+// - On done[set] the issuer tells the writers that the instructions of a tile of C are complete.
+// - On taken[set] the writers tell the issuer that they have read the accumulators. The next tile may overwrite them.
+//
+// M, N and K need not be multiples of a tile. Tensor maps read zeros outside A and B, and do not write outside C. The
+// length of a row of A, B and C is a multiple of 16 bytes, and M, N and K are not 0. The specs state this as a
 // constraint.
 //
-// A sum is added up in order of k, in blocks of 32 bytes along K, as in gemm.cu. Each kernel gives the same bits in
-// every run. On other devices the kernels are empty, so that the whole file compiles for any device.
+// An element of C is accumulated in order of k, in blocks of 32 bytes along K, as in gemm.cu. Each kernel gives the
+// same bits in every run. On other devices the kernels are empty, so that the whole file compiles for any device.
 
 #include "gemm_tcgen05.cuh"
 
 #ifndef PAIRS
-#define PAIRS 1 // tcgen05_pair: pairs of blocks in a cluster; their tiles are beside each other in C
+// tcgen05_pair: number of pairs of blocks in a cluster; the tiles of these pairs are beside each other in C
+#define PAIRS 1
 #endif
 
 #if FUSED
-// Applies the epilogue to 32 columns of a row.
+// Applies the epilogue to 32 columns of a row of C.
 template <bool paired>
 __device__ __forceinline__ void finish_row(const epilogue &after, float (&sums)[32], unsigned row, unsigned column)
 {
@@ -53,15 +59,16 @@ __device__ __forceinline__ void finish_row(const epilogue &after, float (&sums)[
 #define FINISH [](float(&)[32], unsigned, unsigned) {}
 #endif
 
-// ---- one block for a tile ----
+// ---- each tile is made by one block ----
 
 #if defined(GEMM_TCGEN05) || defined(GEMM_TCGEN05_DYNAMIC) || !defined(GEMM_ONE)
 typedef room_of<stage> room;
 
-// Issues the products of the next `steps` steps of the ring, which add to the sums at `tensor`. `count` is the number
-// of steps before them. A step has TILE_K / STEP products for each 128 rows, each with 32 bytes along K. The commit
-// after a step frees its stage when its products are complete. The issuer does not wait for them: products that add to
-// the same sums run in order, and the next step can be issued while they run.
+// Issues the matrix instructions of the next `steps` steps of the ring. These add to the accumulators at `tensor`.
+// `count` is the number of steps before these steps. A step has TILE_K / STEP instructions for each 128 rows, and each
+// instruction has 32 bytes along K. After each step a commit frees the stage of the step when its instructions are
+// complete. The issuer does not wait for this. Instructions that add to the same accumulators run in order, and the
+// next step can be issued while they run.
 __device__ __forceinline__ void issue_tile(const room &room, unsigned tensor, unsigned steps, unsigned &count)
 {
     constexpr unsigned shape = tcgen05_shape<element>(sums_place::rows, TILE_N, !COLUMNS);
@@ -85,7 +92,8 @@ __device__ __forceinline__ void issue_tile(const room &room, unsigned tensor, un
     }
 }
 
-// Makes all tiles of this block, in the three roles. `order` tells the tiles; each role has its own copy of it.
+// Makes all tiles of this block, in the three roles. `order` tells which tiles these are. Each role has its own copy of
+// it.
 template <class Order>
 __device__ __forceinline__ void multiply_tiles(const room &room, const tensor_map &map_a, const tensor_map &map_b,
                                                const tensor_map &map_c, result *C, unsigned M, unsigned N, unsigned K,
@@ -104,7 +112,7 @@ __device__ __forceinline__ void multiply_tiles(const room &room, const tensor_ma
     __syncthreads();
     tcgen05_fence_after();
     const unsigned tensor = *room.tensor_address();
-    unsigned count = 0, made = 0; // number of steps, and of tiles, of this block so far
+    unsigned count = 0, made = 0; // number of steps of this block so far; number of its tiles so far
     if (warp == role::producer) {
         if (is_elected()) {
             tensor_prefetch(map_a);
@@ -148,7 +156,7 @@ __device__ __forceinline__ void multiply_tiles(const room &room, const tensor_ma
     }
     __syncwarp();
     tcgen05_fence_before();
-    __syncthreads(); // all sums have been read
+    __syncthreads(); // all accumulators have been read
     if (warp == role::issuer) {
         tcgen05_fence_after();
         tensor_free<allocated>(tensor);
@@ -157,7 +165,7 @@ __device__ __forceinline__ void multiply_tiles(const room &room, const tensor_ma
 #endif
 
 #if defined(GEMM_TCGEN05) || !defined(GEMM_ONE)
-// A block makes tiles blockIdx.x, blockIdx.x + gridDim.x, and so on.
+// In this order a block makes the tiles blockIdx.x, blockIdx.x + gridDim.x, and so on.
 struct fixed_order {
     unsigned tile, tiles;
     __device__ __forceinline__ void make() const
@@ -176,9 +184,9 @@ struct fixed_order {
     }
 };
 
-// If the grid has a block for each tile, each block makes one tile. If the grid has as many blocks as the device has
-// multiprocessors, a block makes many tiles, and the ring fills for the next tile while a tile is multiplied. With two
-// sets of sums, the writers write a tile while the next tile is multiplied.
+// If the grid has as many blocks as there are tiles, each block makes one tile. If the grid has as many blocks as the
+// device has multiprocessors, a block makes many tiles. Then the ring fills for the next tile while a tile is
+// multiplied. With two sets of accumulators, the writers write one tile while the next tile is multiplied.
 extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
     gemm_tcgen05(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                  const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
@@ -193,21 +201,22 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
 #endif
 
 #if defined(GEMM_TCGEN05_DYNAMIC) || !defined(GEMM_ONE)
-// The answers to requests for a tile, in shared memory. Request number r uses place r % 2. Barrier `full` counts the
-// bytes of an answer. On `empty` the producer, the issuer and each writers' warp arrive when they have read the answer.
+// The answers to requests for a tile. They are in shared memory. Request number r uses place r % 2. Barrier `full`
+// counts the bytes of an answer. The producer, the issuer and each writers' warp arrive on `empty` when they have read
+// the answer.
 struct answers {
     uint4 answer[2];
     barrier full[2], empty[2];
 };
 
-// The launch has a block for each tile, but a block takes over tiles of blocks that have not started: it cancels such a
-// block, and makes its tile. The producer asks for the next tile when it begins a tile. Therefore the answer arrives
-// while the tile is computed.
+// The launch has a block for each tile. But a block also takes over tiles of blocks that have not started: it cancels
+// such a block, and makes its tile. The producer asks for the next tile when it begins a tile. Therefore the answer
+// arrives while the tile is computed.
 struct dynamic_order {
     answers &all;
     unsigned tile;
     bool exists = true;
-    unsigned turn = 0; // requests so far
+    unsigned turn = 0; // number of requests so far
 
     __device__ __forceinline__ dynamic_order(answers &all_) : all(all_), tile(blockIdx.x)
     {
@@ -223,7 +232,7 @@ struct dynamic_order {
     {
         return exists;
     }
-    // The producer asks for the tile after this one. Only after an answer with a tile may it ask again.
+    // The producer asks for the tile after this one. If an answer has no tile, the producer must not ask again.
     __device__ __forceinline__ void ask() const
     {
         const unsigned place = turn % 2;
@@ -231,7 +240,8 @@ struct dynamic_order {
         barrier_expect(all.full + place, sizeof(uint4));
         launch_cancel(all.answer + place, all.full + place);
     }
-    // Waits for the answer. All lanes of a writer's warp call, and one lane arrives for them.
+    // Waits for the answer to the last request. All lanes of a writer's warp call the function, and one lane arrives
+    // for them.
     __device__ __forceinline__ void next()
     {
         const unsigned place = turn % 2;
@@ -246,8 +256,8 @@ struct dynamic_order {
     }
 };
 
-// Does the same as gemm_tcgen05, but a block takes its next tile when it becomes free (clusterlaunchcontrol). The
-// blocks of gemm_tcgen05 take equal numbers of tiles. Here a multiprocessor that other work slows down takes fewer
+// Does the same as gemm_tcgen05, but a block takes its next tile when it becomes free (clusterlaunchcontrol). In
+// gemm_tcgen05, all blocks take equal numbers of tiles. Here a multiprocessor that other work slows down takes fewer
 // tiles. The number of blocks does not depend on the device, and a kernel of higher priority can start between two
 // tiles. Each tile costs one request.
 extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
@@ -263,27 +273,27 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
 }
 #endif
 
-// ---- a pair of blocks for a tile ----
+// ---- each tile is made by a pair of blocks ----
 
 #if defined(GEMM_TCGEN05_PAIR) || !defined(GEMM_ONE)
-// A block's part of a stage of the pair: 128 rows of A, and half of the tile's columns of B. The boxes are as in
-// `stage`.
+// The part of a stage of the pair that belongs to one block. It has 128 rows of A and half of the tile's columns of B.
+// The boxes are as in `stage`.
 struct half_stage {
     enum : unsigned {
-        box = 128 / SIZE, // elements
+        box = 128 / SIZE, // number of elements in a row of a box
         columns = TILE_N / 2,
         a_rows = sums_place::rows / PAIRS, // number of rows of A that a block loads for all pairs of the cluster
         a_bytes = sums_place::rows * TILE_K * SIZE,
         b_bytes = columns * TILE_K * SIZE,
         bytes = a_bytes + b_bytes,
-        a_box = 128 * sums_place::rows, // bytes
+        a_box = 128 * sums_place::rows, // bytes of a box
         b_box = 128 * (COLUMNS ? columns : TILE_K),
         box_steps = 128 / 32
     };
 
     // Begins to copy the block's part of a stage. `row` and `column` are the first row of A and the first column of B
-    // of this block. Block `half` of pair `pair` loads the pair-th share of its rows of A for all blocks that need
-    // them.
+    // of this block. Block `half` of pair `pair` loads the pair-th part of its rows of A for all blocks that need these
+    // rows.
     static __device__ __forceinline__ void load(unsigned char *to, const tensor_map &map_a, const tensor_map &map_b,
                                                 unsigned row, unsigned column, unsigned k, unsigned full, unsigned pair,
                                                 unsigned half)
@@ -304,18 +314,21 @@ struct half_stage {
     }
 };
 
-// Two blocks of a cluster make a tile of 256 rows. Compared with gemm_tcgen05: one product has 256 rows and TILE_N
-// columns, but each block loads only 128 rows of A and half of the columns of B, because the product reads the shared
-// memory of both blocks. Therefore a stage is smaller by a third at TILE_N = 256: the ring has more stages, and the
-// kernel reads less from the L2.
+// Two blocks of a cluster make a tile of 256 rows. Compared with gemm_tcgen05, one instruction has 256 rows and TILE_N
+// columns. But each block loads only 128 rows of A and half of the columns of B, because the instruction reads the
+// shared memory of both blocks. Therefore a stage is smaller by a third if TILE_N is 256. So the ring has more stages,
+// and the kernel reads less from the L2.
 //
-// The block of even rank leads the pair. Only its issuer works, and only its barriers `full` and `taken` are used:
-//     full     counts the bytes of both blocks; the leader's producer expects all of them
-//     taken    counts the writers of both blocks
-//     empty    the commit of a step arrives in all blocks of the cluster, because each of them loads
-//     done     the commit of a tile arrives in both blocks of the pair
+// The block of even rank leads the pair. Only the issuer of this block works, and only its barriers `full` and `taken`
+// are used:
+//
+// - The barrier `full` counts the bytes of both blocks. The leader's producer expects all of these bytes.
+// - The barrier `taken` counts the writers of both blocks.
+// - The commit of a step arrives on `empty` in all blocks of the cluster, because each of them loads tiles.
+// - The commit of a tile arrives on `done` in both blocks of the pair.
+//
 // With PAIRS = 2 a cluster has two pairs with the same rows of C and neighbouring columns. Then each block loads half
-// of its rows of A for both pairs (multicast). A stage is free when the products of both pairs have read it.
+// of its rows of A for both pairs (multicast). A stage is free when the instructions of both pairs have read it.
 extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
     gemm_tcgen05_pair(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                       const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
@@ -333,10 +346,10 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
     if (threadIdx.x == 0)
         room.make(PAIRS, 2 * role::writers);
     tcgen05_fence_before();
-    cluster_sync(); // the barriers of all blocks exist
+    cluster_sync(); // all blocks have initialised their barriers
     tcgen05_fence_after();
     const unsigned tensor = *room.tensor_address();
-    unsigned count = 0, made = 0; // number of steps, and of tiles, of this cluster so far
+    unsigned count = 0, made = 0; // number of steps of this cluster so far; number of its tiles so far
     if (warp == role::producer) {
         if (is_elected()) {
             tensor_prefetch(map_a);
@@ -401,7 +414,7 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
     }
     __syncwarp();
     tcgen05_fence_before();
-    cluster_sync(); // both blocks have read all sums, and no block arrives on another block's barriers any more
+    cluster_sync(); // both blocks have read all accumulators, and no block arrives on another block's barriers any more
     if (warp == role::issuer) {
         tcgen05_fence_after();
         tensor_free<allocated, 2>(tensor);

@@ -1,5 +1,6 @@
-// gemm_tcgen05.cuh - the common part of gemm_tcgen05.cu and gemm_scaled.cu: the roles of warps, the parts of shared memory,
-// and the warps that write the sums of tensor memory to C. gemm_tcgen05.cu describes the roles and the barriers.
+// gemm_tcgen05.cuh - the common part of gemm_tcgen05.cu and gemm_scaled.cu. It has the roles of warps, the parts of
+// shared memory, and the warps that write accumulators from tensor memory to C. gemm_tcgen05.cu describes the roles and
+// the barriers.
 
 #ifndef GEMM_TCGEN05_CUH
 #define GEMM_TCGEN05_CUH
@@ -8,23 +9,24 @@
 #include "tcgen05.cuh"
 
 #ifndef SETS
-#define SETS 2 // sets of sums in tensor memory: with 2, a tile is written while the next tile is multiplied
+// number of sets of accumulators in tensor memory; with 2 sets, a tile is written while the next tile is multiplied
+#define SETS 2
 #endif
 
 struct role {
     enum : unsigned { producer = 0, issuer = 1, writer = 2, writers = 4, warps = writer + writers };
 };
 
-// The sums of a tile in tensor memory. A product has 128 rows. A tile of 256 rows is two products that share a tile of
-// B, with their sums beside each other.
+// The place of a tile's accumulators in tensor memory. A matrix instruction has 128 rows. A tile of 256 rows needs two
+// instructions that share a tile of B. Their accumulators are beside each other.
 struct sums_place {
     enum : unsigned { rows = 128, down = TILE_M / rows, columns = down * TILE_N };
 };
 
-// The parts of dynamic shared memory: a ring of stages, room for results, barriers, and the address of the tensor memory.
-// The ring begins at a multiple of 1024, because swizzles permute address bits.
+// The parts of dynamic shared memory are a ring of stages, room for results, barriers, and the address of the tensor
+// memory. The ring begins at a multiple of 1024, because swizzles permute address bits.
 template <class Stage> struct room_of {
-    enum : unsigned { part = 32 * 128, results = STAGED ? role::writers * 2 * part : 0 }; // bytes
+    enum : unsigned { part = 32 * 128, results = STAGED ? role::writers * 2 * part : 0 }; // numbers of bytes
     unsigned char *stages;
 
     __device__ __forceinline__ room_of(unsigned char *shared)
@@ -35,7 +37,7 @@ template <class Stage> struct room_of {
     {
         return stages + step % STAGES * Stage::bytes;
     }
-    // Returns the two buffers of a writer.
+    // Returns the two buffers of a writer's warp.
     __device__ __forceinline__ unsigned char *result_parts(unsigned writer) const
     {
         return stages + STAGES * Stage::bytes + 2 * writer * part;
@@ -60,7 +62,8 @@ template <class Stage> struct room_of {
     {
         return (unsigned *)(full(0) + 2 * STAGES + 2 * SETS);
     }
-    // These functions return the parity of the phase in which a step uses its stage, or a tile its set of sums.
+    // These functions return the parity of the phase in which a step uses its stage, or in which a tile uses its set of
+    // accumulators.
     static __device__ __forceinline__ unsigned parity(unsigned step)
     {
         return step / STAGES & 1;
@@ -69,8 +72,8 @@ template <class Stage> struct room_of {
     {
         return tile / SETS & 1;
     }
-    // One thread initialises the barriers. `readers` products arrive on each `empty` barrier, and `writers` warps on each
-    // `taken` barrier.
+    // One thread initialises the barriers. `readers` commits arrive on each `empty` barrier, and `writers` warps arrive
+    // on each `taken` barrier.
     __device__ __forceinline__ void make(unsigned readers, unsigned writers) const
     {
         for (unsigned i = 0; i < STAGES; ++i) {
@@ -87,7 +90,7 @@ template <class Stage> struct room_of {
 
 // ---- the writers ----
 
-// Packs 16 bytes of results.
+// Packs results into 16 bytes.
 __device__ __forceinline__ uint4 pack_line(const float *sums)
 {
     if (sizeof(result) == 4)
@@ -97,24 +100,25 @@ __device__ __forceinline__ uint4 pack_line(const float *sums)
             pack_pair(half_result(), sums[4], sums[5]), pack_pair(half_result(), sums[6], sums[7])};
 }
 
-// A warp that writes tiles. It reaches 32 lanes of tensor memory, so it has 32 rows of each product. A thread has one
-// row, and reads 32 columns of it at a time. So no value must move to another thread, but neighbouring threads have
-// values that are a row of C apart. With STAGED, the warp therefore writes 32 rows of 128 bytes to shared memory, and a
-// tensor map copies complete lines to C. The pieces of a row are permuted, so that the threads use different banks.
+// The state of a warp that writes tiles. The warp can access 32 lanes of tensor memory, so it has 32 rows of each
+// instruction's results. A thread has one row, and reads 32 columns of it at a time. So no value has to move to another
+// thread. But the values of neighbouring threads are a row of C apart. Therefore with STAGED, the warp writes 32 rows
+// of 128 bytes to shared memory, and a tensor map copies complete lines to C. The pieces of a row are permuted, so that
+// the threads use different banks.
 struct tile_writer {
     enum : unsigned {
-        line = 16 / sizeof(result),                             // elements in 16 bytes
+        line = 16 / sizeof(result),                             // number of elements in 16 bytes
         // number of columns that go through shared memory together
         columns = STAGED ? 128 / (unsigned)sizeof(result) : 32,
         parts = TILE_N / columns,
-        part = 32 * 128 // bytes
+        part = 32 * 128 // bytes of a part
     };
-    unsigned char *buffers; // two buffers, which take turns
+    unsigned char *buffers; // two buffers, which are used by turns
     const tensor_map &map_c;
     result *C;
     unsigned M, N;
-    unsigned quarter;  // the quarter of the lanes of tensor memory that this warp reaches
-    unsigned turn = 0; // number of parts that went through shared memory
+    unsigned quarter;  // the quarter of the lanes of tensor memory that this warp can access
+    unsigned turn = 0; // number of parts that have gone through shared memory
 
     __device__ __forceinline__ tile_writer(unsigned char *buffers_, const tensor_map &map_c_, result *C_,
                                            unsigned M_, unsigned N_)
@@ -122,7 +126,8 @@ struct tile_writer {
     {
     }
 
-    // Writes the tile at (row, column), whose sums begin at `tensor`. Calls `release` when all sums have been read.
+    // Writes the tile at (row, column). Its accumulators begin at `tensor`. Calls `release` when all these accumulators
+    // have been read.
     template <class Finish, class Release>
     __device__ __forceinline__ void write(unsigned tensor, unsigned row, unsigned column, unsigned down, Finish finish,
                                           Release release)
@@ -136,7 +141,7 @@ struct tile_writer {
             unsigned char *buffer = buffers + turn % 2 * part;
             if (STAGED) {
                 if (lane == 0)
-                    tensor_store_wait<1>(); // the copy that used this buffer before has read it
+                    tensor_store_wait<1>(); // the copy that used this buffer has read it
                 __syncwarp();
             }
 #pragma unroll
@@ -164,7 +169,7 @@ struct tile_writer {
         }
     }
 
-    // Waits until the copies have read shared memory, which must happen before the block ends.
+    // Waits until the copies have read shared memory. This must happen before the block ends.
     __device__ __forceinline__ void end() const
     {
         if (STAGED && lane_id() == 0)
@@ -179,7 +184,7 @@ struct tile_writer {
             *(uint4 *)(buffer + swizzled<128>(place + j * (unsigned)sizeof(result))) = pack_line(sums + j);
     }
 
-    // A thread writes its part of a row, in pieces of 16 bytes.
+    // Each thread writes its part of a row, in pieces of 16 bytes.
     __device__ __forceinline__ void store_row(unsigned row, unsigned column, const float (&sums)[32]) const
     {
 #pragma unroll

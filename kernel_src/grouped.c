@@ -1,8 +1,9 @@
-/* grouped_offsets and grouped_f64: the groups of rows of the family grouped, and its reference. For each group of rows
- * of A, C = A W'. Each group has its own matrix W. Products and sums are in double.
+/* grouped.c - the input grouped_offsets, which makes the groups of rows of the family grouped, and the family's
+ * reference grouped_f64. For each group of rows of A, the reference computes C = A W'. Each group has its own matrix W.
+ * The reference multiplies and adds in double.
  *
- * A large problem is computed in part: all columns of some rows. A task is a range of columns of one group, for all of
- * the group's rows that are computed. So each row of W is converted to doubles once. */
+ * If a problem is large, the reference computes only some rows, with all their columns. A task is a range of columns of
+ * one group, for all rows of the group that are computed. So each row of W is converted to doubles only once. */
 #include <math.h>
 #include <string.h>
 
@@ -12,8 +13,8 @@
 
 enum { MOST_PRODUCTS_LOG = 32, COLUMNS_EACH = 64 };
 
-/* Group g begins at row `rows` times the power 1 + skew of g / groups, rounded down. So skew 0 makes equal groups, and
- * with skew 1 the sizes grow linearly. Arguments
+/* Group g begins at row `rows` times the power 1 + skew of g / groups, rounded down. With a skew of 0, all groups have
+ * equal sizes, and with a skew of 1 the sizes grow linearly. Arguments
  *   rows, groups, skew
  * Exports
  *   offsets    i32: the first row of each group, and at the end the number of rows
@@ -42,7 +43,7 @@ static kiln_status grouped_offsets(void *user, kiln_call *call)
     return kiln_call_export_int(call, "used", used);
 }
 
-/* ---- the reference ---- */
+/* ---- The reference ---- */
 
 typedef struct problem {
     const kiln_array *a, *w, *offsets;
@@ -51,10 +52,10 @@ typedef struct problem {
     uint64_t ranges;                              /* number of tasks of a group */
     double *chosen;                               /* the rows that are computed, one after the other */
     uint64_t *numbers;                            /* the numbers of these rows in A */
-    /* for each group, its first place in `numbers`; the last entry is the end */
+    /* for each group, its first index in `numbers`; the last entry is the end */
     uint64_t *first;
-    double *room;  /* for each worker: a row of W, padded */
-    size_t padded; /* `depth`, as a multiple of a vector */
+    double *room;  /* memory of each worker, for a padded row of W */
+    size_t padded; /* `depth`, rounded up to a multiple of the vector length */
 } problem;
 
 static double dot(const double *a, const double *b, size_t count)
@@ -83,7 +84,7 @@ static void one_range(void *user, size_t index, size_t worker)
     }
 }
 
-/* Takes the arguments and checks them. Returns false if the call has failed. */
+/* Reads the arguments and checks them. Returns false if the call has failed. */
 static bool take(kiln_call *call, problem *p)
 {
     if (kiln_call_array(call, "A", &p->a) != KILN_OK || kiln_call_array(call, "W", &p->w) != KILN_OK ||
@@ -105,7 +106,7 @@ static bool take(kiln_call *call, problem *p)
     return right;
 }
 
-/* Chooses the rows, and converts them. `chosen` has room for all rows that one in `every` can give. */
+/* Chooses the rows, and converts them. The array `chosen` has space for as many rows as can be chosen. */
 static void choose_rows(problem *p)
 {
     const int32_t *first = p->offsets->data;

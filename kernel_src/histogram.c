@@ -1,6 +1,5 @@
-/* histogram_exact: the reference of histograms. counts[b] is the number of keys that are b, modulo 2^32. The reference
- * does not count keys without a bin. Each part of the keys has its own bins, and the reference adds up these bins at
- * the end. */
+/* histogram.c - the reference histogram_exact of histograms. It sets counts[b] to the number of keys that equal b,
+ * modulo 2^32. It does not count keys for which there is no bin. */
 #include <string.h>
 
 #include "catalogue.h"
@@ -29,8 +28,8 @@ static void count(void *user, size_t index, size_t worker)
     }
 }
 
-/* The reference. Each part of the keys has its own counts, which are added up at the end. The counts are integers, so
- * the result does not depend on the number of threads. */
+/* Computes the counts. Each part of the keys has its own bins, and the function adds up these bins at the end. The
+ * counts are integers, so the result does not depend on the number of threads. */
 static kiln_status histogram_exact(void *user, kiln_call *call)
 {
     (void)user;

@@ -1,24 +1,24 @@
-/* The references of dense products:
+/* matmul.c has the references of dense matrix products:
  *
- * - matmul_f64 computes P = A B.
- * - gemm_f64 computes C = A B, for one product or a batch, with B stored by rows or by columns.
- * - linear_f64 adds a bias, GELU and a residual.
- * - syrk_f64 computes C = A A'.
- *
- * scaled_f64 computes C = A B of 8- and 4-bit floats with scales.
+ * - `matmul_f64` computes P = A B.
+ * - `gemm_f64` computes C = A B for one product or for a batch of products. B is stored by rows or by columns.
+ * - `linear_f64` computes C = A B and then adds a bias, applies GELU, and adds a residual.
+ * - `syrk_f64` computes C = A A', where A' is the transpose of A.
+ * - `scaled_f64` computes C = A B of floats of 8 and 4 bits with scales.
  *
  * All products and sums are in double.
  *
- * The output is split into tiles, which threads take one by one. The sums of a tile are doubles until the tile is
- * done. K is split into parts. For each part, the tile needs some rows of A and some columns of B. They are packed as
- * doubles into panels of MR rows and NR columns, so that the innermost loop reads both in order and keeps MR x NR
- * sums in registers. The loop uses the compilers' vector types. One source is compiled for AVX-512, AVX2 and the
- * baseline, and the program selects a version at run time. The loop has no fused multiply-add, so all three versions
- * give the same bits. If the second operand is stored by columns, as A' is, only the packing differs.
+ * The output is split into tiles, and threads take the tiles one by one. The elements of a tile are accumulated as
+ * doubles until the tile is complete. K is split into stretches. For each stretch, the tile needs some rows of A and
+ * some columns of B. These rows and columns are converted to doubles and packed into panels of MR rows and of NR
+ * columns. So the innermost loop reads both in order, and keeps MR x NR accumulators in registers. The loop uses the
+ * compilers' vector types. The source of the loop is compiled for AVX-512, for AVX2 and for the baseline. The program
+ * selects a version at run time. The loop has no fused multiply-add, so all three versions give the same bits. If the
+ * second operand is stored by columns, as A' is, only the packing is different.
  *
- * A large product is not computed completely if the caller compares by kiln__array_compare_projected() (data/). The
- * reference then computes the elements at the crossings of some rows and columns, and sums of all rows with random
- * weights. */
+ * If the caller compares the result by kiln__array_compare_projected() (data/), a large product is not computed
+ * completely. Then the reference computes only the elements where some rows cross some columns, and weighted sums of
+ * the elements of all rows, with random weights. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -30,7 +30,8 @@ enum { MR = 6, NR = 8, TILE_M = 20 * MR, TILE_N = 32 * NR, STRETCH = 256 };
 
 typedef double vector __attribute__((vector_size(NR * sizeof(double))));
 
-/* Adds the sums of one pair of panels to MR rows of `sums`, TILE_N apart. */
+/* Multiplies a panel of MR rows by a panel of NR columns, and adds the result to MR rows of `sums`, which are TILE_N
+ * apart. */
 static inline __attribute__((always_inline)) void panel(size_t depth, const double *a, const double *b, double *sums)
 {
     vector row[MR];
@@ -92,26 +93,27 @@ typedef struct bench {
     double a[TILE_M * STRETCH], b[TILE_N * STRETCH], sums[TILE_M * TILE_N], line[TILE_N > STRETCH ? TILE_N : STRETCH];
 } bench;
 
-/* The steps after a product, in this order. */
+/* The steps that follow a product: bias, GELU and residual, in this order. */
 typedef struct epilogue {
-    const kiln_array *bias; /* N elements, or NULL */
+    const kiln_array *bias; /* an array of N elements, or NULL */
     bool gelu;
-    const kiln_array *residual; /* M x N elements, or NULL */
+    const kiln_array *residual; /* a matrix of M x N elements, or NULL */
 } epilogue;
 
 typedef struct product {
     const kiln_array *a, *b;
-    bool by_columns; /* b is stored by columns: n x k */
+    bool by_columns; /* b is stored by columns, so it is a matrix of n x k */
     bool in_batch;   /* the product belongs to a batch, and is computed completely */
     kiln_array *p;
     uint64_t m, n, k, tiles_n;
     panels_fn *panels;
-    const epilogue *after; /* or NULL */
-    bench *benches;        /* one per thread */
+    const epilogue *after; /* steps after the product, or NULL */
+    bench *benches;        /* an array with one element for each thread */
 } product;
 
-/* Packs the rows row .. row + rows of a matrix with x->k columns, from column `from` on. The panels have `width` rows
- * and are k-major. Rows past the end are zero. */
+/* Packs `rows` rows of a matrix with x->k columns into panels: the rows from `row` on, and `depth` columns from `from`
+ * on. A panel has `width` rows. In a panel, the elements with the same k are neighbours. Rows after the last of these
+ * rows are filled with zeros. */
 static void pack_rows(const product *x, const kiln_array *matrix, bench *w, uint64_t row, size_t rows, uint64_t from,
                       size_t depth, size_t width, double *panels)
 {
@@ -126,7 +128,7 @@ static void pack_rows(const product *x, const kiln_array *matrix, bench *w, uint
     }
 }
 
-/* Packs the columns column .. column + columns of B, which is stored by rows, into panels of NR columns. */
+/* Packs `columns` columns of B from `column` on into panels of NR columns. B is stored by rows. */
 static void pack_b(const product *x, bench *w, uint64_t column, size_t columns, uint64_t from, size_t depth)
 {
     size_t padded = (columns + NR - 1) / NR * NR;
@@ -138,13 +140,13 @@ static void pack_b(const product *x, bench *w, uint64_t column, size_t columns, 
     }
 }
 
-/* GELU in its form with tanh, as networks use it. */
+/* Returns GELU(x) in the form with tanh, which neural networks use. */
 static double gelu(double x)
 {
     return 0.5 * x * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
 }
 
-/* Applies the epilogue to a part of a row of sums. */
+/* Applies the steps after the product to a part of a row of sums. */
 static void finish_line(const product *x, uint64_t row, uint64_t column, size_t columns, double *line)
 {
     double more[TILE_N];
@@ -187,7 +189,7 @@ static void tile(void *user, size_t index, size_t worker)
     }
 }
 
-/* Computes the whole product. The caller must have set and checked the shapes in x. */
+/* Computes the whole product. The caller must have checked the shapes and set the sizes in x. */
 static kiln_status multiply(product *x, kiln_call *call)
 {
     const kiln_array *all[] = {x->a, x->b, x->p};
@@ -208,23 +210,24 @@ static kiln_status multiply(product *x, kiln_call *call)
     return KILN_OK;
 }
 
-/* ---- large products ---- */
+/* ---- large products: only a sample is computed ---- */
 
-#define PROJECTED_LEAST 0x1p34             /* the number of multiplications from which on C is sampled */
-#define COLUMN_DOUBLES ((uint64_t)1 << 25) /* room for the packed columns of B that the sample needs */
-enum { LINES = 64 };                       /* C is computed at the crossings of this number of rows and columns */
+#define PROJECTED_LEAST 0x1p34             /* number of multiplications from which on only a sample of C is computed */
+#define COLUMN_DOUBLES ((uint64_t)1 << 25) /* room, in doubles, for the packed columns of B that the sample needs */
+enum { LINES = 64 };                       /* number of rows and of columns at whose crossings C is computed */
 
 typedef struct projecting {
     product *x;
     const double *weights;
-    double *ahead; /* B times the weights: k rows of `blocks` sums */
+    double *ahead; /* the product of B and the weights: k rows with `blocks` sums each */
     size_t blocks, line_count, column_count;
     uint64_t rows[LINES], columns[LINES];
-    double *packed; /* the columns */
-    double *lines;  /* one row of A for each thread */
+    double *packed; /* the columns of B that the sample needs, as doubles */
+    double *lines;  /* a row of A as doubles, for each thread */
 } projecting;
 
-/* Returns the weight of a column: a number of 1/2 to 1 with either sign, which is always the same for the column. */
+/* Returns the weight of a column. The weight is a number of 1/2 to 1 with either sign. A column always has the same
+ * weight. */
 static double weight_of(uint64_t column)
 {
     uint64_t z = column + UINT64_C(0x9E3779B97F4A7C15) * (column + 1); /* splitmix64 */
@@ -235,7 +238,7 @@ static double weight_of(uint64_t column)
     return z & 1 ? size : -size;
 }
 
-/* Multiplies one row of B with the weights, for B by rows. */
+/* Multiplies one row of B by the weights, if B is stored by rows. */
 static void weigh_row(void *user, size_t k, size_t worker)
 {
     (void)worker;
@@ -252,7 +255,7 @@ static void weigh_row(void *user, size_t k, size_t worker)
     }
 }
 
-/* Computes the sums of one block of columns, for B by columns. */
+/* Computes the sums of one block of columns, if B is stored by columns. */
 static void weigh_columns(void *user, size_t b, size_t worker)
 {
     (void)worker;
@@ -298,13 +301,13 @@ static void compute_places(void *user, size_t r, size_t worker)
     }
 }
 
-/* Chooses `count` of `all` lines: the first line, the last line, and one random line from each of the other equal
+/* Chooses `count` of `all` lines: the first line, the last line, and a random line from each of the other equal
  * parts. */
 static void choose_lines(uint64_t *lines, size_t count, uint64_t all, uint64_t seed)
 {
     for (size_t i = 0; i < count; i++) {
         const uint64_t low = all * i / count, high = all * (i + 1) / count;
-        const double at = fabs(weight_of(seed + i)) * 2 - 1; /* 0 to 1 */
+        const double at = fabs(weight_of(seed + i)) * 2 - 1; /* a number in [0, 1] */
         lines[i] = i == 0 ? 0 : i + 1 == count ? all - 1 : low + (uint64_t)(at * (double)(high - low));
         lines[i] = lines[i] < high ? lines[i] : high - 1;
     }
@@ -322,7 +325,8 @@ static double largest(const kiln_array *array, uint64_t count)
     return most;
 }
 
-/* Computes the sample of C. The columns are packed once, because a column of B by rows is not contiguous. */
+/* Computes the sampled elements of C. The columns of B are packed once, because a column of B is not contiguous if B is
+ * stored by rows. */
 static kiln_status compute_sample(projecting *p, kiln_call *call)
 {
     const product *x = p->x;
@@ -347,9 +351,10 @@ static kiln_status compute_sample(projecting *p, kiln_call *call)
     return done ? KILN_OK : kiln_call_fail(call, "out of host memory");
 }
 
-/* Exports the weights, the sums, and a bound of the error of these sums. A sum of K products of doubles is within K
- * 2^-52 of the sum of their magnitudes. If an element is infinite or NaN, the sums have no meaning. Then the function
- * sets *done to false and leaves C to multiply(). */
+/* Exports the weights, the weighted sums of the rows of C, and a bound of the error of these sums. The error of a sum
+ * of K products of doubles is at most K 2^-52 times the sum of the magnitudes of these products. If an element is
+ * infinite or NaN, the sums have no meaning. Then the function sets *done to false, and the caller computes C by
+ * multiply(). */
 static kiln_status project(product *x, kiln_call *call, bool *done)
 {
     projecting p = {.x = x, .blocks = (size_t)((x->n + KILN__PROJECTED - 1) / KILN__PROJECTED)};
@@ -382,21 +387,21 @@ static kiln_status project(product *x, kiln_call *call, bool *done)
     return status == KILN_OK ? compute_sample(&p, call) : status;
 }
 
-/* Computes the whole product, or the sample and the sums if the caller compares by these. */
+/* Computes the whole product. If the caller compares by a sample and by sums of rows, computes these instead. */
 static kiln_status multiply_as_compared(product *x, kiln_call *call)
 {
     const int64_t whole = 0;
     int64_t projected;
     bool done = false;
     KILN__TRY(kiln_call_int(call, "verify.projected", &whole, &projected));
-    if (projected && !x->in_batch && !x->after &&
-        /* GELU of a sum is not the sum of GELUs */ (double)x->m * (double)x->n * (double)x->k >= PROJECTED_LEAST &&
+    /* Sums of rows cannot check a product with further steps: GELU of a sum is not the sum of GELUs. */
+    if (projected && !x->in_batch && !x->after && (double)x->m * (double)x->n * (double)x->k >= PROJECTED_LEAST &&
         kiln__type_is_float(x->p->type) && kiln__type_part(x->p->type) == x->p->type)
         KILN__TRY(project(x, call, &done));
     return done ? KILN_OK : multiply(x, call);
 }
 
-/* Checks the shapes of x's arrays and computes the product. `p` is the name of the output in messages. */
+/* Checks the shapes of the arrays in x, and computes the product. `p` is the name of the output in error messages. */
 static kiln_status multiply_two(product *x, const char *p, kiln_call *call)
 {
     if (x->a->dims != 2 || x->b->dims != 2 || x->p->dims != 2)
@@ -424,8 +429,8 @@ static kiln_status matmul_f64(void *user, kiln_call *call)
     return multiply_two(&x, "P", call);
 }
 
-/* Returns matrix `index` of `count` matrices that are stored one after the other. The result refers to the elements
- * of `all`. */
+/* Returns matrix `index` of the `count` matrices in `all`, which are stored one after the other. The returned array
+ * refers to the elements of `all`. */
 static kiln_array one_of(const kiln_array *all, uint64_t count, uint64_t index)
 {
     kiln_array one = *all;
@@ -434,8 +439,8 @@ static kiln_array one_of(const kiln_array *all, uint64_t count, uint64_t index)
     return one;
 }
 
-/* The reference of C = A B for a batch of BATCH products, whose matrices are stored one after the other. If COLUMNS
- * is not 0, B is stored by columns. */
+/* The reference of C = A B for a batch of BATCH products. Their matrices are stored one after the other. If COLUMNS is
+ * not 0, B is stored by columns. */
 static kiln_status gemm_f64(void *user, kiln_call *call)
 {
     (void)user;
@@ -465,7 +470,7 @@ static kiln_status gemm_f64(void *user, kiln_call *call)
     return KILN_OK;
 }
 
-/* The reference of C = GELU(A B + bias) + residual. BIAS, GELU and RESIDUAL are 1 if the product has this step. */
+/* The reference of C = GELU(A B + bias) + residual. BIAS, GELU and RESIDUAL are each 1 if the product has this step. */
 static kiln_status linear_f64(void *user, kiln_call *call)
 {
     (void)user;
@@ -491,18 +496,20 @@ static kiln_status linear_f64(void *user, kiln_call *call)
 
 /* ---- floats of 8 and 4 bits with scales ---- */
 
-/* A format of scaled_f64: each `block` elements along K share a scale. */
+/* A format of scaled_f64. In each row, `block` neighbouring elements along K share a scale. */
 typedef struct scaled_format {
     const char *name;
     uint32_t block;
-    bool packed; /* elements of 4 bits (e2m1), the first one in the lower half of a byte; otherwise f8e4m3 */
-    bool e4m3;   /* a scale is a float of 8 bits without sign (ue4m3); otherwise a power of two (ue8m0) */
+    /* elements have 4 bits (e2m1), and the first one is in the lower half of a byte; otherwise they are f8e4m3 */
+    bool packed;
+    bool e4m3; /* a scale is a float of 8 bits without a sign (ue4m3); otherwise it is a power of two (ue8m0) */
 } scaled_format;
 
 static const scaled_format scaled_formats[] = {
     {"mxf8", 32, false, false}, {"mxf4", 32, true, false}, {"nvf4", 16, true, true}};
 
-/* Converts a matrix of `rows` rows to floats, which have all products of elements and scales exactly. */
+/* Multiplies the elements of a matrix of `rows` rows by their scales, and writes the products as floats. Floats hold
+ * these products exactly. */
 static void apply_scales(const scaled_format *f, const kiln_array *elements, const kiln_array *scales, uint64_t rows,
                          uint64_t k, float *to)
 {
@@ -518,8 +525,8 @@ static void apply_scales(const scaled_format *f, const kiln_array *elements, con
     }
 }
 
-/* The reference of C = A B, with A by rows and B by columns. Both have scales for blocks of neighbours along K, by
- * rows. */
+/* The reference of C = A B for elements with scales. A is stored by rows, and B by columns. In both matrices, blocks of
+ * neighbours along K have a scale. */
 static kiln_status scaled_f64(void *user, kiln_call *call)
 {
     (void)user;

@@ -1,34 +1,35 @@
 // matmul.cu - P = A B in single precision, ten ways. A is M x K, B is K x N, P is M x N, all dense and row-major.
 //
-// Each kernel improves the kernel before it. Its comment names the change, its effect on the operations per access, and
-// the counters that should show it. Operations per access are floating-point operations per element that is read from
-// global memory; a multiply and an add count as two. All sizes below 2^31 are legal, also 0, and no size has to be a
-// multiple of a tile: loads and stores are checked against the edges, and elements outside count as zero. Offsets into
-// a matrix have 64 bits, because M * K may exceed 2^31 although both factors are smaller.
+// Each kernel improves the kernel before it. The comment of a kernel names the change, its effect on the operations per
+// access, and the counters that should show it. Operations per access are the floating-point operations per element
+// that is read from global memory. A multiply-add counts as two operations. All sizes below 2^31 are legal, also 0. No
+// size has to be a multiple of a tile: loads and stores are checked against the edges, and elements outside a matrix
+// count as zero. Offsets into a matrix have 64 bits, because M * K may exceed 2^31 although both factors are smaller.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro MATMUL_<NAME> is set, or if MATMUL_ONE is not set. A sweep
-// compiles this file once per configuration, and compiling one kernel takes a fraction of the time of all.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro MATMUL_<NAME> is set, or if
+// MATMUL_ONE is not set. A sweep compiles this file once per configuration, and one kernel compiles in a fraction of
+// the time of all kernels.
 
 #include "common.cuh"
 
 #ifndef BLOCK_X
-#define BLOCK_X 32 // naive: threads of a block across
+#define BLOCK_X 32 // naive: threads of a block along a row of P
 #endif
 #ifndef BLOCK_Y
-#define BLOCK_Y 8 // naive: threads of a block down
+#define BLOCK_Y 8 // naive: threads of a block along a column of P
 #endif
 #ifndef WIDTH
-#define WIDTH 32 // row_block, tile_a: width of the tile; at most a warp
+#define WIDTH 32 // row_block, tile_a: columns of the tile; at most 32
 #endif
 #ifndef ROWS
-#define ROWS 8 // row_block, tile_a: height of the tile
+#define ROWS 8 // row_block, tile_a: rows of the tile
 #endif
 #ifndef TILE_WIDTH
-#define TILE_WIDTH 16 // tiled, tiled_double_buffer, granular: side of the square tiles
+#define TILE_WIDTH 16 // tiled, tiled_double_buffer, granular: rows and columns of the square tiles
 #endif
 #ifndef TILES
-#define TILES 4 // granular: B tiles that share one A tile
+#define TILES 4 // granular: number of B tiles that share one A tile
 #endif
 #ifndef TILE_M
 #define TILE_M 128 // rows of P that a block makes
@@ -49,10 +50,10 @@
 #define LANES_M 4 // coarsened, split_k: a warp is LANES_M x 32 / LANES_M threads
 #endif
 #ifndef UNROLL
-#define UNROLL 8 // steps along K that are unrolled
+#define UNROLL 8 // unroll factor of the loop along K
 #endif
 #ifndef SPLITS
-#define SPLITS 4 // split_k: parts of K
+#define SPLITS 4 // split_k: number of parts into which K is divided
 #endif
 
 // Returns element (row, col) of a rows x cols matrix, or zero outside it.
@@ -64,8 +65,9 @@ __device__ __forceinline__ float at(const float *matrix, unsigned row, unsigned 
 #if defined(MATMUL_NAIVE) || !defined(MATMUL_ONE)
 // Each thread makes one element of P. Both operands come directly from global memory.
 //
-// Two reads for a multiply and an add: 1 operation per access. A warp reads neighbouring elements of B (coalesced, if
-// BLOCK_X is at least 8) and one element of A per row (a broadcast), so the L1 serves most reads.
+// A multiply-add needs two reads, so there is 1 operation per access. A warp reads neighbouring elements of B, which
+// are coalesced if BLOCK_X is at least 8. It reads one element of A per row, which is a broadcast. So the L1 serves
+// most reads.
 extern "C" __global__ void matmul_naive(const float *__restrict__ A, const float *__restrict__ B,
                                         float *__restrict__ P, unsigned M, unsigned N, unsigned K)
 {
@@ -83,9 +85,9 @@ extern "C" __global__ void matmul_naive(const float *__restrict__ A, const float
 #if defined(MATMUL_ROW_BLOCK) || !defined(MATMUL_ONE)
 // WIDTH neighbouring lanes hold WIDTH elements of a row of A, one each, and exchange them by shuffles.
 //
-// Compared with naive: A is read once per row of the tile, coalesced, instead of once per thread. WIDTH steps need 1 +
-// WIDTH reads: 2 WIDTH / (1 + WIDTH), close to 2 operations per access. Half of the global requests are gone; the
-// requests for B remain.
+// Compared with naive, A is read once per row of the tile and coalesced, instead of once per thread. For WIDTH steps
+// along K a thread reads 1 + WIDTH elements. So there are 2 WIDTH / (1 + WIDTH) operations per access, which is close
+// to 2. Nearly half of the requests to global memory are gone. The requests for B remain.
 extern "C" __global__ void matmul_row_block(const float *__restrict__ A, const float *__restrict__ B,
                                             float *__restrict__ P, unsigned M, unsigned N, unsigned K)
 {
@@ -93,7 +95,7 @@ extern "C" __global__ void matmul_row_block(const float *__restrict__ A, const f
     const float *b = B + min(col, N - 1); // a column outside P reads the last column, and its sum is not stored
     float sum = 0.0f;
     for (unsigned k0 = 0; k0 < K; k0 += WIDTH) {
-        float mine = at(A, row, k0 + threadIdx.x, M, K); // all lanes must reach the shuffles, also lanes outside P
+        float mine = at(A, row, k0 + threadIdx.x, M, K); // all lanes must execute the shuffles, also lanes outside P
         unsigned steps = min((unsigned)WIDTH, K - k0);
 #pragma unroll UNROLL
         for (unsigned k = 0; k < steps; ++k, b += N)
@@ -107,9 +109,9 @@ extern "C" __global__ void matmul_row_block(const float *__restrict__ A, const f
 #if defined(MATMUL_TILE_A) || !defined(MATMUL_ONE)
 // The row of A is in shared memory instead of registers.
 //
-// Compared with row_block: the same reads from global memory and close to 2 operations per access, but a broadcast from
-// shared memory instead of a shuffle. The same warp writes and reads a row (WIDTH divides 32). So a warp barrier is
-// enough, no warp waits for another, and the barrier counter stays at zero.
+// Compared with row_block, global memory is read in the same way, and there are close to 2 operations per access. A
+// broadcast from shared memory replaces the shuffle. A row of the tile is written and read by the same warp, because
+// WIDTH divides 32. So a warp barrier is enough, no warp waits for another warp, and the barrier counter stays at zero.
 extern "C" __global__ void matmul_tile_a(const float *__restrict__ A, const float *__restrict__ B,
                                          float *__restrict__ P, unsigned M, unsigned N, unsigned K)
 {
@@ -124,7 +126,7 @@ extern "C" __global__ void matmul_tile_a(const float *__restrict__ A, const floa
 #pragma unroll UNROLL
         for (unsigned k = 0; k < steps; ++k, b += N)
             sum += tile[threadIdx.y][k] * *b;
-        __syncwarp(); // before the next step overwrites the elements that a slower lane still reads
+        __syncwarp(); // the next step overwrites elements that a slower lane may still read
     }
     if (row < M && col < N)
         P[(offset)row * N + col] = sum;
@@ -135,9 +137,9 @@ extern "C" __global__ void matmul_tile_a(const float *__restrict__ A, const floa
 // Both operands are in shared memory, in square tiles. A thread loads one element of each tile and makes one element of
 // P.
 //
-// Compared with tile_a: B is read once per tile too. TILE_WIDTH steps need 2 reads: TILE_WIDTH operations per access.
-// There are TILE_WIDTH times fewer global requests than in naive. In return each step has two reads of shared memory
-// (one is a broadcast), and each tile has two barriers.
+// Compared with tile_a, B is also read only once per tile. TILE_WIDTH steps along K need 2 reads of global memory, so
+// there are TILE_WIDTH operations per access. There are TILE_WIDTH times fewer global requests than in naive. In return
+// each step along K reads shared memory twice (one read is a broadcast), and each pair of tiles needs two barriers.
 extern "C" __global__ void matmul_tiled(const float *__restrict__ A, const float *__restrict__ B,
                                         float *__restrict__ P, unsigned M, unsigned N, unsigned K)
 {
@@ -163,9 +165,9 @@ extern "C" __global__ void matmul_tiled(const float *__restrict__ A, const float
 // Shared memory has room for two pairs of tiles. The loads of the next pair are in flight while the current pair is
 // multiplied.
 //
-// Compared with tiled: the same TILE_WIDTH operations per access, half the barriers, and twice the shared memory. The
-// reads of the next tile are issued before the products of the current one, so their latency is hidden even with few
-// warps.
+// Compared with tiled, there are the same TILE_WIDTH operations per access and half as many barriers. A block needs
+// twice as much shared memory. The reads of the next tiles are issued before the multiply-adds of the current tiles, so
+// their latency is hidden even with few warps.
 extern "C" __global__ void matmul_tiled_double_buffer(const float *__restrict__ A, const float *__restrict__ B,
                                                       float *__restrict__ P, unsigned M, unsigned N, unsigned K)
 {
@@ -176,7 +178,8 @@ extern "C" __global__ void matmul_tiled_double_buffer(const float *__restrict__ 
     for (unsigned k0 = 0; k0 < K; k0 += TILE_WIDTH, now ^= 1) {
         tile_a[now][y][x] = next_a;
         tile_b[now][y][x] = next_b;
-        __syncthreads(); // one is enough: the pair written next was last read before this barrier
+        // one barrier is enough: the pair of tiles that the next step writes was last read before this barrier
+        __syncthreads();
         next_a = at(A, row, k0 + TILE_WIDTH + x, M, K);
         next_b = at(B, k0 + TILE_WIDTH + y, col, K, N);
 #pragma unroll UNROLL
@@ -189,11 +192,12 @@ extern "C" __global__ void matmul_tiled_double_buffer(const float *__restrict__ 
 #endif
 
 #if defined(MATMUL_RECTANGULAR) || !defined(MATMUL_ONE)
-// Tiles of TILE_M x TILE_K and TILE_K x TILE_N, which all threads load in turn. A thread still makes one element of P.
+// The tiles have TILE_M x TILE_K and TILE_K x TILE_N elements. All threads of the block load both tiles. A thread still
+// makes one element of P.
 //
-// Compared with tiled: the depth of a step no longer depends on the shape of the block. There are 2 TILE_M TILE_N /
-// (TILE_M + TILE_N) operations per access, for any TILE_K. TILE_K determines how many loads are in flight at once, how
-// much shared memory a block needs, and how often it waits at a barrier.
+// Compared with tiled, the depth of a step, TILE_K, no longer depends on the shape of the block. There are 2 TILE_M
+// TILE_N / (TILE_M + TILE_N) operations per access, for any TILE_K. TILE_K determines how many loads are in flight at
+// once, how much shared memory a block needs, and how often a block waits at a barrier.
 extern "C" __global__ void matmul_rectangular(const float *__restrict__ A, const float *__restrict__ B,
                                               float *__restrict__ P, unsigned M, unsigned N, unsigned K)
 {
@@ -218,14 +222,14 @@ extern "C" __global__ void matmul_rectangular(const float *__restrict__ A, const
 #endif
 
 #if defined(MATMUL_REGISTER_SHARED) || !defined(MATMUL_ONE)
-// TILE_M threads. Each has a row of A in registers and TILE_N results. Only the tile of B is in shared memory (V.
-// Volkov and J. Demmel, Benchmarking GPUs to tune dense linear algebra, SC 2008).
+// A block has TILE_M threads. Each thread has a row of the tile of A and TILE_N results in registers. Only the tile of
+// B is in shared memory (V. Volkov and J. Demmel, Benchmarking GPUs to tune dense linear algebra, SC 2008).
 //
-// Compared with rectangular: the same 2 TILE_M TILE_N / (TILE_M + TILE_N) operations per access from global memory. But
-// the results are in registers, and a multiply-add needs one read of shared memory (a broadcast) instead of two. TILE_M
-// = 64, TILE_N = 16, TILE_K = 4 is the published configuration, in which a thread loads one element of B per step. A is
-// row-major here, so the threads of a warp read A a row apart. The counter of sectors per request shows this; a TILE_K
-// of 8 uses all bytes of each sector.
+// Compared with rectangular, there are the same 2 TILE_M TILE_N / (TILE_M + TILE_N) operations per access to global
+// memory. But the results are in registers, and a multiply-add reads shared memory once (a broadcast) instead of twice.
+// The published configuration is TILE_M = 64, TILE_N = 16, TILE_K = 4, in which a thread loads one element of B per
+// step. A is row-major here, so neighbouring threads of a warp read neighbouring rows of A, at addresses K elements
+// apart. The counter of sectors per request shows this. If TILE_K is 8, all bytes of each sector are used.
 extern "C" __global__ void matmul_register_shared(const float *__restrict__ A, const float *__restrict__ B,
                                                   float *__restrict__ P, unsigned M, unsigned N, unsigned K)
 {
@@ -255,11 +259,12 @@ extern "C" __global__ void matmul_register_shared(const float *__restrict__ A, c
 #endif
 
 #if defined(MATMUL_GRANULAR) || !defined(MATMUL_ONE)
-// One tile of A is multiplied by TILES neighbouring tiles of B. A thread makes TILES results, TILE_WIDTH columns apart.
+// One tile of A is multiplied by TILES neighbouring tiles of B. A thread makes TILES results, which are TILE_WIDTH
+// columns apart.
 //
-// Compared with tiled: A is read a TILES-th as often from global and from shared memory. There are 2 TILE_WIDTH TILES /
-// (1 + TILES) operations per access, and 1 + TILES reads of shared memory for TILES multiply-adds. A block does more
-// work, so there are fewer blocks, and small matrices leave multiprocessors idle.
+// Compared with tiled, A is read TILES times less often, both from global and from shared memory. There are 2
+// TILE_WIDTH TILES / (1 + TILES) operations per access. TILES multiply-adds read shared memory 1 + TILES times. A block
+// does more work, so there are fewer blocks, and small matrices leave multiprocessors idle.
 extern "C" __global__ void matmul_granular(const float *__restrict__ A, const float *__restrict__ B,
                                            float *__restrict__ P, unsigned M, unsigned N, unsigned K)
 {
@@ -288,16 +293,17 @@ extern "C" __global__ void matmul_granular(const float *__restrict__ A, const fl
 #endif
 
 #if defined(MATMUL_COARSENED) || defined(MATMUL_SPLIT_K) || !defined(MATMUL_ONE)
-// The common part of coarsened and split_k: a block makes TILE_M x TILE_N of a product, and each thread THREAD_M x
-// THREAD_N results.
+// This part is common to coarsened and split_k: a block makes TILE_M x TILE_N elements of P, and each thread THREAD_M x
+// THREAD_N of these.
 
 #define THREADS ((TILE_M / THREAD_M) * (TILE_N / THREAD_N))
 #define LANES_N (32 / LANES_M)
 #define WARPS_N (TILE_N / (LANES_N * THREAD_N))
 
-// A pair of tiles in shared memory: first the tile of A, transposed so that a thread's rows are neighbours, then the
-// tile of B. A thread writes four k of one row of A. The gap after every fourth k spreads the rows and k that a warp
-// writes at once over all 32 banks, and keeps rows aligned for reads of 16 bytes.
+// A pair of tiles in shared memory is the tile of A and then the tile of B. The tile of A is transposed, so that the
+// rows of a thread are neighbours. A thread writes the elements at four neighbouring k of one row of A. A gap after
+// every fourth k spreads the elements that a warp writes at once over all 32 banks. The gap also keeps the rows aligned
+// for reads of 16 bytes.
 #define AT_K(k) ((k) * TILE_M + (k) / 4 * (128 / TILE_K))
 #define A_FLOATS AT_K(TILE_K)
 #define PAIR_FLOATS (A_FLOATS + TILE_K * TILE_N)
@@ -310,13 +316,14 @@ static_assert(TILE_M % (LANES_M * THREAD_M) == 0 && TILE_N % (LANES_N * THREAD_N
 static_assert(A_LOADS * THREADS * 4 == TILE_M * TILE_K && B_LOADS * THREADS * 4 == TILE_K * TILE_N,
               "every thread must load the same number of quads of A and of B");
 
-// The operands of one product, and the part of it that this block makes.
+// The operands of a matrix product, and the part of P that this block makes.
 struct Product {
     const float *A, *B;
     unsigned M, N, K;
     unsigned row0, col0;  // first row and column of the block's tile of P
     unsigned k_begin, k_end;
-    // the tile is completely inside P, and quads of A and B are aligned: no checks along M and N are needed
+    // the tile is completely inside P, and groups of 4 floats in A and B are aligned: no checks along M and N are
+    // needed
     bool aligned;
 };
 
@@ -325,7 +332,7 @@ __device__ __forceinline__ Product product(const float *A, const float *B, const
 {
     // Blocks that run at the same time should share rows of A and columns of B in the L2. Therefore the order of tiles
     // goes down `walk` block rows before it moves one block column to the right. `walk` is an argument, not a macro, so
-    // it needs no code of its own.
+    // all its values share one compiled kernel.
     unsigned rows = ceil_div(M, TILE_M), cols = ceil_div(N, TILE_N);
     unsigned first = blockIdx.x / (walk * cols) * walk, place = blockIdx.x % (walk * cols);
     unsigned height = min(walk, rows - first);
@@ -335,8 +342,9 @@ __device__ __forceinline__ Product product(const float *A, const float *B, const
     return p;
 }
 
-// A thread's part of a pair of tiles, in registers between global and shared memory. (cp.async was slower: 45 against
-// 51 TFLOP/s at 4096 on an H200. A is transposed between the two, so cp.async would have to copy single elements.)
+// The elements of a pair of tiles that a thread holds in registers, on their way from global to shared memory. (Copies
+// by cp.async were slower: 45 instead of 51 TFLOP/s for M = N = K = 4096 on an H200. A is transposed on this way, so
+// cp.async would have to copy single elements.)
 struct Staged {
     float4 a[A_LOADS], b[B_LOADS];
 };
@@ -380,7 +388,7 @@ __device__ __forceinline__ void fetch(const Product &p, unsigned k0, Staged &sta
     }
 }
 
-// Writes the fetched tiles to shared memory.
+// Writes the fetched tiles to the pair of tiles in shared memory.
 __device__ __forceinline__ void land(float *pair, const Staged &staged)
 {
 #pragma unroll
@@ -427,8 +435,8 @@ __device__ __forceinline__ void make_tile(const Product &p, float *P)
     extern __shared__ float4 pairs[]; // two pairs of tiles; the type gives the alignment
     float *base = (float *)pairs;
 
-    // A thread's results are squares of 4 x 4, LANES_M * 4 rows and LANES_N * 4 columns apart, so that the lanes of a
-    // warp read neighbouring quads.
+    // The results of a thread are squares of 4 x 4. The squares are LANES_M * 4 rows and LANES_N * 4 columns apart, so
+    // that the lanes of a warp read neighbouring groups of 4 floats.
     unsigned warp = warp_id(), lane = lane_id();
     unsigned m = warp / WARPS_N * (LANES_M * THREAD_M) + lane / LANES_N * 4;
     unsigned n = warp % WARPS_N * (LANES_N * THREAD_N) + lane % LANES_N * 4;
@@ -451,7 +459,7 @@ __device__ __forceinline__ void make_tile(const Product &p, float *P)
                 fetch(p, k0 + TILE_K, staged);
 #pragma unroll UNROLL
             for (unsigned k = 0; k < TILE_K; ++k) {
-                if (k == TILE_K - 1 && more) { // go to the next tile before the last products of this one
+                if (k == TILE_K - 1 && more) { // switch to the next pair before this pair's last multiply-adds
                     // One barrier is enough: the pair that is written here was last read before the previous step's
                     // barrier.
                     reading ^= 1;
@@ -461,7 +469,7 @@ __device__ __forceinline__ void make_tile(const Product &p, float *P)
                     b = base + reading * PAIR_FLOATS + A_FLOATS + n;
                 }
                 if (k < TILE_K - 1 || more)
-                    read_strip(next, a, b, (k + 1) % TILE_K); // these reads overlap with the products
+                    read_strip(next, a, b, (k + 1) % TILE_K); // these reads overlap with the multiply-adds
                 multiply_strip(sum, now);
                 now = next;
             }
@@ -491,14 +499,14 @@ __device__ __forceinline__ void make_tile(const Product &p, float *P)
 #endif
 
 #if defined(MATMUL_COARSENED) || !defined(MATMUL_ONE)
-// Each thread makes THREAD_M x THREAD_N results. The operands of a step are in registers, all reads have 16 bytes, and
-// the next tile and the next operands are always being loaded.
+// Each thread makes THREAD_M x THREAD_N results. The operands of a step along K are in registers, and the reads of
+// shared memory are 16 bytes wide. While a thread multiplies, it already loads the next tiles and the next operands.
 //
-// Compared with granular: tiles have 128 rows and columns instead of 16. An access from global memory serves 2 TILE_M
-// TILE_N / (TILE_M + TILE_N) operations. More important now: THREAD_M THREAD_N multiply-adds need THREAD_M + THREAD_N
-// elements from shared memory. With 8 x 8 these are four reads of 16 bytes for 64 multiply-adds. Nearly all issued
-// instructions are multiply-adds. Few warps fit on an SM, so the independent instructions within each warp hide the
-// latency.
+// Compared with granular, tiles have for example 128 rows and columns instead of 16. There are 2 TILE_M TILE_N /
+// (TILE_M + TILE_N) operations per access to global memory. Reads of shared memory are now more important: THREAD_M
+// THREAD_N multiply-adds need THREAD_M + THREAD_N elements. If THREAD_M = THREAD_N = 8, a thread issues four reads of
+// 16 bytes for 64 multiply-adds. Nearly all issued instructions are multiply-adds. Few warps fit on an SM, so the
+// independent instructions within each warp hide the latency.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_coarsened(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ P, unsigned M,
                      unsigned N, unsigned K, unsigned walk)
@@ -508,22 +516,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #endif
 
 #if defined(MATMUL_SPLIT_K) || !defined(MATMUL_ONE)
-// SPLITS blocks share one tile of P, each with its part of K. A second kernel adds their sums.
+// SPLITS blocks share one tile of P. Each of these blocks multiplies a different part of K. The kernel
+// matmul_add_splits then adds the partial results.
 //
-// Compared with coarsened: the same operations per access, SPLITS times the blocks, and 2 SPLITS M N more elements of
-// traffic. This pays if P has fewer tiles than the device has multiprocessors and K is long. Sums go through the buffer
-// `partial` and are added in a fixed order, so the result is always the same, which atomics would not guarantee.
+// Compared with coarsened, the operations per access are equal. There are SPLITS times as many blocks, and memory
+// transfers 2 SPLITS M N more elements. Splitting pays if K is long and P has fewer tiles than the device has
+// multiprocessors. The partial results go through the buffer `partial` and are added in a fixed order. So every run
+// gives the same result, which atomics would not guarantee.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_split_k(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ partial, unsigned M,
                    unsigned N, unsigned K, unsigned walk)
 {
     unsigned steps = ceil_div(K, TILE_K), part = ceil_div(steps, SPLITS) * TILE_K;
     offset begin = (offset)blockIdx.y * part;
-    float *mine = partial + (offset)blockIdx.y * M * N; // N % 4 == 0 keeps it as aligned as `partial` itself
+    float *mine = partial + (offset)blockIdx.y * M * N; // if N % 4 == 0, `mine` is aligned as well as `partial`
     make_tile(product(A, B, partial, M, N, K, begin < K ? begin : K, begin + part < K ? begin + part : K, walk), mine);
 }
 
-// P = the sum of SPLITS matrices of `count` elements, added in order.
+// Adds SPLITS matrices of `count` elements in order, and stores the sum in P.
 extern "C" __global__ void matmul_add_splits(const float *__restrict__ partial, float *__restrict__ P, offset count)
 {
     offset i = (offset)blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,17 +1,19 @@
-// matmul_tensor.cu - P = A B in single precision on tensor cores, as exact as matmul.cu. A is M x K, B is K x N, P is M
-// x N, all dense and row-major, with any extents below 2^31, as in matmul.cu.
+// matmul_tensor.cu - P = A B in single precision on tensor cores, as exact as the kernels of matmul.cu. A is M x K, B
+// is K x N, P is M x N. All are dense and row-major, and all sizes below 2^31 are legal, as in matmul.cu.
 //
-// Tensor cores multiply numbers of 11 bits (tf32) or 8 bits (bf16). A float of 24 bits is the sum of two or three such
-// parts. So a product of two floats is the sum of a few products of parts, if products below the last bit are left out.
-// There are three products of tf32 parts (high x high, high x low, low x high), or six of bf16 parts. A tensor core
-// rounds its sums towards zero. At K = 4096 with positive numbers, this alone makes errors 75 times as large as in
-// single precision. Therefore a sum stays in the tensor core only for a short stretch of K. Then it is added to another
-// sum in a register, rounded to nearest. TENSOR.md has the errors of this method and of others: from K = 512 on they
-// are not larger than the errors of ordinary single precision.
+// Tensor cores multiply numbers with significands of 11 bits (tf32) or 8 bits (bf16). A float with its significand of
+// 24 bits is the sum of two or three such parts. So a product of two floats is the sum of a few products of parts, if
+// the products below the last bit are left out. Two tf32 parts (high and low) need three products: high x high, high x
+// low and low x high. Three bf16 parts need six products. A tensor core rounds its accumulators towards zero. At K =
+// 4096 with positive numbers, this rounding alone makes errors 75 times as large as in single precision. Therefore an
+// accumulator stays in the tensor core only for a short stretch of K. Then the kernel adds it to a second accumulator
+// in a register, rounded to nearest. TENSOR.md has the errors of this method and of others. From K = 512 on they are
+// not larger than the errors of ordinary single precision.
 //
 // Some numbers cannot be split: infinities, NaN, magnitudes from 2^127 on (rounded up, they exceed the largest number),
-// and magnitudes below 2^-102 (their low parts are denormal). A warp that finds one computes its part of P by ordinary
-// multiply-adds, many times slower. So the result is right in these cases too. Such numbers are rare in practice.
+// and magnitudes below 2^-102 (their low parts are denormal). If such a number occurs, the block (tensor_3xtf32) or the
+// warp (tensor_bf16x6) computes its part of P by ordinary multiply-adds, which are many times slower. So the result is
+// right for such numbers too. Such numbers are rare in practice.
 
 #include "async.cuh"
 #include "common.cuh"
@@ -34,25 +36,25 @@
 #define WARP_N 32 // tensor_3xtf32: columns of P per warp; a multiple of 8
 #endif
 #ifndef STAGES
-#define STAGES 3 // steps in shared memory: one is multiplied while the others are copied
+#define STAGES 3 // number of steps along K in shared memory: one is multiplied while the others are copied
 #endif
 #ifndef PROMOTE
-#define PROMOTE 16 // tensor_3xtf32: elements along K after which a sum leaves the tensor cores; divides TILE_K
+#define PROMOTE 16 // tensor_3xtf32: elements along K after which an accumulator leaves the tensor cores; divides TILE_K
 #endif
 #ifndef CONSUMERS
 #define CONSUMERS 2 // tensor_bf16x6: warp groups that multiply, 64 rows of P each
 #endif
 #ifndef CLUSTER
-#define CLUSTER 1 // tensor_bf16x6: blocks, one below the other, that share copies of B
+#define CLUSTER 1 // tensor_bf16x6: blocks of a cluster, one below the other, that share copies of B
 #endif
 
-// The first row and column of the block's tile of P.
+// The first row and column of a block's tile of P.
 struct Corner {
     unsigned row, col;
 };
 
-// Returns the block's tile. The order of tiles goes down `walk` block rows before the next block column, so that blocks
-// that run at the same time share rows of A and columns of B in the L2.
+// Returns the place of the block's tile. The order of tiles goes down `walk` block rows before the next block column,
+// so that blocks that run at the same time share rows of A and columns of B in the L2.
 template <unsigned height, unsigned width>
 __device__ __forceinline__ Corner tile_corner(unsigned block, unsigned M, unsigned N, unsigned walk)
 {
@@ -62,7 +64,8 @@ __device__ __forceinline__ Corner tile_corner(unsigned block, unsigned M, unsign
     return {(first + place % walked) * height, place / walked * width};
 }
 
-// Computes height x width of P by ordinary multiply-adds with `threads` threads, because some numbers cannot be split.
+// Computes height x width elements of P by ordinary multiply-adds with `threads` threads. The kernels call this if some
+// numbers cannot be split.
 template <unsigned height, unsigned width, unsigned threads>
 __device__ __noinline__ void make_plain(const float *A, const float *B, float *P, unsigned M, unsigned N, unsigned K,
                                         Corner corner, unsigned thread)
@@ -85,7 +88,7 @@ __device__ __noinline__ void make_plain(const float *A, const float *B, float *P
 #define THREADS (32 * WARPS_M * WARPS_N)
 #define FRAGMENTS_M (WARP_M / 16) // one instruction makes 16 x 8 results
 #define FRAGMENTS_N (WARP_N / 8)
-// floats from one row to the next, chosen so that 8 rows of 16 bytes, or 4 rows of 8 floats, are in different banks
+// distance between two rows in floats, chosen so that 8 rows of 16 bytes, or 4 rows of 8 floats, are in different banks
 #define ROW_A (TILE_K + 4)
 #define ROW_B (TILE_N + 8)
 #define STAGE_FLOATS (TILE_M * ROW_A + TILE_K * ROW_B)
@@ -94,8 +97,8 @@ static_assert(TILE_M % WARP_M == 0 && TILE_N % WARP_N == 0, "whole warps must fi
 static_assert(WARP_M % 16 == 0 && WARP_N % 8 == 0 && TILE_K % 8 == 0, "whole instructions must fill a warp's part");
 static_assert(PROMOTE % 8 == 0 && TILE_K % PROMOTE == 0, "no sum may be left behind at the end of a step");
 
-// Begins to copy a tile of a rows x cols matrix to shared memory, `count` elements per copy. Elements outside the
-// matrix are zeros.
+// Begins to copy a tile of a matrix of rows x cols elements to shared memory, `count` elements per copy. Elements
+// outside the matrix are zeros.
 template <unsigned count, unsigned tile_rows, unsigned tile_cols, unsigned stride>
 __device__ __forceinline__ void copy_tile(float *to, const float *from, unsigned row0, unsigned col0, unsigned rows,
                                           unsigned cols)
@@ -119,12 +122,14 @@ __device__ __forceinline__ void split(float x, unsigned &high, unsigned &low)
     low = __float_as_uint(x - __uint_as_float(high));
 }
 
-// A warp's parts of WARP_M x 8 of A and 8 x WARP_N of B.
+// The split operands of a warp for a step of 8 along K: WARP_M x 8 elements of A and 8 x WARP_N elements of B.
 struct Operands {
     unsigned a_high[FRAGMENTS_M][4], a_low[FRAGMENTS_M][4], b_high[FRAGMENTS_N][2], b_low[FRAGMENTS_N][2];
 };
 
-// Reads a step of 8 along K. Several warps read the same numbers; one of them tests whether all can be split.
+// Reads and splits the operands for a step of 8 along K. Returns false if a tested number cannot be split. Several
+// warps read the same numbers, and one of these warps tests them: `look_a` and `look_b` tell whether this warp tests A
+// and B.
 __device__ __forceinline__ bool read_operands(Operands &o, const float *a, const float *b, bool look_a, bool look_b)
 {
     unsigned lane = lane_id();
@@ -155,10 +160,11 @@ __device__ __forceinline__ bool read_operands(Operands &o, const float *a, const
 // Computes three products of tf32 parts by mma.sync. Each warp splits operands in registers when it reads them from
 // shared memory.
 //
-// Compared with coarsened: the bound is a third of the tensor cores' tf32 rate instead of the fp32 units' rate. Each
-// warp that reads a number splits it, TILE_N / WARP_N times for A. A larger part per warp saves this work and reads of
-// shared memory, but needs registers, twice as many as the results. Copies to shared memory are asynchronous, because
-// no operand is transposed on the way.
+// Compared with coarsened, the bound is a third of the tf32 rate of the tensor cores, instead of the rate of the fp32
+// units. Every warp that reads a number splits it. So a number of A is split TILE_N / WARP_N times. A warp with a
+// larger part of P splits and reads fewer numbers for each result. But it needs more registers: two accumulators,
+// `total` and `sum`, for each result. Copies to shared memory are asynchronous, because no operand is transposed on the
+// way.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_tensor_3xtf32(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ P, unsigned M,
                          unsigned N, unsigned K, unsigned walk)
@@ -169,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     unsigned lane = lane_id(), warp_m = warp_id() / WARPS_N, warp_n = warp_id() % WARPS_N;
     unsigned tiles = ceil_div(K, TILE_K);
     bool quads_a = K % 4 == 0 && is_aligned<16>(A), quads_b = N % 4 == 0 && is_aligned<16>(B);
-    auto copy = [&](unsigned tile) { // commits a group in any case, so that groups can be counted
+    auto copy = [&](unsigned tile) { // commits a group even if there is no tile, so that the waits can count groups
         float *a = base + tile % STAGES * STAGE_FLOATS, *b = a + TILE_M * ROW_A;
         if (tile < tiles && quads_a)
             copy_tile<4, TILE_M, TILE_K, ROW_A>(a, A, corner.row, tile * TILE_K, M, K);
@@ -188,7 +194,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         copy(s);
     for (unsigned tile = 0; tile < tiles; ++tile) {
         copy_async_wait<STAGES - 2>();
-        // the tile has arrived, and all warps have finished the previous tile, which is overwritten now
+        // the tile has arrived, and all warps have finished the previous tile, which the next copy overwrites
         __syncthreads();
         copy(tile + STAGES - 1);
         const float *a = base + tile % STAGES * STAGE_FLOATS + warp_m * WARP_M * ROW_A;
@@ -199,7 +205,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             unsigned turn = tile * (TILE_K / 8) + k / 8;
             carried &= read_operands(o, a + k, b + k * ROW_B, turn % WARPS_N == warp_n, turn % WARPS_M == warp_m);
 #pragma unroll
-            for (unsigned product = 0; product < 3; ++product) // the smaller products first
+            // products with a low part come first, because they are smaller
+            for (unsigned product = 0; product < 3; ++product)
 #pragma unroll
                 for (unsigned i = 0; i < FRAGMENTS_M; ++i)
 #pragma unroll
@@ -247,11 +254,11 @@ extern "C" __global__ void __launch_bounds__(128)
 
 #if (defined(MATMUL_TENSOR_BF16X6) || !defined(MATMUL_ONE)) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define ROWS (64 * CONSUMERS)                 // rows of P per block
-#define BOX_A (ROWS * TILE_K * 2)             // bytes of one part of a step of A
-#define BOX_B (TILE_K * 128)                  // bytes of 64 columns of one part of a step of B
+#define BOX_A (ROWS * TILE_K * 2)             // bytes of one bf16 part of A in one step along K
+#define BOX_B (TILE_K * 128)                  // bytes of 64 columns of one bf16 part of B in one step along K
 #define PART_B (TILE_N / 64 * BOX_B)
 #define STAGE_BYTES (3 * (BOX_A + PART_B))
-// registers of a thread that multiplies: the rest after the other warps
+// registers of each thread that multiplies: those that the copying warp group gives up go to these threads
 #define GROUP_REGISTERS (CONSUMERS == 2 ? 232 : 160)
 #define OTHER_REGISTERS (CONSUMERS == 2 ? 40 : 32)
 
@@ -259,8 +266,9 @@ static_assert(CONSUMERS == 2 || CONSUMERS == 3, "CONSUMERS must be 2 or 3: GROUP
 static_assert(TILE_K == 32 || TILE_K == 64, "a row of a box of A is 64 or 128 bytes");
 static_assert(TILE_N % 64 == 0, "a row of a box of B is 128 bytes");
 
-// The block's copies: each stage gets a step of all parts of A and of B. The blocks of a cluster take turns in copying
-// boxes of B. Each copy goes to all blocks, so a stage must be empty in all of them.
+// Copies the operands of the block. For each step along K, all bf16 parts of A and B go to a stage of the ring buffer.
+// The blocks of a cluster take turns in copying boxes of B. Each copy of B goes to all blocks of the cluster, so a
+// stage must be empty in all these blocks.
 __device__ __forceinline__ void copy_parts(const tensor_map &map_a, const tensor_map &map_b, char *stages,
                                            barrier *full, barrier *empty, Corner corner, unsigned steps)
 {
@@ -286,26 +294,29 @@ __device__ __forceinline__ void copy_parts(const tensor_map &map_a, const tensor
     }
 }
 
-// Computes the 64 x TILE_N sums of one stage for a warp group.
+// Multiplies the operands of one stage, and writes the 64 x TILE_N accumulators of a warp group.
 __device__ __forceinline__ void multiply_stage(float (&sum)[TILE_N / 2], unsigned a, unsigned b)
 {
     multiply_parts<true, TILE_N>(sum, matrix_descriptor<TILE_K * 2>(a, 0, TILE_K * 16), BOX_A, 32,
                                  matrix_descriptor<128>(b, BOX_B, 1024), PART_B, 16 * 128, TILE_K / 16);
 }
 
-// Six products of bf16 parts by wgmma. matmul_split makes the parts in a separate launch, and tensor maps copy them.
+// Computes six products of bf16 parts by wgmma. The kernel matmul_split makes the parts in a separate launch, and
+// tensor maps copy them.
 //
-// Compared with tensor_3xtf32: the bound is the same, because bf16 is twice as fast as tf32. Errors are smaller,
-// because all small products of a step come before the large ones. Operands come directly from shared memory and keep
-// their order of global memory. This is true for B too, because wgmma transposes 16-bit operands. The blocks of a
-// cluster share the copies of B. One warp of the first group copies. The groups that multiply take that group's
-// registers for their sums, of which they need two sets. One group adds its sums while another multiplies.
+// Compared with tensor_3xtf32, the bound is the same: there are twice as many products, and bf16 is twice as fast as
+// tf32. Errors are smaller, because all small products of a step along K are added before the large products. wgmma
+// reads the operands from shared memory, where they have the same order as in global memory. B keeps this order too,
+// because wgmma can transpose 16-bit operands. The blocks of a cluster share the copies of B. One thread of the first
+// warp group issues all copies. The other warp groups multiply. They take over registers of the first warp group,
+// because each result needs two accumulators. While one warp group adds its accumulators, another multiplies.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     matmul_tensor_bf16x6(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                          const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ P, unsigned M,
                          unsigned N, unsigned K, unsigned walk)
 {
-    extern __shared__ __align__(1024) char ring[]; // boxes with a swizzle of 128 bytes begin at multiples of 1024
+    // boxes with a swizzle of 128 bytes begin at addresses that are multiples of 1024
+    extern __shared__ __align__(1024) char ring[];
     __shared__ barrier full[STAGES], empty[STAGES];
     Corner corner = tile_corner<ROWS * CLUSTER, TILE_N>(blockIdx.x / CLUSTER, M, N, walk);
     corner.row += blockIdx.x % CLUSTER * ROWS;
@@ -352,7 +363,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 #pragma unroll
     for (unsigned i = 0; i < TILE_N / 2; ++i)
         carried &= total[i] == total[i];
-    Corner mine = {corner.row + (warp_id() - 4) * 16, corner.col}; // the 16 rows of this warp
+    Corner mine = {corner.row + (warp_id() - 4) * 16, corner.col}; // the 16 rows of P that this warp makes
     if (!__all_sync(ALL_LANES, carried)) {
         make_plain<16, TILE_N, WARP>(A, B, P, M, N, K, mine, lane_id());
         return;

@@ -1,4 +1,4 @@
-/* increment_exact: y = x + 1 for integers of any width, modulo 2^bits. */
+/* memory.c has the reference increment_exact: y = x + 1 for integers of any width, modulo 2^bits. */
 #include "catalogue.h"
 
 enum { PIECE = 1 << 20 };
@@ -22,8 +22,8 @@ static void piece(void *user, size_t index, size_t worker)
     (void)worker;
     const increment *job = user;
     uint64_t first = (uint64_t)index * PIECE, end = job->count - first < PIECE ? job->count : first + PIECE;
-    switch (kiln__type_bytes(
-        job->x->type)) { /* signed addition has the same bits as unsigned addition, which wraps around */
+    /* unsigned addition wraps around, and gives the same bits as signed addition */
+    switch (kiln__type_bytes(job->x->type)) {
     case 1: NEXT(uint8_t); break;
     case 2: NEXT(uint16_t); break;
     case 4: NEXT(uint32_t); break;

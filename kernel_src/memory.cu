@@ -1,18 +1,19 @@
-// memory.cu - y = x + 1 over N words of 32 bits, by many good and bad ways to access memory.
+// memory.cu - y = x + 1 for N elements of 32 bits, by many good and bad ways to access memory.
 //
-// One addition per word costs almost nothing, so the accesses determine the time. Four properties of the accesses
-// differ: the bytes in flight, the addresses that the lanes of a warp access (the patterns), the layout of the data (a
-// matrix or structures), and the memory that answers. Overflow wraps around: 2^32 - 1 becomes 0.
+// One addition per element costs almost nothing, so the accesses determine the time. The kernels differ in four
+// properties of the accesses: the bytes in flight, the addresses that the lanes of a warp access (the patterns), the
+// layout of the data (a matrix or structures), and the kind of memory. Overflow wraps around: 2^32 - 1 becomes 0.
 //
-// Some kernels read other elements than they write. Their answers are checked too, because x counts upwards: x[k] =
-// x[0] + k. A thread that needs element i and has read element k computes x[k] - k + i, which is wrong if it read
-// another element. The answer does not tell which k a thread chose; `kiln study access` does. For any other x these
-// kernels (offset, permuted, strided, broadcast, scattered, aos_same, soa_same) do not give x + 1. They are for
-// studies.
+// Some kernels compute y[i] from another element than x[i]. Their results can be checked, because x counts upwards:
+// x[k] = x[0] + k. A thread that needs element i and has read element k computes x[k] - k + i. This result is wrong if
+// the thread has not really read element k. The result does not tell which k a thread chose. The command `kiln study
+// access` shows it. If x does not count upwards, these kernels do not compute x + 1: offset, permuted, strided,
+// broadcast, scattered, aos_same, soa_same. They serve studies of memory accesses.
 //
-// N may be any number up to 2^32 - 1, also 0; offsets have 64 bits. The tuning parameters are macros. A spec sets them.
-// The defaults are for an editor. A kernel is compiled if its own macro MEMORY_<NAME> is set, or if MEMORY_ONE is not
-// set. A sweep compiles this file once per configuration.
+// N may be any number up to 2^32 - 1, also 0. Offsets have 64 bits. The tuning parameters are macros. The engine
+// defines these macros from the spec. The defaults below only let an editor or a compiler parse this file alone. A
+// kernel is compiled if its own macro MEMORY_<NAME> is set, or if MEMORY_ONE is not set. A sweep compiles this file
+// once per configuration.
 
 #include "common.cuh"
 
@@ -20,37 +21,37 @@
 #define BLOCK 256 // threads of a block
 #endif
 #ifndef FLIGHT
-#define FLIGHT 4 // words in flight per thread; in all kernels but one_word, the matrix kernels and aos, soa
+#define FLIGHT 4 // loads in flight per thread; one_word, row_a_thread, column_a_thread, aos and soa do not use it
 #endif
 #ifndef WORD
-#define WORD 4 // elements of a word: 1, 2 or 4
+#define WORD 4 // wide, streamed, resident: elements of a vector: 1, 2 or 4
 #endif
 #ifndef HINT
-#define HINT 1 // streamed: hint "used once": 1: for stores, 2: for loads, 3: for both
+#define HINT 1 // streamed, resident: the accesses with the hint "used once": 1: stores, 2: loads, 3: both
 #endif
 #ifndef LOAD
-#define LOAD ca // patterns: the policy of loads: cached in the L1 (ca) or only in the L2 (cg)
+#define LOAD ca // patterns and structures: loads are cached in the L1 (ca) or only in the L2 (cg)
 #endif
 #ifndef OFFSET
-#define OFFSET 1 // offset: in elements
+#define OFFSET 1 // memory_offset: distance in elements between the read and the written element
 #endif
 #ifndef STRIDE
-#define STRIDE 32 // strided: in elements
+#define STRIDE 32 // memory_strided: distance in elements between the reads of neighbouring lanes
 #endif
 #ifndef WIDTH
 #define WIDTH 1024 // row_a_thread, column_a_thread: columns of the matrix
 #endif
 #ifndef FIELDS
-#define FIELDS 4 // aos, soa: words of a structure
+#define FIELDS 4 // aos, soa, aos_same, soa_same: elements of a structure
 #endif
 #ifndef SPREAD
-#define SPREAD 1 // spaces: the lanes of a warp look up 0: one place, 1: neighbours, 2: any
+#define SPREAD 1 // lookups: the lanes of a warp look up 0: one place, 1: neighbouring places, 2: scattered places
 #endif
 
-constexpr unsigned TABLE = 64;   // spaces: words of the table
-constexpr unsigned LOOKUPS = 16; // spaces: lookups per thread
+constexpr unsigned TABLE = 64;   // lookups: entries of the table
+constexpr unsigned LOOKUPS = 16; // lookups: number of lookups for each element
 
-// Policies of loads. LOAD names one of them.
+// The policies of loads. The macro LOAD names one of them.
 struct ca {
     static __device__ __forceinline__ unsigned load(const unsigned *from)
     {
@@ -69,9 +70,9 @@ struct cg {
 #define NEXT(x, read, wanted) (LOAD::load((x) + (read)) - (unsigned)(read) + (unsigned)(wanted) + 1)
 
 #if defined(MEMORY_ONE_WORD) || !defined(MEMORY_ONE)
-// One element per thread. Each warp's request is four sectors, and all their bytes are used. But the 64 warps of a
-// multiprocessor have only 8 KiB in flight. By Little's law a device needs more bytes in flight to stay busy during the
-// latency of a read.
+// Each thread increments one element. The request of a warp has four sectors, and all bytes of these sectors are used.
+// But the 64 warps of a multiprocessor have only 8 KiB in flight. By Little's law a device needs more bytes in flight
+// to stay busy during the latency of a read.
 extern "C" __global__ void memory_one_word(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     offset i = grid_thread<BLOCK>();
@@ -81,11 +82,11 @@ extern "C" __global__ void memory_one_word(const unsigned *__restrict__ x, unsig
 #endif
 
 #if defined(MEMORY_IN_FLIGHT) || !defined(MEMORY_ONE)
-// A thread processes FLIGHT elements. The distance between two of them is the size of a block (striped), so each
-// request stays coalesced. All loads are in flight before the first result is used.
+// A thread processes FLIGHT elements. Two successive elements of a thread are a block apart (striped), so each request
+// stays coalesced. All loads are in flight before the first result is used.
 //
-// Compared with one_word: the same requests and sectors, FLIGHT times the bytes in flight at the same occupancy, and a
-// FLIGHT-th of the blocks to start.
+// Compared with one_word, the requests and sectors are the same. But FLIGHT times as many bytes are in flight at the
+// same occupancy, and FLIGHT times fewer blocks have to start.
 extern "C" __global__ void memory_in_flight(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     offset first = tile_begin(BLOCK * FLIGHT) + threadIdx.x;
@@ -101,7 +102,7 @@ extern "C" __global__ void memory_in_flight(const unsigned *__restrict__ x, unsi
 #endif
 
 #if defined(MEMORY_WIDE) || defined(MEMORY_STREAMED) || defined(MEMORY_RESIDENT) || !defined(MEMORY_ONE)
-// Words of WORD elements.
+// A word is here a vector of WORD elements.
 typedef vec<unsigned, WORD> Word;
 
 __device__ __forceinline__ unsigned plus_one(unsigned w)
@@ -119,8 +120,8 @@ __device__ __forceinline__ uint4 plus_one(uint4 w)
     return {w.x + 1, w.y + 1, w.z + 1, w.w + 1};
 }
 
-// Increments FLIGHT words per thread from word `first` on. The distance between two words of a thread is the size of a
-// block. There are `words` words in all.
+// Increments FLIGHT words of each thread. The first word of this thread is number `first`. Two successive words of a
+// thread are a block apart. There are `words` words in the whole array.
 template <unsigned hint>
 __device__ __forceinline__ void increment(const unsigned *x, unsigned *y, offset first, offset words)
 {
@@ -135,14 +136,14 @@ __device__ __forceinline__ void increment(const unsigned *x, unsigned *y, offset
             store<(hint & 1) != 0>(to + first + k * BLOCK, plus_one(mine[k]));
 }
 
-// Returns how many whole words there are: 0 if x or y does not begin at a multiple of a word.
+// Returns the number of whole words. It is 0 if x or y is not aligned to the size of a word.
 __device__ __forceinline__ offset whole_words(const unsigned *x, const unsigned *y, offset N)
 {
     return is_aligned<sizeof(Word)>(x, y) ? N / WORD : 0;
 }
 
-// Increments the elements outside whole words one by one: the last few, or all if addresses are not aligned. All
-// threads of the grid take part.
+// Increments the elements outside whole words one by one. These are the last few elements, or all elements if an
+// address is not aligned. All threads of the grid take part.
 __device__ __forceinline__ void increment_rest(const unsigned *x, unsigned *y, offset done, offset N)
 {
     for (offset i = done + grid_thread<BLOCK>(); i < N; i += grid_threads<BLOCK>())
@@ -151,10 +152,10 @@ __device__ __forceinline__ void increment_rest(const unsigned *x, unsigned *y, o
 #endif
 
 #if defined(MEMORY_WIDE) || !defined(MEMORY_ONE)
-// Words of 8 or 16 bytes.
+// Each access reads or writes a word of 8 or 16 bytes.
 //
-// Compared with in_flight: a request of a warp is 8 or 16 sectors instead of 4, so the same bytes need a half or a
-// quarter of the instructions and requests.
+// Compared with in_flight, the request of a warp has 8 or 16 sectors instead of 4. So a half or a quarter of the
+// instructions and requests transfer the same bytes.
 extern "C" __global__ void memory_wide(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     offset words = whole_words(x, y, N);
@@ -175,9 +176,9 @@ extern "C" __global__ void memory_streamed(const unsigned *__restrict__ x, unsig
 #endif
 
 #if defined(MEMORY_RESIDENT) || !defined(MEMORY_ONE)
-// A grid-stride loop with no more blocks than the device holds at a time, if registers allow.
+// A grid-stride loop. If registers allow it, the grid has no more blocks than the device runs at a time.
 //
-// Compared with streamed: no blocks start or end during the launch, and indexes are computed once. But a thread waits
+// Compared with streamed, no blocks start or end during the launch, and indexes are computed once. But a thread waits
 // for its loads before it begins the next ones, while a new block would already load.
 extern "C" __global__ void memory_resident(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
@@ -188,9 +189,9 @@ extern "C" __global__ void memory_resident(const unsigned *__restrict__ x, unsig
 }
 #endif
 
-// The common loop of the kernels below: y[i] = make(i) for the first `count` i, FLIGHT elements per thread as in
-// in_flight. All results are made before the first result is written. So the kernels have the same bytes in flight, and
-// differences in speed have other causes.
+// The common loop of the kernels below. The loop sets y[i] = make(i) for the first `count` i, with FLIGHT elements per
+// thread as in in_flight. A thread makes all its results before it writes the first of them. So the kernels have the
+// same bytes in flight, and differences in speed have other causes.
 template <class Make> __device__ __forceinline__ void for_each(unsigned *y, offset count, Make make)
 {
     offset first = tile_begin(BLOCK * FLIGHT) + threadIdx.x;
@@ -207,7 +208,7 @@ template <class Make> __device__ __forceinline__ void for_each(unsigned *y, offs
 // ---- patterns: the addresses that the lanes of a warp read; all kernels write neighbouring elements ----
 
 #if defined(MEMORY_ALIGNED) || !defined(MEMORY_ONE)
-// Lane k reads element k of a line: 128 bytes, 4 sectors per request, all used.
+// Lane k reads element k of a cache line. A request has 4 sectors, and all 128 bytes are used.
 extern "C" __global__ void memory_aligned(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     for_each(y, N, [&](offset i) { return NEXT(x, i, i); });
@@ -215,9 +216,10 @@ extern "C" __global__ void memory_aligned(const unsigned *__restrict__ x, unsign
 #endif
 
 #if defined(MEMORY_OFFSET) || !defined(MEMORY_ONE)
-// Reads OFFSET elements further on (the last elements read their own place). Unless OFFSET is a multiple of 8, a warp's
-// 128 bytes lie in 5 sectors, and 80 % of the bytes of a request are used. A neighbouring warp needs the rest of the
-// fifth sector and finds it in a cache, so memory itself transfers no more bytes than before.
+// Each thread reads the element that lies OFFSET elements after its own element. The last OFFSET elements are
+// exceptions: their threads read the elements themselves. Unless OFFSET is a multiple of 8, a warp's 128 bytes lie in 5
+// sectors, and 80 % of the bytes of a request are used. A neighbouring warp needs the rest of the fifth sector and
+// finds it in a cache, so memory itself transfers no more bytes than before.
 extern "C" __global__ void memory_offset(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     for_each(y, N, [&](offset i) {
@@ -228,8 +230,8 @@ extern "C" __global__ void memory_offset(const unsigned *__restrict__ x, unsigne
 #endif
 
 #if defined(MEMORY_PERMUTED) || !defined(MEMORY_ONE)
-// The lanes of a warp read its elements backwards. The order of the lanes within a sector does not matter: 4 sectors
-// per request, as in order. (The first CUDA devices made one transaction per such lane.)
+// The lanes of a warp read the 32 elements of the warp in reverse order. This is the worst case of a table lookup. (The
+// first CUDA devices made one transaction per such lane.)
 extern "C" __global__ void memory_permuted(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     for_each(y, N, [&](offset i) {
@@ -240,9 +242,10 @@ extern "C" __global__ void memory_permuted(const unsigned *__restrict__ x, unsig
 #endif
 
 #if defined(MEMORY_STRIDED) || !defined(MEMORY_ONE)
-// Neighbours read elements STRIDE apart. Row blockIdx.y of the grid reads the elements that begin at blockIdx.y, so
-// each element is read once. A request is min(4 STRIDE, 32) sectors, of which 32 elements are used: 12.5 % from a
-// stride of 8 on. Blocks that run much later read the other elements of a sector.
+// Neighbouring lanes read elements that are STRIDE elements apart. Row blockIdx.y of the grid reads the elements that
+// begin at blockIdx.y, so each element is read once. A request has min(4 STRIDE, 32) sectors, and 32 elements of these
+// sectors are used. From a stride of 8 on, this is 12.5 % of the bytes. Blocks that run much later read the other
+// elements of a sector.
 extern "C" __global__ void memory_strided(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     offset column = blockIdx.y, longer = N % STRIDE; // the number of columns that have one more element
@@ -252,7 +255,8 @@ extern "C" __global__ void memory_strided(const unsigned *__restrict__ x, unsign
 #endif
 
 #if defined(MEMORY_BROADCAST) || !defined(MEMORY_ONE)
-// All lanes of a warp read one element: 1 sector per request, whose 4 bytes serve 32 lanes. Only 1 / 32 of x is read.
+// All lanes of a warp read the same element. A request has 1 sector, and 4 bytes of it serve 32 lanes. Only 1 / 32 of x
+// is read.
 extern "C" __global__ void memory_broadcast(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     for_each(y, N, [&](offset i) { return NEXT(x, i / 32, i); });
@@ -268,23 +272,23 @@ __device__ __forceinline__ unsigned mixed(unsigned i)
     return i ^ i >> 16;
 }
 
-// Each lane reads a scattered element: 32 sectors per request, one element of each used. If x is much larger than the
-// L2, almost none of them is found there. This is the worst case of a table lookup.
+// Each lane reads a scattered element. A request has about 32 sectors, and one element of each sector is used. If x is
+// much larger than the L2, the L2 has almost none of these sectors. A table lookup is never slower than this pattern.
 extern "C" __global__ void memory_scattered(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     for_each(y, N, [&](offset i) {
-        offset k = mixed((unsigned)i) * N >> 32; // below N
+        offset k = mixed((unsigned)i) * N >> 32; // k is below N
         return NEXT(x, k, i);
     });
 }
 #endif
 
-// ---- a matrix: rows of WIDTH elements, the last one may be shorter ----
+// ---- a matrix: rows of WIDTH elements; the last row may be shorter ----
 
 #if defined(MEMORY_ROW_A_THREAD) || !defined(MEMORY_ONE)
 // Each thread processes one row, as CPU cores would divide the work. Neighbouring threads access elements at a distance
-// of WIDTH, so each request has 32 sectors for reading and for writing. The thread needs the rest of each sector next,
-// if it is still in the L1 by then.
+// of WIDTH, so each request has 32 sectors for reading and for writing. The thread needs the rest of each sector in its
+// next steps, and finds it if the L1 still has the sector.
 extern "C" __global__ void memory_row_a_thread(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     offset begin = grid_thread<BLOCK>() * WIDTH, end = begin + WIDTH < N ? begin + WIDTH : N;
@@ -295,11 +299,11 @@ extern "C" __global__ void memory_row_a_thread(const unsigned *__restrict__ x, u
 
 #if defined(MEMORY_COLUMN_A_THREAD) || !defined(MEMORY_ONE)
 // Each thread processes one column of 64 rows. Neighbouring threads access neighbouring elements, so a request has 4
-// sectors. The work is the same as in row_a_thread, and on a CPU this order would be the worse one. Blocks are numbered
-// along the columns of 64 rows first, in one dimension, because a grid is at most 65,535 high.
+// sectors. The work is the same as in row_a_thread. On a CPU, the order of row_a_thread would be better. Blocks are
+// numbered along the columns of 64 rows first, in one dimension, because a grid is at most 65,535 high.
 extern "C" __global__ void memory_column_a_thread(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
-    constexpr unsigned ACROSS = ceil_div(WIDTH, BLOCK); // blocks for 64 rows
+    constexpr unsigned ACROSS = ceil_div(WIDTH, BLOCK); // number of blocks that cover 64 rows
     unsigned rows = blockIdx.x / ACROSS, column = blockIdx.x % ACROSS * BLOCK + threadIdx.x;
     if (column >= WIDTH)
         return;
@@ -309,7 +313,7 @@ extern "C" __global__ void memory_column_a_thread(const unsigned *__restrict__ x
 }
 #endif
 
-// ---- structures of FIELDS words; single threads process the elements after the last whole structure ----
+// ---- structures of FIELDS elements; single threads process the elements after the last whole structure ----
 
 #if defined(MEMORY_AOS) || defined(MEMORY_SOA) || defined(MEMORY_AOS_SAME) || defined(MEMORY_SOA_SAME) ||              \
     !defined(MEMORY_ONE)
@@ -335,8 +339,8 @@ __device__ __forceinline__ void structures(const unsigned *x, unsigned *y, offse
     }
 }
 
-// All lanes of a warp read one structure, whose number is the warp's number, and each lane makes one element. As many
-// elements of y are written as before, but for each 32 of them only FIELDS words of x are read.
+// All lanes of a warp read one structure, whose number is the warp's number. Each lane writes one element of y. The
+// kernel writes as many elements of y as before. But for every 32 elements of y it reads only FIELDS elements of x.
 __device__ __forceinline__ void same_structure(const unsigned *x, unsigned *y, offset N, bool array_of_structures)
 {
     offset records = N / FIELDS;
@@ -344,7 +348,8 @@ __device__ __forceinline__ void same_structure(const unsigned *x, unsigned *y, o
         offset record = i / 32;
         if (record >= records)
             return LOAD::load(x + i) + 1;
-        // the value of x[0] that field 0 implies; the sum of the other fields' differences from it
+        // `first` is the value of x[0] that field 0 implies. `others` adds the differences between the other fields'
+        // values of x[0] and `first`.
         unsigned first = 0, others = 0;
 #pragma unroll
         for (unsigned f = 0; f < FIELDS; ++f) {
@@ -359,10 +364,10 @@ __device__ __forceinline__ void same_structure(const unsigned *x, unsigned *y, o
 #endif
 
 #if defined(MEMORY_AOS) || !defined(MEMORY_ONE)
-// Accesses an array of structures. Each thread has one structure. At a time the lanes of a warp read one field of 32
-// structures, at distances of FIELDS elements, and write in the same way. A request is min(4 FIELDS, 32) sectors. The
-// next FIELDS - 1 requests use the rest of each sector, so the L1 serves the repeated reads, and the L2 has to combine
-// the writes.
+// Accesses an array of structures. Each thread has one structure. With one request the lanes of a warp read one field
+// of 32 structures, at distances of FIELDS elements. The lanes write in the same way. A request has min(4 FIELDS, 32)
+// sectors. The next FIELDS - 1 requests use the rest of each sector, so the L1 serves the repeated reads, and the L2
+// has to combine the writes.
 extern "C" __global__ void memory_aos(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     structures(x, y, N, true);
@@ -370,8 +375,8 @@ extern "C" __global__ void memory_aos(const unsigned *__restrict__ x, unsigned *
 #endif
 
 #if defined(MEMORY_SOA) || !defined(MEMORY_ONE)
-// A structure of arrays. The lanes of a warp read 32 neighbours of one field, 4 sectors per request. FIELDS streams run
-// through memory instead of one.
+// Accesses a structure of arrays. The lanes of a warp read 32 neighbouring elements of one field, with 4 sectors per
+// request. Memory serves FIELDS streams of addresses instead of one.
 extern "C" __global__ void memory_soa(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     structures(x, y, N, false);
@@ -379,8 +384,9 @@ extern "C" __global__ void memory_soa(const unsigned *__restrict__ x, unsigned *
 #endif
 
 #if defined(MEMORY_AOS_SAME) || !defined(MEMORY_ONE)
-// All lanes of a warp read the same structure. Its fields are neighbours, in one sector if there are at most 8, and
-// FIELDS requests of 1 sector each hit it. Here the array of structures is the better layout.
+// All lanes of a warp read the same structure. The fields of the structure are neighbours. They lie in one sector if
+// there are at most 8 of them. The FIELDS requests have 1 sector each, and all read this sector. Here the array of
+// structures is the better layout.
 extern "C" __global__ void memory_aos_same(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     same_structure(x, y, N, true);
@@ -388,26 +394,27 @@ extern "C" __global__ void memory_aos_same(const unsigned *__restrict__ x, unsig
 #endif
 
 #if defined(MEMORY_SOA_SAME) || !defined(MEMORY_ONE)
-// Does the same as the kernel above for a structure of arrays. A request still needs 1 sector, but a structure needs
-// FIELDS different sectors. The next 7 warps use the rest of these sectors.
+// Does the same as memory_aos_same, for a structure of arrays. A request still needs 1 sector, but a structure needs
+// FIELDS different sectors. The next 7 warps use the rest of each sector.
 extern "C" __global__ void memory_soa_same(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     same_structure(x, y, N, false);
 }
 #endif
 
-// ---- spaces: LOOKUPS lookups per element in a table of TABLE words, which counts upwards from 0 ----
+// ---- lookups: LOOKUPS lookups per element in a table of TABLE entries; entry k has the value k ----
 
 #if defined(MEMORY_GLOBAL) || defined(MEMORY_READ_ONLY) || defined(MEMORY_CONSTANT) || defined(MEMORY_SHARED) ||       \
     defined(MEMORY_LOCAL) || !defined(MEMORY_ONE)
-// The right result of look(k) is k. The sum of all differences goes into the answer, so a wrong lookup makes it wrong.
+// The right result of look(k) is k. The differences of all lookups are added to the result, so a wrong lookup makes the
+// result wrong.
 template <class Look> __device__ __forceinline__ void looked_up(const unsigned *x, unsigned *y, offset N, Look look)
 {
     for_each(y, N, [&](offset i) {
         unsigned sum = x[i] + 1;
 #pragma unroll
         for (unsigned l = 0; l < LOOKUPS; ++l) {
-            unsigned k = (unsigned)(i / 32) + l; // one place for the whole warp
+            unsigned k = (unsigned)(i / 32) + l; // one place for all lanes of a warp
             if (SPREAD == 1)
                 k = (unsigned)i + l; // neighbouring places
             if (SPREAD == 2)
@@ -420,8 +427,8 @@ template <class Look> __device__ __forceinline__ void looked_up(const unsigned *
 #endif
 
 #if defined(MEMORY_GLOBAL) || !defined(MEMORY_ONE)
-// Global memory that the compiler must assume to be written, because x, y and the table may overlap. Each lookup is a
-// request through the L1, with one wavefront for each line that the lanes touch.
+// The table is in global memory. The compiler must assume that the kernel writes the table, because x, y and the table
+// may overlap. Each lookup is a request through the L1, with one wavefront for each cache line that the lanes touch.
 extern "C" __global__ void memory_global(const unsigned *x, unsigned *y, const unsigned *table, offset N)
 {
     looked_up(x, y, N, [&](unsigned k) { return table[k]; });
@@ -440,8 +447,8 @@ extern "C" __global__ void memory_read_only(const unsigned *__restrict__ x, unsi
 #endif
 
 #if defined(MEMORY_CONSTANT) || !defined(MEMORY_ONE)
-// Constant memory: its cache serves one address per cycle. If all lanes of a warp need one place, the access is as fast
-// as a register. If they need 32 places, the cache serves 32 requests.
+// The table is in constant memory, whose cache serves one address per cycle. If all lanes of a warp need the same
+// address, the access is as fast as a register. If the lanes need 32 addresses, the cache serves 32 requests.
 __constant__ unsigned memory_table[TABLE];
 
 extern "C" __global__ void memory_constant(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
@@ -451,8 +458,9 @@ extern "C" __global__ void memory_constant(const unsigned *__restrict__ x, unsig
 #endif
 
 #if defined(MEMORY_SHARED) || !defined(MEMORY_ONE)
-// Shared memory has 32 banks. One place or neighbouring places take one wavefront. Scattered places take at most two,
-// because each bank has two words of the table. Each block first copies the table and waits at a barrier.
+// The table is in shared memory, which has 32 banks. An access to one place or to neighbouring places takes one
+// wavefront. An access to scattered places takes at most two, because each bank has two entries of the table. Each
+// block first copies the table and waits at a barrier.
 extern "C" __global__ void memory_shared(const unsigned *__restrict__ x, unsigned *__restrict__ y,
                                          const unsigned *__restrict__ table, offset N)
 {
@@ -465,9 +473,10 @@ extern "C" __global__ void memory_shared(const unsigned *__restrict__ x, unsigne
 #endif
 
 #if defined(MEMORY_LOCAL) || !defined(MEMORY_ONE)
-// A private array per thread. Registers have no indexes, so an array that is indexed by a variable is in local memory.
-// Local memory is global memory in which word k of all lanes is contiguous. A warp that needs one k reads 4 sectors,
-// and a warp that needs 32 different k reads 32. And every thread must first write its copy.
+// Each thread has its own copy of the table in an array. Registers have no indexes, so an array that is indexed by a
+// variable is in local memory. Local memory is global memory in which word k of all lanes is contiguous. If all lanes
+// of a warp need the same k, a request reads 4 sectors. If they need 32 different k, it reads 32 sectors. Every thread
+// must first write its copy of the table.
 extern "C" __global__ void memory_local(const unsigned *__restrict__ x, unsigned *__restrict__ y,
                                         const unsigned *__restrict__ table, offset N)
 {

@@ -1,18 +1,20 @@
-/* sort_keys: the input of sorts, n keys of a kind. sort_exact: the reference of sorts. Keys are u32, i32 or f32.
+/* mergesort.c has sort_keys, which makes the input of sorts (n keys of a kind), and sort_exact, the reference of sorts.
+ * Keys are u32, i32 or f32.
  *
  * Floats are in the total order of IEEE 754: negative NaN, -infinity, ..., -0, 0, ..., infinity, NaN. So the bits
- * decide, and equal keys are equal in every bit. `ordered` maps bits to unsigned integers in that order, and `raw` is
- * its inverse.
+ * determine the order, and equal keys have equal bits. The function `ordered` maps the bits of a key to an unsigned
+ * integer in that order. The function `raw` is its inverse.
  *
- * The reference is a stable radix sort with four passes, one byte a pass. Threads count the bytes of their parts. The
- * counts are scanned in the order of bytes, and of parts within a byte. Then threads move the keys of their parts. */
+ * The reference is a stable radix sort with four passes. Each pass sorts by one byte. Each thread counts the bytes of
+ * its part of the keys. The counts are scanned in the order of bytes, and for equal bytes in the order of parts. Then
+ * each thread moves the keys of its part. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "catalogue.h"
 #include "random.h"
 
-enum { PARTS = 64, LEAST = 1 << 16, BINS = 256 }; /* most parts; fewest keys in a part */
+enum { PARTS = 64, LEAST = 1 << 16, BINS = 256 }; /* largest number of parts; smallest number of keys in a part */
 
 static uint32_t ordered(kiln_type type, uint32_t bits)
 {
@@ -55,7 +57,8 @@ typedef struct source {
     uint32_t *keys;
 } source;
 
-/* Makes a number from 24 random bits, and returns its ordered bits. A float is in [-1, 1), and grows with `bits`. */
+/* Makes a number from random bits, and returns it as ordered bits. A float is in [-1, 1) and grows with `bits`. It uses
+ * the upper 24 bits. */
 static uint32_t number(const source *s, uint32_t bits)
 {
     if (s->type != KILN_f32)
@@ -66,7 +69,7 @@ static uint32_t number(const source *s, uint32_t bits)
     return ordered(s->type, word);
 }
 
-/* The extremes of integers and floats, as raw bits: zeros, infinities, NaN of both signs, denormals. */
+/* The extreme keys as raw bits: zeros, infinities, NaN of both signs, denormals, and the extremes of integers. */
 static const uint32_t SPECIAL[] = {0,          0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00000,
                                    0x7F800001, 0xFFFFFFFF, 0x7FFFFFFF, 1,          0x80000001, 0x007FFFFF,
                                    0x7F7FFFFF, 0xFF7FFFFF, 0xFFFFFFFE, 0xFF800001};
@@ -79,11 +82,11 @@ static uint32_t key_at(const source *s, uint64_t i)
     case SORT_random: return number(s, random);
     case SORT_sorted: return number(s, (uint32_t)((i << 32) / s->n));
     case SORT_reversed: return number(s, (uint32_t)(((s->n - 1 - i) << 32) / s->n));
-    case SORT_few: /* sixteen values */ return number(s, (random >> 28) * UINT32_C(0x0FEDCBA9));
+    case SORT_few: /* the keys have sixteen values */ return number(s, (random >> 28) * UINT32_C(0x0FEDCBA9));
     case SORT_equal: return number(s, (uint32_t)(kiln__random_mix(s->seed) >> 32));
-    case SORT_nearly: /* sorted, except that one key in 64 is any number */
+    case SORT_nearly: /* sorted keys, except that one key in 64 is any number */
         return number(s, bits % 64 == 0 ? random : (uint32_t)((i << 32) / s->n));
-    case SORT_special: /* half of the keys are extremes, the others have any bits */
+    case SORT_special: /* half of the keys are extreme keys, and the others have any bits */
     case SORT_KIND_COUNT: break;
     }
     return ordered(s->type, bits % 2 ? random : SPECIAL[bits / 2 % KILN__COUNT(SPECIAL)]);
@@ -100,13 +103,13 @@ static void make_part(void *user, size_t part, size_t worker)
 
 /* ---- statistics of keys ---- */
 
-enum { SAMPLE = 1 << 16 }; /* the largest sample for counting equal keys */
+enum { SAMPLE = 1 << 16 }; /* largest number of keys in the sample in which equal keys are counted */
 
 typedef struct order {
     kiln_type type;
     uint64_t n;
     const uint32_t *keys;
-    uint64_t ascents; /* neighbours in order: the first is not above the second */
+    uint64_t ascents; /* number of neighbouring pairs in order, whose first key is not above the second */
 } order;
 
 static void count_ascents(void *user, size_t part, size_t worker)
@@ -125,8 +128,8 @@ static int by_bits(const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
-/* Counts equal keys in a sample of keys at equal distances: the number of different keys, and the number of copies of
- * the commonest key. */
+/* Counts equal keys in a sample of keys that are at equal distances. Sets `different` to the number of different keys,
+ * and `commonest` to the number of copies of the most frequent key. */
 static void count_equal(const order *o, uint32_t *sample, uint64_t count, uint64_t *different, uint64_t *commonest)
 {
     for (uint64_t i = 0; i < count; i++)
@@ -140,7 +143,7 @@ static void count_equal(const order *o, uint32_t *sample, uint64_t count, uint64
     }
 }
 
-/* Exports the statistics as shares from 0 to 1. */
+/* Exports the statistics of the keys as shares from 0 to 1. */
 static kiln_status export_description(kiln_call *call, const source *s)
 {
     order o = {.type = s->type, .n = s->n, .keys = s->keys};
@@ -158,11 +161,12 @@ static kiln_status export_description(kiln_call *call, const source *s)
     return kiln_call_export_float(call, "commonest", count ? (double)commonest / (double)count : 1);
 }
 
-/* Arguments: `keys` (a name of SORT_KINDS), `type` (u32, i32 or f32), `n`, `seed`. The function exports `keys` and
- * statistics of them:
- *   ascents    the share of neighbours that are in order (random keys 1/2, sorted keys 1)
- *   different  the share of different keys in a sample of 65,536 keys, or of all keys if there are fewer
- *   commonest  the share of the commonest key in this sample */
+/* The arguments are `keys` (a name of SORT_KINDS), `type` (u32, i32 or f32), `n` and `seed`. The function exports
+ * `keys` and these statistics:
+ *
+ * - `ascents`: the share of neighbouring keys that are in order, which is 1/2 for random keys and 1 for sorted keys.
+ * - `different`: the share of different keys in a sample of 65,536 keys, or of all keys if there are fewer.
+ * - `commonest`: the share of the most frequent key in this sample. */
 static kiln_status sort_keys(void *user, kiln_call *call)
 {
     (void)user;
@@ -209,9 +213,9 @@ typedef struct pass {
     uint64_t n, stretch;
     size_t parts;
     unsigned shift;
-    bool first, last; /* the first pass reads raw bits, and the last pass writes raw bits */
+    bool first, last; /* `first`: the pass reads raw bits; `last`: the pass writes raw bits */
     line from, to;
-    uint64_t *at; /* for each part and byte: first its count, then the place of its next key */
+    uint64_t *at; /* for each part and byte: first the number of keys, then the place of the next key */
 } pass;
 
 static uint32_t key_of(const pass *p, uint64_t i)
@@ -275,8 +279,8 @@ static bool is_line(const kiln_array *array, kiln_type type, uint64_t n)
     return array->dims == 1 && array->type == type && array->shape[0] == n;
 }
 
-/* Sorts keys and values in the order of keys. Equal keys keep their order. If there are no values, the function sorts
- * keys alone. */
+/* Sorts keys and their values in the order of the keys. Equal keys keep their order. If there are no values, the
+ * function sorts keys alone. */
 static kiln_status sort_exact(void *user, kiln_call *call)
 {
     (void)user;

@@ -1,33 +1,38 @@
-// mergesort.cu - sorts N keys, alone or with a value each, by merging sorted runs, six ways.
+// mergesort.cu - sorts N items by merging sorted runs, in six ways. An item is a key, or a pair of a key and a value.
 //
-// Every kernel here is one part of a sort. mergesort_blocks makes sorted runs of SORT_TILE items in shared memory. Then
-// each pass over memory merges WAYS runs into one, until one run is left. The variants differ in how a pass merges. A
-// pass reads and writes each item once (8 bytes per key, 16 bytes per pair), so the number of passes decides the time:
+// Every kernel here is one part of a sort. The kernel mergesort_blocks makes sorted runs of SORT_TILE items in shared
+// memory. Then each pass over memory merges groups of WAYS runs, each group into one run, until one run is left. The
+// variants differ in how a pass merges. A pass reads and writes each item once (8 bytes of traffic per key, 16 bytes
+// per pair), so the number of passes determines the time:
 //
 //     bytes = 8 N (1 + passes),  passes = ceil(log(N / SORT_TILE) / log(WAYS))
 //
-//     N = 2^26 keys, 4,256 GB/s (the copy of an H200): a pass is 0.126 ms
-//     SORT_TILE  4,352 (CUB's), WAYS 2: 14 passes and the first, 1.89 ms
-//     SORT_TILE  8,672,         WAYS 4:  7 passes and the first, 1.01 ms
-//     SORT_TILE 17,344,         WAYS 4:  6 passes and the first, 0.88 ms
-//     SORT_TILE 17,344,         WAYS 8:  4 passes and the first, 0.63 ms
+// For N = 2^26 keys at 4,256 GB/s, the rate of a copy on an H200, a pass takes 0.126 ms. The times below include the
+// kernel mergesort_blocks, which also reads and writes each item once:
 //
-// More ways mean more work within a tile: WAYS runs are merged in log2 WAYS steps through shared memory. A key needs
-// about 25 instructions per step, and a few more if ITEMS is small (the items of a thread share one search). An SM
-// executes two integer instructions of a warp per clock. So a key needs 0.4 clocks per step, which is 0.11 ms for 2^26
-// keys on 132 SMs. A step in shared memory costs about as much as a pass over memory, and both run at the same time.
-// The first pass has log2 SORT_BLOCK such steps.
+//     SORT_TILE  4,352, WAYS 2 (CUB):  14 passes, 1.89 ms
+//     SORT_TILE  8,672, WAYS 4:         7 passes, 1.01 ms
+//     SORT_TILE 17,344, WAYS 4:         6 passes, 0.88 ms
+//     SORT_TILE 17,344, WAYS 8:         4 passes, 0.63 ms
 //
-// The answer: keys are u32, i32 or f32 (KEY). Floats are in the total order of IEEE 754: NaN with the sign bit set,
-// -infinity, ..., -0, 0, ..., infinity, NaN without it. So equal keys have equal bits. The first kernel maps the bits
-// to unsigned integers in that order, and the last one maps them back. The sort is stable: pairs with equal keys keep
-// their order. So there is only one answer, the same bits in every run. N is below 2^32 - 2^16 and may be 0.
+// If WAYS is larger, a tile needs more work: WAYS runs are merged in log2 WAYS steps through shared memory. A key needs
+// about 25 instructions per step. It needs a few more if ITEMS is small, because the ITEMS items of a thread share one
+// search. An SM executes two integer instructions of a warp per clock. So a key needs 0.4 clocks per step, which is
+// 0.11 ms for 2^26 keys on 132 SMs. A step in shared memory costs about as much as a pass over memory. Both kinds of
+// work overlap. The kernel mergesort_blocks has log2 SORT_BLOCK such steps.
 //
-// Between the passes the items are in two arrays in turn. A pair is one word of 8 bytes. The two arrays begin at
+// Keys are u32, i32 or f32 (KEY). Floats are in the total order of IEEE 754: NaN with the sign bit set, -infinity, ...,
+// -0, 0, ..., infinity, NaN without it. So equal keys have equal bits. The kernel mergesort_blocks maps the bits of a
+// key to an unsigned integer in that order, and the last pass maps the integer back. The sort is stable: pairs with
+// equal keys keep their order. So there is only one right result, with the same bits in every run. N is below 2^32 -
+// 2^16 and may be 0.
+//
+// The passes write the items to two arrays by turns. A pair takes one word of 8 bytes. The two arrays begin at
 // multiples of 16 bytes. Keys, values and results may begin at any element.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro MERGESORT_<NAME> is set, or if MERGESORT_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro MERGESORT_<NAME> is set, or if
+// MERGESORT_ONE is not set.
 
 #include "common.cuh"
 
@@ -41,25 +46,26 @@
 #define SORT_BLOCK 256 // threads of a block of mergesort_blocks, a power of two
 #endif
 #ifndef SORT_ITEMS
-#define SORT_ITEMS 17 // items per thread; an odd number avoids bank conflicts between neighbouring threads
+// items per thread of mergesort_blocks; an odd number avoids bank conflicts between neighbouring threads
+#define SORT_ITEMS 17
 #endif
 #ifndef SORT_TILE
-#define SORT_TILE (SORT_BLOCK * SORT_ITEMS / 32 * 32) // items of a run that a block makes
+#define SORT_TILE (SORT_BLOCK * SORT_ITEMS / 32 * 32) // items of a run that a block of mergesort_blocks makes
 #endif
 #ifndef SORT_RESIDENT
 #define SORT_RESIDENT 1024 // threads of mergesort_blocks that must fit on an SM
 #endif
 #ifndef BLOCK
-#define BLOCK 256 // threads of a block of the merges, a power of two
+#define BLOCK 256 // threads of a block in the kernels that merge, a power of two
 #endif
 #ifndef ITEMS
 #define ITEMS 15 // items per thread in a merge
 #endif
 #ifndef STAGED
-#define STAGED 1024 // merge_tiled, merge_circular: items of each run in shared memory
+#define STAGED 1024 // merge_tiled, merge_circular: items of each run that shared memory has
 #endif
 #ifndef SHARE
-#define SHARE 8192 // merge_tiled, merge_circular: items that a block makes
+#define SHARE 8192 // merge_tiled, merge_circular: items of the merge that a block makes
 #endif
 #ifndef WAYS
 #define WAYS 4 // mergesort_merge: runs that a pass merges into one: 2, 4 or 8
@@ -78,7 +84,7 @@ enum : u32 {
     TOP = 0xffffffffu,                                  // the largest key
     PARTITION_BLOCK = 128,                              // mergesort_partition: threads of a block
     CHUNK = WARP * 32,                                  // NETWORK: items per warp
-    ROW = 36,                                           // NETWORK: words for 32 items in shared memory
+    ROW = 36,                                           // NETWORK: words of shared memory for 32 items and a gap
     // mergesort_merge: items of a block
     TILE = NETWORK ? (BLOCK / WARP - WAYS / 2 + 1) * CHUNK : (BLOCK - WAYS / 2 + 1) * ITEMS / 32 * 32
 };
@@ -106,7 +112,7 @@ struct __align__(8) pair {
     u32 key, value;
 };
 typedef choose<PAIRS, u32, pair> item;
-enum : u32 { PACK = 16 / sizeof(item) }; // items in a word of 16 bytes
+enum : u32 { PACK = 16 / sizeof(item) }; // number of items in 16 bytes
 
 __device__ __forceinline__ u32 key_of(u32 key)
 {
@@ -118,7 +124,7 @@ __device__ __forceinline__ u32 key_of(pair item)
     return item.key;
 }
 
-// Gets item i of the input.
+// Reads item i of the input.
 __device__ __forceinline__ void get(u32 &to, const u32 *keys, const u32 *, offset i)
 {
     to = ordered(keys[i]);
@@ -141,7 +147,8 @@ __device__ __forceinline__ void set_top(pair &to)
     to.value = 0;
 }
 
-// The place to which a pass writes: the other array, or in the last pass the results.
+// The array to which a pass writes. In the last pass this is the array of results, and otherwise the other one of the
+// two arrays of items.
 struct Output {
     item *items;
     u32 *keys, *values;
@@ -165,14 +172,14 @@ struct Output {
     }
 };
 
-// Returns the place of item i of a block in shared memory. For networks, four words are left free after each 32 items.
+// Returns the place of item i of a block in shared memory. With NETWORK, a gap of four words follows every 32 items.
 __device__ __forceinline__ u32 place_of(u32 i)
 {
     return NETWORK ? i + i / 32 * (ROW - 32) : i;
 }
 
-// Writes items 0 to count - 1 from shared memory to the places from `at` on, in words of 16 bytes. `at` is a multiple
-// of PACK.
+// Writes items 0 to count - 1 of the block from shared memory to the places from `at` on, by accesses of 16 bytes.
+// NETWORK: words of shared memory for 32 items and a gap
 template <u32 block> __device__ __forceinline__ void write_tile(const Output &out, const item *s, offset at, u32 count)
 {
     const u32 words = count / PACK;
@@ -196,9 +203,10 @@ template <u32 block> __device__ __forceinline__ void write_tile(const Output &ou
 
 // ---- merging two runs ----
 //
-// A run is given by its places: item k of a run is at(begin + k). If runs A and B have equal items, A's come first.
+// A run is given by its places: item k of a run is at(begin + k), where `at` is a function object that reads a place.
+// If an item of run A and an item of run B have equal keys, the item of A comes first.
 
-struct Flat { // places in an array
+struct Flat { // reads places of an array
     const item *items;
     __device__ __forceinline__ item operator()(u32 place) const
     {
@@ -207,8 +215,8 @@ struct Flat { // places in an array
 };
 
 // Returns the co-rank of `diagonal`: the number of A's items among the first `diagonal` items of the merge. A binary
-// search finds the split at which the last item taken from A is not above the first item left in B, and the last item
-// taken from B is below the first item left in A.
+// search finds the split with two properties. The last item taken from A is not above the first item left in B. The
+// last item taken from B is below the first item left in A.
 template <class At>
 __device__ __forceinline__ u32 co_rank(u32 diagonal, At at, u32 a, u32 a_length, u32 b, u32 b_length)
 {
@@ -223,11 +231,12 @@ __device__ __forceinline__ u32 co_rank(u32 diagonal, At at, u32 a, u32 a_length,
     return low;
 }
 
-// Makes the next `count` items of the merge of the places [i, i_end) and [j, j_end). Items after the end of both are
-// undefined.
+// Makes the next `count` items of the merge of two runs: the places [i, i_end) and [j, j_end). After the end of both
+// runs, the items are undefined.
 //
-// A run that has ended acts as if its next key were TOP. For keys alone this is sufficient: if the other run still has
-// keys equal to TOP, it does not matter which one is taken. For pairs it does matter.
+// A run that has ended acts as if its next key were the largest key, TOP. For keys alone this is sufficient. If the
+// other run still has keys equal to TOP, it does not matter which of the two keys is taken. For pairs it does matter,
+// because the values differ.
 template <u32 count, class At>
 __device__ __forceinline__ void merge_items(item (&out)[count], At at, u32 i, u32 i_end, u32 j, u32 j_end)
 {
@@ -259,10 +268,10 @@ __device__ __forceinline__ void merge_items(item (&out)[count], At at, u32 i, u3
 
 // ---- merging two runs in shared memory ----
 //
-// The functions below merge like the functions above, but their addresses are in bytes of shared memory. A step is
-// written in PTX, because compilers select between addresses and items, although a predicate before the addition and
-// the load is enough. A step has two comparisons with the ends, one comparison of keys, a selection, and an addition
-// and a load for the run that gave the item.
+// The functions below merge in the same way as merge_items(), but their addresses are byte addresses of shared memory.
+// A step of the merge is written in PTX. Compilers select between addresses and between items, although a predicate for
+// the addition and the load is enough. A step has two comparisons with the ends of the runs, one comparison of keys and
+// one selection. It also has an addition and a load for the run from which the item was taken.
 
 #if !NETWORK
 __device__ __forceinline__ u32 load_key(u32 at)
@@ -282,7 +291,8 @@ __device__ __forceinline__ void load_item(pair &to, u32 at)
     asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(to.key), "=r"(to.value) : "r"(at));
 }
 
-// Takes the smaller of x and y, and loads the next item of its run, which may be one place after the end.
+// Takes the smaller of x and y, and loads the next item of the run from which it was taken. The next item may be one
+// place after the end of the run.
 __device__ __forceinline__ void merge_step(u32 &out, u32 &x, u32 &y, u32 &i, u32 &j, u32 i_end, u32 j_end)
 {
     asm volatile("{\n"
@@ -319,8 +329,9 @@ __device__ __forceinline__ void merge_step(pair &out, pair &x, pair &y, u32 &i, 
                  : "r"(i_end), "r"(j_end));
 }
 
-// Makes `count` items of the merge of the places [a, a + a_length) and [b, b + b_length) of s, from `diagonal` on. The
-// function reads one item after the end of each run. If the merge ends earlier, it reads `count` items after b's end.
+// Makes `count` items of the merge of two runs, from item `diagonal` of the merge on. The runs are the places [a, a +
+// a_length) and [b, b + b_length) of s. The function also reads one item after the end of each run. If the merge ends
+// before `count` items, the function reads up to `count` items after the end of run b.
 template <u32 count>
 __device__ __forceinline__ void merge_shared(item (&out)[count], const item *s, u32 a, u32 a_length, u32 b,
                                              u32 b_length, u32 diagonal)
@@ -329,7 +340,7 @@ __device__ __forceinline__ void merge_shared(item (&out)[count], const item *s, 
     const u32 base = (u32)__cvta_generic_to_shared(s), at_a = base + a * SIZE, at_b = base + b * SIZE;
     const u32 before = at_b + (diagonal - 1) * SIZE;
     u32 low = diagonal > b_length ? diagonal - b_length : 0, high = min(diagonal, a_length);
-    while (low < high) { // co_rank
+    while (low < high) { // finds the co-rank, as co_rank() does
         const u32 middle = (low + high) / 2;
         const bool taken = load_key(at_a + middle * SIZE) <= load_key(before - middle * SIZE);
         low = taken ? middle + 1 : low;
@@ -347,16 +358,18 @@ __device__ __forceinline__ void merge_shared(item (&out)[count], const item *s, 
 
 // ---- merging two runs by networks ----
 //
-// For keys alone, because equal keys need not be distinguished. A thread's serial merge has a chain of about 8
-// operations per key, reads shared memory with bank conflicts, and needs its own search. Here a warp makes CHUNK items
-// of the merge at a time. A's part in ascending order followed by B's part in descending order is a bitonic sequence,
-// which ten steps sort. Each step has a minimum and a maximum per two keys, so one operation per key, and all these
-// operations are independent. A warp needs one search.
+// Networks serve keys alone, because equal keys need not be distinguished. A serial merge by one thread has a dependent
+// chain of about 8 operations per key, reads shared memory with bank conflicts, and needs one search per thread. With
+// networks, a warp makes CHUNK items of the merge at a time. If the part of A is in ascending order and the part of B
+// follows it in descending order, the sequence is bitonic. Ten steps sort such a sequence of CHUNK keys. Each step has
+// a minimum and a maximum per two keys, so one operation per key. All operations of a step are independent. The whole
+// warp needs only one search.
 //
-// A warp's keys are a matrix of 32 rows of 32. In the first five steps, whose distances are rows, each lane has a
-// column. In this layout the lanes read both parts, row after row. Then the matrix goes through shared memory, and each
-// lane has a row for the last five steps. Rows are ROW words apart, so that both accesses have no bank conflicts; a
-// lane reads its row in words of 16 bytes.
+// The keys of a warp are a matrix of 32 rows with 32 keys each. In the first five steps, the two keys of a comparison
+// are in different rows, and each lane has a column of the matrix. In this layout the lanes read both parts of the
+// sequence, row after row. Then the matrix goes through shared memory, and each lane has a row of the matrix for the
+// last five steps. Rows are ROW words apart, so that both kinds of access have no bank conflicts. A lane reads its row
+// by accesses of 16 bytes.
 
 #if NETWORK
 __device__ __forceinline__ void exchange(u32 &a, u32 &b)
@@ -366,7 +379,7 @@ __device__ __forceinline__ void exchange(u32 &a, u32 &b)
     a = low;
 }
 
-// Compares at the distances rows / 2, rows / 4, ..., 1.
+// Compares keys at the distances rows / 2, rows / 4, ..., 1.
 template <u32 rows> __device__ __forceinline__ void sort_bitonic(u32 (&r)[32])
 {
 #pragma unroll
@@ -378,7 +391,7 @@ template <u32 rows> __device__ __forceinline__ void sort_bitonic(u32 (&r)[32])
     }
 }
 
-// Stores a lane's row. The matrix is at `own`.
+// Stores the row of the matrix that this lane has. The matrix is at `own`.
 __device__ __forceinline__ void store_row(u32 *own, const u32 (&r)[32])
 {
 #pragma unroll
@@ -386,8 +399,8 @@ __device__ __forceinline__ void store_row(u32 *own, const u32 (&r)[32])
         *(uint4 *)(own + lane_id() * ROW + k) = make_uint4(r[k], r[k + 1], r[k + 2], r[k + 3]);
 }
 
-// The last five steps, after an exchange from columns to rows. All lanes must have read their elements from `own`
-// before.
+// Does the last five steps of the network. Before these steps the matrix is transposed from columns to rows through
+// shared memory. All lanes must have read their elements from `own` before the call.
 __device__ __forceinline__ void finish_rows(u32 *own, u32 (&r)[32])
 {
 #pragma unroll
@@ -400,11 +413,11 @@ __device__ __forceinline__ void finish_rows(u32 *own, u32 (&r)[32])
         r[k] = q.x, r[k + 1] = q.y, r[k + 2] = q.z, r[k + 3] = q.w;
     }
     sort_bitonic<32>(r);
-    store_row(own, r); // each lane writes only where it has read
+    store_row(own, r); // each lane writes only the row that it has read
 }
 
-// Finds two co-ranks, of `first` and `end`; each half of the warp finds one. In each round 16 lanes test 16 places, an
-// odd number apart, so that they are in different banks.
+// Finds the co-ranks of `first` and `end`. Each half of the warp finds one of them. In each round 16 lanes test 16
+// places. The places are an odd number apart, so that they are in different banks.
 __device__ __forceinline__ void warp_co_ranks(u32 &first, u32 &end, const u32 *s, u32 a, u32 a_length, u32 b,
                                               u32 b_length)
 {
@@ -421,9 +434,9 @@ __device__ __forceinline__ void warp_co_ranks(u32 &first, u32 &end, const u32 *s
     end = __shfl_sync(ALL_LANES, low, 16);
 }
 
-// Loads the rows of the bitonic sequence from k on. While 32 k < left, a row comes from A, 4 ROW k bytes after `a`; the
-// others come from B, 4 ROW k bytes before `b`. The loads are written in PTX with predicates, because compilers would
-// select between addresses, which costs arithmetic.
+// Loads rows k to 31 of the bitonic sequence. If 32 k < left, row k comes from A, 4 ROW k bytes after `a`. Otherwise it
+// comes from B, 4 ROW k bytes before `b`. The loads are written in PTX with predicates, because compilers would select
+// between addresses, which costs arithmetic.
 template <u32 k> __device__ __forceinline__ void load_rows(u32 (&r)[32], u32 a, u32 b, int left)
 {
     asm volatile("{\n"
@@ -441,8 +454,8 @@ template <> __device__ __forceinline__ void load_rows<32>(u32 (&)[32], u32, u32,
 {
 }
 
-// Loads A's items, then TOPs if there are fewer than CHUNK items in all, and then B's items from the last to the first.
-// `whole` means that there are no fewer.
+// Loads the items of A in order and then the items of B from the last to the first. If these are fewer than CHUNK
+// items, items with the key TOP are between them. `whole` means that there are CHUNK items.
 template <bool whole>
 __device__ __forceinline__ void load_bitonic(u32 (&r)[32], const u32 *s, u32 a, u32 a_count, u32 b, u32 b_count)
 {
@@ -464,9 +477,10 @@ __device__ __forceinline__ void load_bitonic(u32 (&r)[32], const u32 *s, u32 a, 
     }
 }
 
-// A warp makes CHUNK items of a merge in shared memory, from `diagonal` on, and writes them to the place that belongs
-// to its own number. All warps of the block call the function together; a warp whose diagonal is beyond the merge only
-// waits. `whole`: no diagonal is beyond the merge, and lengths are multiples of CHUNK.
+// A warp makes CHUNK items of a merge in shared memory, from item `diagonal` of the merge on. It writes them to the
+// place in shared memory that its number determines. All warps of the block call the function together. A warp whose
+// diagonal is beyond the end of the merge only waits. `whole` means that no diagonal is beyond the end and that lengths
+// are multiples of CHUNK.
 template <bool whole>
 __device__ __forceinline__ void merge_chunk(u32 *s, u32 a, u32 a_length, u32 b, u32 b_length, u32 diagonal)
 {
@@ -506,8 +520,8 @@ __device__ __forceinline__ void exchange(pair &a, pair &b)
     a = low;
 }
 
-// Sorts a thread's keys by Batcher's odd-even merge sort, in a form for any count. This sort is not stable, which does
-// not matter for keys alone.
+// Sorts the keys of a thread by Batcher's odd-even merge sort, in a form for any number of keys. This sort is not
+// stable, which does not matter for keys alone.
 template <u32 count> __device__ __forceinline__ void sort_thread(u32 (&r)[count])
 {
 #pragma unroll
@@ -522,7 +536,7 @@ template <u32 count> __device__ __forceinline__ void sort_thread(u32 (&r)[count]
     }
 }
 
-// Sorts pairs by odd-even transposition. This method only swaps neighbours, so the sort is stable.
+// Sorts the pairs of a thread by odd-even transposition. This method only swaps neighbours, so the sort is stable.
 template <u32 count> __device__ __forceinline__ void sort_thread(pair (&r)[count])
 {
 #pragma unroll
@@ -534,12 +548,13 @@ template <u32 count> __device__ __forceinline__ void sort_thread(pair (&r)[count
 }
 
 #if NETWORK
-// The matrix at `own` has sorted runs of `rows` / 2 rows. Merges each two of them.
+// The matrix at `own` has sorted runs, each of which fills `rows` / 2 rows. The function merges each pair of
+// neighbouring runs.
 template <u32 rows> __device__ __forceinline__ void merge_rows(u32 *own, u32 (&r)[32])
 {
     __syncwarp();
 #pragma unroll
-    for (u32 k = 0; k < 32; ++k) { // reverses the second half of each `rows` rows
+    for (u32 k = 0; k < 32; ++k) { // reverses the second half of each group of `rows` rows
         const u32 group = k / rows * rows, mirrored = 2 * group + rows + rows / 2 - 1 - k;
         r[k] = k - group < rows / 2 ? own[k * ROW + lane_id()] : own[mirrored * ROW + WARP - 1 - lane_id()];
     }
@@ -548,8 +563,8 @@ template <u32 rows> __device__ __forceinline__ void merge_rows(u32 *own, u32 (&r
     finish_rows(own, r);
 }
 
-// Does the same as the kernel below, with networks. Each lane sorts 32 keys. The assignment of keys to lanes does not
-// matter.
+// This variant does the same as the mergesort_blocks below, with networks. Each lane sorts 32 keys. Sorting may assign
+// any keys to any lane.
 extern "C" __global__ void __launch_bounds__(SORT_BLOCK, SORT_RESIDENT / SORT_BLOCK)
     mergesort_blocks(const u32 *__restrict__ keys, const u32 *__restrict__, item *to, u32 *sorted_keys,
                      u32 *sorted_values, offset N, u32 last)
@@ -584,7 +599,7 @@ extern "C" __global__ void __launch_bounds__(SORT_BLOCK, SORT_RESIDENT / SORT_BL
     write_tile<SORT_BLOCK>(Output{to, sorted_keys, sorted_values, last != 0}, s, begin, count);
 }
 #else
-// Waits at a barrier of an aligned group of `threads` threads.
+// Waits until all threads of an aligned group of `threads` threads have arrived.
 __device__ __forceinline__ void sync_group(u32 threads)
 {
     if (threads <= WARP)
@@ -593,10 +608,10 @@ __device__ __forceinline__ void sync_group(u32 threads)
         __syncthreads();
 }
 
-// A block sorts SORT_TILE items. Each thread sorts its own items in registers. Then the block merges runs of 1, 2, 4,
-// ... threads; each thread finds its part by a co-rank. While a run belongs to one warp, warps need not wait for each
-// other. Between the warps' runs is a free place, because merges read one item after a run. Places after the end of the
-// input hold TOP, which stays after all keys.
+// A block sorts SORT_TILE items. Each thread sorts its own items in registers. Then the block merges runs that belong
+// to 1, 2, 4, ... threads. Each thread finds its part of a merge by a co-rank. While a run belongs to one warp, warps
+// need not wait for each other. A free place separates the runs of two warps, because a merge reads one item after a
+// run. Places after the end of the input hold the key TOP, which stays after all keys.
 extern "C" __global__ void __launch_bounds__(SORT_BLOCK, SORT_RESIDENT / SORT_BLOCK)
     mergesort_blocks(const u32 *__restrict__ keys, const u32 *__restrict__ values, item *to, u32 *sorted_keys,
                      u32 *sorted_values, offset N, u32 last)
@@ -627,7 +642,7 @@ extern "C" __global__ void __launch_bounds__(SORT_BLOCK, SORT_RESIDENT / SORT_BL
 #pragma unroll 1
     for (u32 width = 1; width < SORT_BLOCK; width *= 2) {
         if (width == WARP)
-            __syncthreads(); // no free places between runs from here on
+            __syncthreads(); // from here on no free places separate the runs
         const u32 place = mine + (width < WARP ? gaps : 0);
         item *own = s + place;
 #pragma unroll
@@ -650,13 +665,13 @@ extern "C" __global__ void __launch_bounds__(SORT_BLOCK, SORT_RESIDENT / SORT_BL
 
 // ---- textbook passes that merge two runs ----
 
-// A block's share of the merge of two runs. A begins at place `a`, and B follows it. The block makes the items `first`
-// to `end` - 1 of the merge.
+// The part of the merge of two runs that a block makes. Run A begins at place `a`, and run B follows it. The block
+// makes the items `first` to `end` - 1 of the merge.
 struct Share {
     u32 a, a_length, b_length, first, end;
 };
 
-// `shares` blocks make `items` items each of a pair of runs.
+// Returns the share of this block. `shares` blocks merge a pair of runs, and each of them makes `items` items.
 __device__ __forceinline__ Share share_of_block(offset run, u32 shares, u32 items, offset N)
 {
     const u32 group = blockIdx.x / shares;
@@ -671,9 +686,9 @@ __device__ __forceinline__ Share share_of_block(offset run, u32 shares, u32 item
 }
 
 #if defined(MERGESORT_MERGE_BASIC) || !defined(MERGESORT_ONE)
-// Each thread makes ITEMS neighbouring items of the merge. It finds its part of both runs by a co-rank, and merges
-// them. All accesses are to global memory: the lanes of a warp access places about ITEMS apart, and the searches read
-// scattered places.
+// Each thread makes ITEMS neighbouring items of the merge. A thread finds its parts of both runs by a co-rank, and
+// merges these parts. All accesses are to global memory. The lanes of a warp access places that are about ITEMS apart,
+// and the searches read scattered places.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mergesort_merge_basic(const item *__restrict__ from, item *to, u32 *sorted_keys, u32 *sorted_values, offset run,
                           u32 shares, offset N, u32 last)
@@ -693,8 +708,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// Finds how many of A's items are before the share, and how many are before its end. Two threads search, and all
-// threads get both numbers.
+// Finds how many items of run A come before the begin of the share, and how many come before its end. Two threads
+// search, and all threads read both numbers from `corners`.
 __device__ __forceinline__ void corners_of(const Share &share, const item *from, u32 *corners)
 {
     if (threadIdx.x < 2)
@@ -703,7 +718,8 @@ __device__ __forceinline__ void corners_of(const Share &share, const item *from,
     __syncthreads();
 }
 
-// Makes a thread's part of the next `count` items of the merge of the places [a, a + a_length) and [b, b + b_length).
+// The thread makes its part of the next `count` items of the merge of two runs: the places [a, a + a_length) and [b, b
+// + b_length).
 template <class At>
 __device__ __forceinline__ void merge_staged(At at, u32 a, u32 a_length, u32 b, u32 b_length, u32 count, offset first,
                                              const Output &out)
@@ -722,9 +738,9 @@ __device__ __forceinline__ void merge_staged(At at, u32 a, u32 a_length, u32 b, 
 }
 
 #if defined(MERGESORT_MERGE_TILED) || !defined(MERGESORT_ONE)
-// Both runs go through shared memory, STAGED items of each at a time. These suffice for at least the next STAGED items
-// of the merge. The reads are coalesced. But only STAGED of the 2 STAGED items that are read are used, and the others
-// are read again.
+// Both runs go through shared memory, STAGED items of each at a time. With these items, at least the next STAGED items
+// of the merge can be made. The reads are coalesced. But only STAGED of the 2 STAGED items in shared memory are used.
+// The others are read from global memory again.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mergesort_merge_tiled(const item *__restrict__ from, item *to, u32 *sorted_keys, u32 *sorted_values, offset run,
                           u32 shares, offset N, u32 last)
@@ -756,8 +772,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined(MERGESORT_MERGE_CIRCULAR) || !defined(MERGESORT_ONE)
-// Two circular buffers in shared memory. A's items are at the places begin, begin + 1, ... modulo STAGED. B's items are
-// at the same places plus 2 STAGED.
+// Two circular buffers in shared memory, one for each run. The items of run A are at the places begin, begin + 1, ...
+// modulo STAGED. The items of run B are at such places plus 2 STAGED.
 struct Ring {
     const item *items;
     __device__ __forceinline__ item operator()(u32 place) const
@@ -767,8 +783,8 @@ struct Ring {
     }
 };
 
-// Compared with merge_tiled: unused items stay in the buffers, and only used items are replaced. So each item is read
-// once, but each place needs more arithmetic.
+// Compared with merge_tiled, unused items stay in the buffers, and only used items are replaced. So each item is read
+// once from global memory, but each access to a buffer needs more arithmetic.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mergesort_merge_circular(const item *__restrict__ from, item *to, u32 *sorted_keys, u32 *sorted_values, offset run,
                              u32 shares, offset N, u32 last)
@@ -781,7 +797,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     corners_of(share, from, corners);
     u32 a = share.a + corners[0], b = share.a + share.a_length + share.first - corners[0];
     const u32 a_end = share.a + corners[1], b_end = share.a + share.a_length + share.end - corners[1];
-    u32 a_begin = 0, b_begin = 0, a_length = 0, b_length = 0; // the items in the buffers, from `begin` on
+    u32 a_begin = 0, b_begin = 0, a_length = 0, b_length = 0; // first place and number of the items in each buffer
     for (u32 done = share.first; done < share.end;) {
         const u32 more_a = min(a_end - a, STAGED - a_length), more_b = min(b_end - b, STAGED - b_length);
         for (u32 i = threadIdx.x; i < more_a; i += BLOCK)
@@ -804,29 +820,31 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // ---- passes that merge WAYS runs ----
 
-// WAYS runs of `run` items become one. `tiles` blocks make its items, TILE items each. Tile k begins at item splits[k *
-// WAYS + r] of run r.
+// A pass merges groups of WAYS runs of `run` items, each group into one run. `tiles` blocks make the items of a group,
+// TILE items each. Tile k takes its items of run r from item splits[k * WAYS + r] on.
 
 #if defined(MERGESORT_MERGE) || !defined(MERGESORT_ONE)
-// Finds the splits, one warp per tile: how many of the group's first d items come from each run.
+// Finds the splits of a tile, which begins at item d of the merged group. A split tells how many of the first d items
+// come from a run. One warp processes one tile.
 //
-// All runs are searched at the same time. low[r] and high[r] are bounds of the split of run r. In each round PIVOTS
-// lanes read PIVOTS keys of each run, spread over the remaining interval. The other pivots bound the rank of a key in
-// the merge of all runs. In another run, all items up to the last pivot that is before this key come before the key. No
-// item from the first pivot after this key on comes before the key. If the rank of a pivot is certainly below d, it
-// raises `low` of its run. If the rank is certainly not below d, it lowers `high`. If keys are equal, the key of the
-// earlier run comes first.
+// The warp searches all runs at the same time. The variables low[r] and high[r] are bounds for the split of run r. In
+// each round, PIVOTS lanes read PIVOTS keys of each run. These pivots are spread over the interval between the bounds.
+// The pivots of the other runs bound the rank of a pivot's key in the merge of all runs. In another run, all items up
+// to the last pivot that comes before this key also come before the key. In that run, no item from the first pivot
+// after this key on comes before the key. If the rank of a pivot is certainly below d, the pivot raises `low` of its
+// run. If the rank is certainly not below d, the pivot lowers `high`. If keys are equal, the key of the earlier run
+// comes first.
 //
-// Two uncertain ranks differ by less than the sum of the gaps between pivots. Therefore a round leaves at most 3 of
-// PIVOTS + 1 parts of the items, and mostly 2. Either the first pivot of all is certainly below d, or the last one is
-// certainly not, so each round removes at least one item. Four runs of 2^26 items in all need 12 rounds, and each round
-// takes as long as one read.
+// Two uncertain ranks differ by less than the sum of the gaps between pivots. Therefore a round leaves at most 3 of the
+// PIVOTS + 1 parts of the interval, and mostly 2. Either the first of all pivots is certainly below d, or the last of
+// all pivots is certainly not below d. So each round removes at least one item. For four runs with 2^26 items in all,
+// the search needs 12 rounds, and each round takes as long as one read.
 extern "C" __global__ void __launch_bounds__(PARTITION_BLOCK)
     mergesort_partition(const item *__restrict__ from, u32 *splits, offset run, u32 tiles, u32 all_tiles, offset N)
 {
     constexpr u32 PIVOTS = WARP / WAYS;
     const u32 index = blockIdx.x * (PARTITION_BLOCK / WARP) + warp_id();
-    if (index >= all_tiles) // the same for the whole warp
+    if (index >= all_tiles) // all lanes of a warp have the same index
         return;
     const u32 mine = lane_id() / PIVOTS, pivot = lane_id() % PIVOTS, group = index / tiles;
     const offset begin = min(group * run * WAYS + mine * run, N);
@@ -837,11 +855,11 @@ extern "C" __global__ void __launch_bounds__(PARTITION_BLOCK)
         const u32 left = high - low;
         const u32 place = low + left / (PIVOTS + 1) * (pivot + 1) + left % (PIVOTS + 1) * (pivot + 1) / (PIVOTS + 1);
         const u32 key = left ? key_of(from[begin + place]) : 0;
-        offset least = place, most = place; // bounds of the rank
+        offset least = place, most = place; // lower and upper bound of the rank of `key`
 #pragma unroll
         for (u32 k = 1; k < WAYS; ++k) {
             const u32 other = (mine + k) % WAYS, lane = other * PIVOTS;
-            u32 before = 0; // pivots of that run that are before this key
+            u32 before = 0; // number of pivots of run `other` that come before this key
 #pragma unroll
             for (u32 step = PIVOTS / 2; step > 0; step /= 2) {
                 const u32 its = __shfl_sync(ALL_LANES, key, lane + before + step - 1);
@@ -868,7 +886,7 @@ extern "C" __global__ void __launch_bounds__(PARTITION_BLOCK)
         splits[(offset)index * WAYS + mine] = low;
 }
 
-// Begins to copy a word of 16 bytes to shared memory. Only its first `bytes` bytes are read.
+// Begins to copy 16 bytes to shared memory. Only the first `bytes` bytes of the source are read.
 __device__ __forceinline__ void copy_async_part(void *to, const void *from, u32 bytes)
 {
 #if __CUDA_ARCH__ >= 800
@@ -881,13 +899,14 @@ __device__ __forceinline__ void copy_async_part(void *to, const void *from, u32 
 #endif
 }
 
-// The runs of a tile in shared memory.
+// The places and lengths in shared memory of the runs that a tile still has to merge.
 template <u32 ways> struct Runs {
     u32 begin[ways], length[ways];
 };
 
 #if NETWORK
-// Like the function below, by warps: a merge begins at the place of its first warp.
+// Does the same as the function below with networks: each warp makes a part of a merge, and each merge begins at the
+// place of its first warp.
 template <u32 ways> __device__ __forceinline__ void merge_tree(u32 *s, const Runs<ways> &runs)
 {
     Runs<ways / 2> merged;
@@ -910,7 +929,8 @@ template <u32 ways> __device__ __forceinline__ void merge_tree(u32 *s, const Run
 #else
 // Merges runs 0 and 1, 2 and 3, ... in shared memory, then merges the results in the same way, until one run is left at
 // place 0. A thread makes ITEMS items of one merge in registers and writes them back. No thread works on the end of one
-// merge and the beginning of the next. So a tile has a few threads' items fewer than the block could make.
+// merge and on the beginning of the next merge. Therefore a tile has slightly fewer items than the threads of the block
+// could make.
 template <u32 ways> __device__ __forceinline__ void merge_tree(item *s, const Runs<ways> &runs)
 {
     Runs<ways / 2> merged;
@@ -955,9 +975,10 @@ template <> __device__ __forceinline__ void merge_tree<1>(item *, const Runs<1> 
 {
 }
 
-// A block makes a tile. It copies its WAYS segments to shared memory in words of 16 bytes, without registers. Each
-// segment keeps its alignment of global memory, so some items of its neighbours come before and after it. The block
-// merges two segments at a time until one is left, and writes it in words of 16 bytes.
+// A block makes a tile. The block copies WAYS segments, one of each run, to shared memory by accesses of 16 bytes,
+// without registers. A segment keeps its alignment to 16 bytes. So some items before and after the segment are copied
+// with it. The block merges pairs of segments until one segment is left. It writes this segment by accesses of 16
+// bytes.
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
     mergesort_merge(const item *__restrict__ from, item *to, u32 *sorted_keys, u32 *sorted_values,
                     const u32 *__restrict__ splits, offset run, u32 tiles, offset N, u32 last)
@@ -987,7 +1008,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
         runs.begin[r] = place + before;
         runs.length[r] = lengths[r];
         const u32 words = lengths[r] ? (before + lengths[r] + PACK - 1) / PACK : 0;
-        u32 i = (t - place / PACK) % BLOCK; // all threads take part, whatever the lengths are
+        u32 i = (t - place / PACK) % BLOCK; // all threads take part, however long the segments are
         u32 source = begin - before + i * PACK;
         item *target = s + place_of(place + i * PACK);
         for (; i < words; i += BLOCK, source += BLOCK * PACK, target += place_of(BLOCK * PACK))

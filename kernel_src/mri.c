@@ -1,8 +1,9 @@
-/* mri_samples: samples in k-space as inputs. mri_f64: the reference of F^H d and Q, in double and by all cores.
+/* mri.c has mri_samples, which makes samples in k-space as inputs, and mri_f64, the reference of F^H d and Q. The
+ * reference computes in double and uses all cores.
  *
  * The exponential of i 2 pi (kx x + ky y + kz z) is a product of three factors, each of which depends on one
- * coordinate. So a sample needs one sine and one cosine for each column, row and slice of a group of voxels. A pair
- * of a sample and a voxel then needs one complex multiplication. */
+ * coordinate. So for each sample, every column, row and slice of a group of voxels needs one sine and one cosine. A
+ * pair of a sample and a voxel then needs one complex multiplication. */
 #include <math.h>
 #include <string.h>
 
@@ -22,9 +23,10 @@ typedef struct samples {
     kiln_array *k[3], *phi, *d;
 } samples;
 
-static double unit(kiln__random *random) { return (double)(kiln__random_next(random) >> 40) * 0x1p-24; } /* [0, 1) */
+static double unit(kiln__random *random) { return (double)(kiln__random_next(random) >> 40) * 0x1p-24; } /* in [0, 1) */
 
-/* Returns a random multiple of 2^-16 in [-half, half), which is exact in single precision up to 2^7. */
+/* Returns a random multiple of 2^-16 in [-half, half). If half is at most 2^7, single precision represents it
+ * exactly. */
 static float coarse(kiln__random *random, double half)
 {
     return (float)(floor((2 * unit(random) - 1) * half * 65536) / 65536);
@@ -42,7 +44,8 @@ static void make_places(const samples *s, kiln__random *random)
             } else if (s->kind == EDGES) {
                 *to = (float)(kiln__random_next(random) >> 63 ? half : -half);
             } else {
-                if (i % s->line == 0) { /* the line goes from one random place to another, both inside the box */
+                /* a line of samples goes from one random place towards another, and both are inside the box */
+                if (i % s->line == 0) {
                     start[c] = coarse(random, half);
                     step[c] =
                         (float)(floor(((2 * unit(random) - 1) * half - (double)start[c]) / (double)s->line * 65536) /
@@ -53,7 +56,8 @@ static void make_places(const samples *s, kiln__random *random)
         }
 }
 
-static double make_values(const samples *s, bool q, kiln__random *random) /* returns the sum of the weights' squares */
+/* returns the sum of the squares of the weights */
+static double make_values(const samples *s, bool q, kiln__random *random)
 {
     float *phi = s->phi->data, *d = s->d->data;
     double sum = 0;
@@ -68,9 +72,9 @@ static double make_values(const samples *s, bool q, kiln__random *random) /* ret
     return sum;
 }
 
-/* Makes samples in k-space: their coordinates along a trajectory, and their values. It also exports `rms`, the root
- * of the sum of the weights' squares. The sum at a voxel has about this size, so specs compute their tolerance from
- * `rms`. */
+/* Makes samples in k-space: the coordinates along a trajectory, and the values. The function also exports `rms`, the
+ * root of the sum of the squares of the weights. The sum at a voxel has about this size, so specs compute their
+ * tolerance from `rms`. */
 static kiln_status mri_samples(void *user, kiln_call *call)
 {
     (void)user;
@@ -108,16 +112,17 @@ static kiln_status mri_samples(void *user, kiln_call *call)
 
 /* ---- the reference ---- */
 
-/* A turn is the complex number exp(i angle). The turn of a sample at a voxel is the product of three turns, one for
- * each coordinate. make_tables() computes them once.
+/* A turn is a complex number exp(i angle). The turn of a sample at a voxel is the product of three turns, one for each
+ * coordinate. The function make_tables() computes these turns once.
  *
- * The coordinates i and -i of an axis have conjugate turns. So a table has only one of the two turns, and the voxels of
- * a row are summed in pairs. Let a + ib be the turn of the row, times the weight, and c + is the turn of the column.
- * The voxels at x and -x then get ac -+ bs (real) and bc +- as (imaginary). So each pair of voxels needs four sums of
- * products. Together they are a product of matrices, with ROWS rows at a time in registers and PART samples at a time
- * in the caches. */
+ * On each axis, the turns at the coordinates i and -i are conjugate. So a table has only one of these two turns, and
+ * the voxels of a row are summed in pairs. Let a + ib be the turn of the row times the weight of the sample, and let c
+ * + is be the turn of the column. Then the voxel at x gets ac - bs (real) and bc + as (imaginary), and the voxel at -x
+ * gets ac + bs and bc - as. So each pair of voxels needs four sums: of ac, bs, bc and as. All these sums together are a
+ * product of matrices. ROWS rows at a time are in registers, and PART samples at a time are in the caches. */
 enum { ROWS = 3, PART = 64, TASK_ROWS = 32 * ROWS, SUMS = 4 };
-enum { TABLE_BYTES = 400 << 20 }; /* the largest size of the tables; more samples are split into stretches */
+/* largest size of the tables in bytes; if there are more samples, they are split into stretches */
+enum { TABLE_BYTES = 400 << 20 };
 
 typedef struct turn {
     double re, im;
@@ -131,18 +136,19 @@ struct problem {
     kiln_array *re, *im;
     bool q;
     uint64_t count, n[3];
-    size_t half[3], padded; /* n / 2 + 1; half[0] rounded up to whole vectors */
-    uint64_t *rows;         /* the rows that are computed */
+    size_t half[3], padded; /* half[c] is n[c] / 2 + 1; padded is half[0] rounded up to whole vectors */
+    uint64_t *rows;         /* numbers of the image rows that are computed */
     size_t row_count;
-    uint64_t first;       /* the first sample of the stretch in the tables */
-    size_t stretch, room; /* samples in the stretch; the largest number of them, a multiple of PART */
-    double *columns;      /* for each sample: `padded` cosines, then `padded` sines */
+    uint64_t first; /* first sample of the stretch of samples whose tables are computed */
+    /* number of samples in the stretch; largest number of samples in a stretch, a multiple of PART */
+    size_t stretch, room;
+    double *columns; /* for each sample: `padded` cosines, and then `padded` sines */
     /* Element 1 is for y, element 2 is for z, and element 0 is not used. For each coordinate from 0 to half - 1, the
-     * array has `room` cosines, then `room` sines. The coordinate -i uses the entry of i. */
+     * array has `room` cosines and then `room` sines. The coordinate -i uses the entry of coordinate i. */
     double *turns[3];
-    turn *weights;   /* 0 if a sample is not finite: add_all_special() adds these samples */
-    double *workers; /* for each worker: SUMS x padded sums of TASK_ROWS rows, and the factors of ROWS rows */
-    double *sums;    /* the sums of all voxels, if there are several stretches */
+    turn *weights;   /* the weight is 0 if a sample is not finite, because add_all_special() adds such samples */
+    double *workers; /* for each worker: SUMS x padded sums for each of TASK_ROWS rows, and the factors of ROWS rows */
+    double *sums;    /* the sums of all voxels over the earlier stretches; NULL if there is only one stretch */
     part_fn *add_part;
 };
 
@@ -150,15 +156,15 @@ static double coordinate(uint64_t i, uint64_t n) { return (double)((float)((int6
 
 static turn turn_of(float k, double x)
 {
-    double cycles = (double)k * x; /* exact */
+    double cycles = (double)k * x; /* the product of two floats is exact in double */
     double angle = 2 * 3.14159265358979323846 * (cycles - rint(cycles));
     return (turn){cos(angle), sin(angle)};
 }
 
 static turn times(turn a, turn b) { return (turn){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
 
-/* Returns the weight of a sample. The kernels round weights differently in the last bits, which the tolerance
- * allows. */
+/* Returns the weight of a sample. The kernels round weights in other ways in the last bits. The tolerance allows
+ * this. */
 static turn weight_of(const problem *p, uint64_t s)
 {
     const float *phi = (const float *)p->phi->data + 2 * s, *d = (const float *)p->d->data + 2 * s;
@@ -166,7 +172,8 @@ static turn weight_of(const problem *p, uint64_t s)
     return p->q ? (turn){pr * pr + pi * pi, 0} : (turn){pr * dr + pi * di, pr * di - pi * dr};
 }
 
-/* Adds PART samples to the sums of ROWS rows. `rows` has, for each row, PART numbers a and then PART numbers b. */
+/* Adds PART samples to the sums of ROWS rows. For each of these rows, `rows` has PART numbers a and then PART numbers
+ * b. */
 static inline __attribute__((always_inline)) void add_products(size_t padded, const double *rows, const double *columns,
                                                                double *sums)
 {
@@ -222,8 +229,8 @@ static bool is_finite(const problem *p, uint64_t s, turn w)
            isfinite(((const float *)p->k[1]->data)[s]) && isfinite(((const float *)p->k[2]->data)[s]);
 }
 
-/* Adds a sample that is not finite. It is added by itself, because the product of factors would make NaN of an
- * infinity. */
+/* Adds a sample that is not finite. Such a sample is added by itself, because the product of the three factors would
+ * make NaN of an infinity. */
 static void add_special(const problem *p, uint64_t s, turn w, uint64_t y, uint64_t z, float *re, float *im)
 {
     for (uint64_t x = 0; x < p->n[0]; x++) {
@@ -236,7 +243,7 @@ static void add_special(const problem *p, uint64_t s, turn w, uint64_t y, uint64
     }
 }
 
-/* Computes the tables and weights of PART samples. Samples past the last one are zeros. */
+/* Computes the tables and the weights of PART samples. After the last sample, the tables are filled with zeros. */
 static void make_tables(void *user, size_t part, size_t worker)
 {
     (void)worker;
@@ -257,7 +264,7 @@ static void make_tables(void *user, size_t part, size_t worker)
     }
 }
 
-/* Computes a and b of PART samples for a row, beginning with sample `first`. */
+/* Computes a and b of a row for PART samples from sample `first` on. */
 static void make_row(const problem *p, size_t first, uint64_t row, double *to)
 {
     const double *factors[2];
@@ -276,7 +283,8 @@ static void make_row(const problem *p, size_t first, uint64_t row, double *to)
     }
 }
 
-/* Writes a row. If there are several stretches, adds the row to the sums of the earlier stretches. */
+/* Writes the results of an image row. If there are several stretches, the function adds the row to the sums of the
+ * earlier stretches. */
 static void write_row(const problem *p, uint64_t row, const double *sums, bool last)
 {
     const double *ac = sums, *bs = ac + p->padded, *bc = bs + p->padded, *as = bc + p->padded;
@@ -306,7 +314,8 @@ static void reference_rows(void *user, size_t task, size_t worker)
     memset(sums, 0, TASK_ROWS * SUMS * p->padded * sizeof *sums);
     for (size_t first = 0; first < p->stretch; first += PART)
         for (size_t row = 0; row < rows; row += ROWS) {
-            for (size_t r = 0; r < ROWS; r++) /* past the last row: repeats row 0, whose result is not used */
+            /* after the last row, row 0 is computed again, and the result is not used */
+            for (size_t r = 0; r < ROWS; r++)
                 make_row(p, first, of[row + r < rows ? row + r : 0], factors + 2 * r * PART);
             p->add_part(p->padded, factors, p->columns + 2 * first * p->padded, sums + row * SUMS * p->padded);
         }
@@ -315,7 +324,8 @@ static void reference_rows(void *user, size_t task, size_t worker)
         write_row(p, of[row], sums + row * SUMS * p->padded, last);
 }
 
-/* Reads the arguments. Sets the extents of the lattice and the sizes of the tables. Fails if a shape does not fit. */
+/* Reads the arguments. Then it sets the sizes of the lattice and of the tables. It fails if the shape of an array does
+ * not fit. */
 static kiln_status take(kiln_call *call, problem *p)
 {
     static const char *const names[] = {"kx", "ky", "kz"};
@@ -347,8 +357,8 @@ static kiln_status take(kiln_call *call, problem *p)
     return KILN_OK;
 }
 
-/* Adds the samples that are not finite, after all other samples. It sums them in single precision, because the result
- * is NaN or infinite anyway. */
+/* Adds all samples that are not finite, after all other samples. These additions are in single precision, because the
+ * result is NaN or infinite in any case. */
 static void add_all_special(const problem *p)
 {
     for (uint64_t s = 0; s < p->count; s++) {
@@ -361,7 +371,7 @@ static void add_all_special(const problem *p)
     }
 }
 
-enum { MOST_PAIRS_LOG = 32 }; /* 2^32 pairs take a second of one core */
+enum { MOST_PAIRS_LOG = 32 }; /* 2^32 pairs of a sample and a voxel take one second of one core */
 
 static bool choose_rows(kiln_call *call, problem *p, uint64_t every)
 {

@@ -1,23 +1,24 @@
-// mri.cu - sums for the reconstruction of an image from samples at arbitrary places of k-space: F^H d and Q.
+// mri.cu - two sums for the reconstruction of an image from samples at arbitrary places of k-space: F^H d and Q.
 //
-// The image has nx x ny x nz voxels, x fastest, over a field of view of length 1. Voxel i of n is at (i - n / 2) / n,
-// where n / 2 is rounded down and the quotient is rounded to single precision. Sample s is at (kx, ky, kz)[s], in
-// cycles over the field of view. It has two complex numbers: phi, the sensitivity of the coil, and d, the measured
-// value. Each voxel gets
+// The image has nx x ny x nz voxels over a field of view of length 1. Neighbouring voxels along x are neighbours in
+// memory. On an axis with n voxels, voxel i is at (i - n / 2) / n. Here n / 2 is rounded down and the quotient is
+// rounded to single precision. Sample s is at (kx, ky, kz)[s], in cycles over the field of view. A sample has two
+// complex numbers: phi, the sensitivity of the coil, and d, the measured value. Each voxel gets
 //     sum over all s of w[s] exp(i 2 pi (kx x + ky y + kz z)),   w = conj(phi) d for F^H d (Q 0), |phi|^2 for Q (Q 1).
-// A pair of a voxel and a sample needs a sine and a cosine. So the special-function units are the bound: from sm_70 on
-// they do 16 operations per clock and multiprocessor, which is 8 pairs. The kernel mri_rotation needs neither sine nor
-// cosine for evenly spaced samples, and mri_factored needs few for any samples.
+// Each pair of a voxel and a sample needs a sine and a cosine. So the special-function units are the bound. From sm_70
+// on, a multiprocessor does 16 such operations per clock, which serves 8 pairs. For evenly spaced samples the kernel
+// mri_rotation needs neither sine nor cosine per pair. The kernel mri_factored needs few of them for any samples.
 //
-// The answer: sums in single precision. The error is stated in units of sqrt(sum |w|^2). If the samples are far apart,
-// this unit is the root mean square of the image. The error comes from the angle: in single precision, the angle has an
-// error of 2^-24 times its value. Any k with |k| < 2^20 is allowed. mri_fast_trig and mri_factored split a coordinate
-// into two parts and round each. So at sizes other than powers of two they add an error of 2^-25 |k| cycles. An
-// infinite or NaN sample makes all voxels infinite or NaN, and an infinite or NaN k makes all voxels NaN. All kernels
-// except mri_scatter_atomic give the same bits in every run.
+// The sums are in single precision. The error is stated in units of sqrt(sum |w|^2). If the samples are far apart, this
+// unit is the root mean square of the image. The error comes from the angle, whose error in single precision is 2^-24
+// times its value. Any k with |k| < 2^20 is allowed. The kernels mri_fast_trig and mri_factored split a coordinate into
+// two parts and round each part. So for an nx that is not a power of two, these kernels add an error of 2^-25 |k|
+// cycles. An infinite or NaN sample makes all voxels infinite or NaN, and an infinite or NaN k makes all voxels NaN.
+// All kernels except mri_scatter_atomic give the same bits in every run.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro MRI_<NAME> is set, or if MRI_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro MRI_<NAME> is set, or if MRI_ONE is
+// not set.
 
 #include "common.cuh"
 
@@ -25,22 +26,23 @@
 #define Q 0 // 0: F^H d, 1: Q
 #endif
 #ifndef LINE
-#define LINE 256 // samples in a line; mri_rotation tests this many together for even spacing
+#define LINE 256 // samples of a line; mri_rotation tests for each line whether its samples are evenly spaced
 #endif
 #ifndef BLOCK
 #define BLOCK 128 // threads of a block
 #endif
 #ifndef CHUNK
-#define CHUNK 1024 // samples in constant memory, 20 bytes each
+#define CHUNK 1024 // samples in constant memory, of 20 bytes each
 #endif
 #ifndef LAYOUT
-#define LAYOUT 0 // layout of the chunk: 0: one array per number; 1: the five numbers of a sample side by side
+// layout of the samples in constant memory: 0: five arrays; 1: the five numbers of a sample side by side
+#define LAYOUT 0
 #endif
 #ifndef UNROLL
 #define UNROLL 4 // samples per iteration of the loop
 #endif
 #ifndef BLOCK_X
-// for kernels with several voxels per thread: threads of a block along x; the other threads are in the following rows
+// for kernels with several voxels per thread: threads of a block along x; the other threads process the following rows
 #define BLOCK_X 32
 #endif
 #ifndef POINTS
@@ -50,10 +52,10 @@
 #define STAGE 256 // mri_fast_trig: samples in shared memory at a time
 #endif
 #ifndef EXACT
-#define EXACT 1 // mri_fast_trig: 1: removes whole turns from the angle before it is rounded; 0: keeps them
+#define EXACT 1 // mri_fast_trig: 1: removes whole turns from the angle before rounding; 0: keeps them
 #endif
 #ifndef INTERVAL
-#define INTERVAL 32 // mri_rotation: samples per sine and cosine; divides LINE
+#define INTERVAL 32 // mri_rotation: samples for one sine and one cosine; divides LINE
 #endif
 
 #ifndef DEPTH
@@ -63,10 +65,10 @@
 #define LANES_X 16 // mri_factored: threads of a block along x
 #endif
 #ifndef ROWS
-#define ROWS 4 // mri_factored: rows per thread, a multiple of 4
+#define ROWS 4 // mri_factored: image rows per thread, a multiple of 4
 #endif
 #ifndef PAIRS
-#define PAIRS 4 // mri_factored: pairs of voxels of a thread in each of its rows, a multiple of 4
+#define PAIRS 4 // mri_factored: pairs of voxels that a thread has in each of its rows, a multiple of 4
 #endif
 
 #define TURN 6.2831853f
@@ -103,7 +105,7 @@ __device__ __forceinline__ void add_turned(float2 &sum, float2 w, float sine, fl
     }
 }
 
-// Adds a sample to a voxel's sum. `cycles` is the angle in cycles.
+// Adds the contribution of a sample to the sum of a voxel. `cycles` is the angle in cycles.
 __device__ __forceinline__ void add_sample(float2 &sum, float2 w, float cycles)
 {
     float sine, cosine;
@@ -117,9 +119,9 @@ __device__ __forceinline__ float cycles_of(float kx, float ky, float kz, const V
 }
 
 #if defined MRI_SCATTER_ATOMIC || !defined MRI_ONE
-// Each thread processes one sample and one slice. It computes its weight, then adds to every voxel of the slice. All
-// lanes add to the same voxel at once, and the order of the additions differs from run to run. Atomics treat denormal
-// numbers as 0.
+// Each thread processes one sample and one slice of the image, which is one z. The thread computes the weight of the
+// sample, and then adds to every voxel of the slice. All lanes of a warp add to the same voxel at once, and the order
+// of the additions differs from run to run. Atomics treat denormal numbers as 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_scatter_atomic(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d,
                        unsigned samples, float *re, float *im, int nx, int ny, int nz)
@@ -138,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// ---- the loop in two kernels: first the weights, one thread per sample; then the sums, one thread per voxel ----
+// ---- two kernels: first the weights, one thread per sample; then the sums, one thread per voxel ----
 
 #if defined MRI_WEIGHTS || !defined MRI_ONE
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -152,8 +154,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 #if defined MRI_GATHER || !defined MRI_ONE
 // mri_weights() has written the weight of each sample. So the loop over the voxels and the loop over the samples can be
-// exchanged: one thread per voxel adds over all samples, without atomics. The compiler must assume that the inputs may
-// overlap with the outputs, so each iteration of the loop reads and writes the sums.
+// exchanged. One thread per voxel adds the contributions of all samples, without atomics. The compiler must assume that
+// the inputs may overlap with the outputs, so each iteration of the loop reads and writes the sums.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_gather(const float *kx, const float *ky, const float *kz, const float2 *weights, unsigned samples, float *re,
                float *im, int nx, int ny, int nz)
@@ -173,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined MRI_REGISTERS || !defined MRI_ONE
-// Keeps the sums in registers and writes them once.
+// The sums stay in registers, and each thread writes them once.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_registers(const float *kx, const float *ky, const float *kz, const float2 *weights, unsigned samples, float *re,
                   float *im, int nx, int ny, int nz)
@@ -191,8 +193,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined MRI_READONLY || !defined MRI_ONE
-// Does the same as the kernel above, with __restrict__, which tells the compiler that the outputs do not overlap with
-// the inputs. So the compiler uses the path for read-only data and loads the next samples early.
+// Does the same as mri_registers, but the pointers are __restrict__. So the compiler knows that the outputs do not
+// overlap with the inputs. It reads the inputs through the path for read-only data, and loads the next samples early.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_readonly(const float *__restrict__ kx, const float *__restrict__ ky, const float *__restrict__ kz,
                  const float2 *__restrict__ weights, unsigned samples, float *__restrict__ re, float *__restrict__ im,
@@ -211,10 +213,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// ---- samples in constant memory, one chunk per launch ----
+// ---- samples in constant memory: each launch adds one chunk of CHUNK samples ----
 
-// All lanes of a warp read the same sample. The five numbers of a sample are in five arrays, or side by side, so that
-// they are in one line of the cache.
+// All lanes of a warp read the same sample. The five numbers of a sample are in five arrays, or side by side. Side by
+// side they lie in the same or in neighbouring cache lines.
 __constant__ float mri_chunk[5 * CHUNK];
 
 struct Sample {
@@ -234,7 +236,8 @@ __device__ __forceinline__ Sample sample(unsigned s)
 }
 
 #if defined MRI_PACK || !defined MRI_ONE
-// Computes the weights, and writes the samples in the layout of the chunks. Zeros fill up the last chunk.
+// Computes the weights, and writes the samples in the layout of the chunks in constant memory. Zeros fill up the last
+// chunk.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_pack(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d, float *packed,
              unsigned samples, unsigned room)
@@ -282,12 +285,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// ---- several voxels of a row per thread, BLOCK_X apart, so that lanes write neighbours ----
+// ---- several voxels of a row per thread, BLOCK_X apart, so that the lanes of a warp write neighbouring voxels ----
 
-// The voxels of a thread: x[0] to x[POINTS - 1] in row y of slice z. A grid has tiles of a row, rows, and slices.
+// The voxels of a thread have the coordinates x[0] to x[POINTS - 1], y and z, and lie in one row of one slice of the
+// image. The x index of the grid counts tiles of a row, the y index groups of rows, and the z index slices.
 struct Row {
     float x[POINTS], y, z;
-    int first, inside; // index of the row's first voxel; end of the image's voxels in the row
+    // index of the thread's first voxel in the row; the number of voxels in the row, or 0 outside the image
+    int first, inside;
     offset begin;
 };
 
@@ -306,7 +311,7 @@ __device__ __forceinline__ Row row_of_thread(int nx, int ny, int nz)
     return row;
 }
 
-// Writes the sums. With `add`, adds them to the results of the previous launch.
+// Writes the sums of a thread. With `add`, the function adds them to the results of the previous launch.
 template <bool add>
 __device__ __forceinline__ void write_row(const float2 sums[POINTS], const Row &row, float *re, float *im)
 {
@@ -320,7 +325,8 @@ __device__ __forceinline__ void write_row(const float2 sums[POINTS], const Row &
 }
 
 #if defined MRI_COARSENED || !defined MRI_ONE
-// A thread reads each sample once for POINTS voxels, and computes the contribution of y and z to the angle once.
+// A thread reads each sample once for POINTS voxels. For all of them it computes the contribution of y and z to the
+// angle once.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_coarsened(unsigned count, float *re, float *im, int nx, int ny, int nz)
 {
@@ -340,8 +346,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // ---- the special-function unit ----
 
-// Returns k x without whole cycles. They are removed before the product is rounded, so it is rounded only once. Adding
-// 1.5 2^23 rounds to an integer.
+// Returns k x minus the nearest whole number of cycles. The whole cycles are removed before the product is rounded, so
+// the result is rounded only once. Adding 1.5 2^23 and subtracting it rounds a number to an integer.
 __device__ __forceinline__ float fraction(float k, float x)
 {
     const float rounder = 12582912;
@@ -349,15 +355,16 @@ __device__ __forceinline__ float fraction(float k, float x)
     return __fmaf_rn(k, x, -whole);
 }
 
-// sin.approx and cos.approx: each takes a multiplication by 1 / (2 pi) and one instruction of the special-function
-// unit. The error is below 2^-20.5 for the first turns. For larger angles the rounding of the angle adds to it.
+// The instructions sin.approx and cos.approx need a multiplication by 1 / (2 pi) and one instruction of the
+// special-function unit each. The error of both is below 2^-20.5 for the first turns. For larger angles, the rounding
+// of the angle is an additional error.
 __device__ __forceinline__ void add_fast(float2 &sum, float2 w, float radians)
 {
     add_turned(sum, w, __sinf(radians), __cosf(radians));
 }
 
-// Return the two parts of a sample's angle: angle_yz() the contribution of y and z, and angle_x() the sum with the
-// contribution of x.
+// Two functions compute the angle of a sample. angle_yz() returns the contribution of y and z. angle_x() adds the
+// contribution of x to it.
 __device__ __forceinline__ float angle_yz(float ky, float kz, float y, float z, bool exact)
 {
     return TURN * (exact ? fraction(ky, y) + fraction(kz, z) : ky * y + kz * z);
@@ -369,11 +376,11 @@ __device__ __forceinline__ float angle_x(float kx, float x, float rest, bool exa
 }
 
 #if defined MRI_FAST_TRIG || !defined MRI_ONE
-// A pair needs two instructions of the special-function unit, which accepts one instruction of a warp every 8 clocks.
-// So 16 instructions can be issued per pair. With EXACT, whole turns are removed from the angle of a thread's first
-// voxel and from the difference between neighbouring voxels, before either is rounded. A pair then needs one more
-// addition for its angle, and 9 instructions in all. Without EXACT the angle keeps its whole turns, and loses as many
-// bits as they need.
+// A pair of a voxel and a sample needs two instructions of the special-function unit, which accepts one instruction of
+// a warp every 8 clocks. So a multiprocessor partition can issue 16 instructions per pair in this time. With EXACT,
+// whole turns are removed from two angles before they are rounded: the angle of a thread's first voxel, and the
+// difference between the thread's successive voxels. A pair then needs one multiply-add for its angle, and 9
+// instructions in all. Without EXACT the angle keeps its whole turns, and these take bits from the fraction.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_fast_trig(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d,
                   unsigned samples, float *re, float *im, int nx, int ny, int nz)
@@ -411,7 +418,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 #if defined MRI_ROTATION || !defined MRI_ONE
 
-// The k of LINE samples. If they are evenly spaced, sample j of the line is at start + j step.
+// The k of a line, which is LINE successive samples. If they are evenly spaced, sample j of the line is at start + j
+// step.
 struct Line {
     float start[3], step[3];
     // 0: the samples are not evenly spaced, or a weight is infinite, NaN or so large that a sum of rotated weights
@@ -419,7 +427,7 @@ struct Line {
     int even;
 };
 
-// One warp per line.
+// Tests one line per warp and writes its Line. Also writes the weights of the samples.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_lines(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d, float2 *weights,
               Line *lines, unsigned samples)
@@ -447,7 +455,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         lines[line] = of;
 }
 
-// Returns exp(i 2 pi step . voxel), as exact as single precision allows, because an error in the angle adds up from
+// Returns exp(i 2 pi step . voxel) as exactly as single precision allows, because an error in this angle adds up from
 // sample to sample.
 __device__ __forceinline__ float2 turn_of(const Line &line, float x, float y, float z)
 {
@@ -458,10 +466,11 @@ __device__ __forceinline__ float2 turn_of(const Line &line, float x, float y, fl
     return {cosine - rest * sine, sine + rest * cosine};
 }
 
-// For a given voxel, the angle grows by the same amount from one sample of a line to the next. So a sum over INTERVAL
+// For a given voxel, the angle grows by the same amount from each sample of a line to the next. So a sum over INTERVAL
 // samples is a polynomial in turn = exp(i angle). Horner's scheme evaluates it with four multiply-adds per sample. Then
-// the sum is rotated by the angle of its first sample, which needs a sine and a cosine. The rounding of `turn` is an
-// error in the angle that grows from sample to sample. So a larger INTERVAL has a larger error and takes less time.
+// the result is rotated by the angle of the first sample of the interval, which needs a sine and a cosine. The rounding
+// of `turn` makes an error in the angle that grows from sample to sample. So a larger INTERVAL gives a larger error and
+// takes less time.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_rotation(const float *kx, const float *ky, const float *kz, const float2 *weights, const Line *lines,
                  unsigned samples, float *re, float *im, int nx, int ny, int nz)
@@ -518,18 +527,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// ---- voxels on a lattice: factors of a row and of a column ----
+// ---- voxels on a lattice: each term is a factor of the row times a factor of the column ----
 
 #if defined MRI_FACTORED || !defined MRI_ONE
 
 enum : int {
     LANES_Y = BLOCK / LANES_X,
-    TILE_ROWS = LANES_Y * ROWS, // rows of a block
+    TILE_ROWS = LANES_Y * ROWS, // image rows that a block processes
     TILE_PAIRS = LANES_X * PAIRS
 };
 
-// A column is at the middle of the row plus or minus an offset. The columns right and left of the middle share this
-// offset.
+// A pair is two columns: the middle of the image row plus an offset, and the middle minus this offset. Both columns
+// share this offset.
 struct Pair {
     int right, left;
     float offset;
@@ -552,14 +561,14 @@ __device__ __forceinline__ float2 multiply(float2 a, float2 b)
     return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x};
 }
 
-// Other weights could make infinities in a sum of products that the product does not have. They are added at the end,
-// one by one.
+// Returns whether a weight is small enough for the products below. Larger weights could make infinities in the four
+// partial sums although the result is finite. The samples with such weights are added one by one at the end.
 __device__ __forceinline__ bool is_moderate(float2 w)
 {
     return fabsf(w.x) + fabsf(w.y) < 0x1p100f;
 }
 
-// Reads `count` elements, a multiple of 4.
+// Reads `count` elements. `count` is a multiple of 4.
 template <int count> __device__ __forceinline__ void read_four(float to[], const float *from)
 {
 #pragma unroll
@@ -569,11 +578,12 @@ template <int count> __device__ __forceinline__ void read_four(float to[], const
     }
 }
 
-// A term of the sum is a factor of the row, w exp(i 2 pi (ky y + kz z)), times a factor of the column: the exponential
-// of i 2 pi kx x. A tile of rows x columns needs few sines and cosines, and the rest is a matrix product. Columns left
-// and right of the middle of a row have conjugate factors. Let a + ib be the factor of the row (including the angle of
-// the middle), and c + is the factor of the column. Then the two voxels get ac -+ bs and bc +- as. The kernel sums the
-// four products separately, so a pair of a voxel and a sample costs two multiply-adds.
+// A term of the sum is a factor of the row times a factor of the column. The factor of the row is w exp(i 2 pi (ky y +
+// kz z)). The factor of the column is exp(i 2 pi kx x). A tile of rows x columns needs few sines and cosines. The other
+// work is a matrix product. Two columns at the same distance to the left and to the right of the middle have conjugate
+// factors. Let a + ib be the factor of the row, which includes the angle of the middle. Let c + is be the factor of the
+// right column. Then the right voxel gets ac - bs and bc + as, and the left voxel gets ac + bs and bc - as. The kernel
+// sums the four products ac, bs, bc and as separately. So a pair of a voxel and a sample costs two multiply-adds.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_factored(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d,
                  unsigned samples, float *re, float *im, int nx, int ny, int nz)
@@ -584,14 +594,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ float2 weight[DEPTH];
     int first_pair = blockIdx.x * TILE_PAIRS, first_row = blockIdx.y * TILE_ROWS, rows = ny * nz;
     int lane_x = threadIdx.x % LANES_X, lane_y = threadIdx.x / LANES_X;
-    // The row and the column whose factors this thread computes.
+    // The image row and the pair of columns whose factors this thread computes.
     int made_row = min(first_row + (int)threadIdx.x % TILE_ROWS, rows - 1);
     float y = coordinate(made_row % ny, ny), z = coordinate(made_row / ny, nz);
     float middle = nx % 2 == 0 ? __fdiv_rn(-0.5f, (float)nx) : 0;
     float offset_x = pair_of(first_pair + threadIdx.x % TILE_PAIRS, nx).offset;
     float ac[ROWS][PAIRS] = {}, bs[ROWS][PAIRS] = {}, bc[ROWS][PAIRS] = {}, as[ROWS][PAIRS] = {};
     bool finite = true;
-    // this thread's sample of the next stage, which is loaded while the current stage is added
+    // this thread's sample of the next DEPTH samples, which is loaded while the current samples are added
     float3 next_k = {0, 0, 0};
     float2 next_phi = {0, 0}, next_d = {0, 0};
     auto read_next = [&](unsigned s) {

@@ -1,5 +1,5 @@
-/* normalise_f64: the reference of softmax, layer norm and RMS norm of rows, in double. KIND is 0, 1 and 2 in this
- * order. NaN and infinities propagate by the rules of IEEE 754. */
+/* normalise.c has normalise_f64, the reference of softmax, layer norm and RMS norm of rows, in double. KIND is 0 for
+ * softmax, 1 for layer norm, and 2 for RMS norm. NaN and infinities propagate by the rules of IEEE 754. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -13,7 +13,7 @@ typedef struct problem {
     int64_t kind;
     double epsilon;
     size_t width;
-    double *lines; /* for each worker: a row; then gamma and beta */
+    double *lines; /* for each worker a row of doubles; after these the rows gamma and beta */
     const double *weights, *shifts;
 } problem;
 
@@ -61,8 +61,8 @@ static bool is_row(const problem *p, const kiln_array *weights)
     return weights->type == p->x->type && weights->dims == 1 && weights->shape[0] == p->x->shape[1];
 }
 
-/* The reference: softmax, layer norm or RMS norm of each row of x, by all cores. Each thread has its own line of
- * doubles. gamma and beta are converted once, into two lines after the lines of the threads. */
+/* The reference computes softmax, layer norm or RMS norm of each row of x, by all cores. Each thread has its own row of
+ * doubles. The function converts gamma and beta once, into two rows after the rows of the threads. */
 static kiln_status normalise_f64(void *user, kiln_call *call)
 {
     (void)user;

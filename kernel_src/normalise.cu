@@ -1,30 +1,36 @@
-// normalise.cu - scales rows of numbers: softmax, layer norm or RMS norm of each of ROWS rows of WIDTH elements, floats
-// or bfloat16, in four ways.
+// normalise.cu - scales rows of numbers by softmax, layer norm or RMS norm, in four ways. There are ROWS rows of WIDTH
+// elements, which are floats or bfloat16.
 //
-//   softmax     y = exp(x - m) / sum of exp(x - m), m the row's maximum
-//   layer norm  y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, the variance being the mean of (x - mean)^2
-//   RMS norm    y = x / sqrt(mean of x^2 + epsilon) * gamma
+//     softmax:     y = exp(x - m) / sum of exp(x - m)
+//     layer norm:  y = (x - mean) / sqrt(variance + epsilon) * gamma + beta
+//     RMS norm:    y = x / sqrt(mean of x^2 + epsilon) * gamma
+//
+// Here m is the maximum of the row, and the variance is the mean of (x - mean)^2.
 //
 // There is little arithmetic, so the bound is one read and one write of every element. The kernels differ in how often
-// they read a row, and in which threads wait for each other before they write it. All arithmetic is in single
+// they read a row, and in which threads wait for each other before they write the row. All arithmetic is in single
 // precision. y is rounded once, to nearest even.
 //
-// The answer, in every variant:
-//     softmax     A row with a NaN or +infinity is NaN throughout, and so is a row of -infinity alone. Beside a finite
-//                 element, -infinity gives 0. Differences that are too small for exp give 0. Nothing overflows.
-//     layer norm  A row with a NaN or an infinity is NaN throughout. The variance is taken around the mean, in a second
-//                 pass, or in one pass by the formulas of Welford and Chan (`online`). The difference of two means,
-//                 E[x^2] - E[x]^2, would lose all digits if the mean is large. If the sum of squares of a row exceeds
-//                 the largest float, the answer is not specified.
-//     RMS norm    A NaN makes the row NaN. An infinity makes its own element NaN and all others 0. If the sum of
-//                 squares of a row exceeds the largest float, the answer is not specified.
+// Special numbers have the same results in every variant:
+//
+// - Softmax: If a row has a NaN or +infinity, or if all its elements are -infinity, all its results are NaN. In a row
+//   with a finite element, -infinity gives 0. Differences x - m that are too small for exp give 0. Nothing overflows.
+// - Layer norm: If a row has a NaN or an infinity, all its results are NaN. The variance is taken around the mean: in a
+//   second pass, or in one pass by the formulas of Welford and Chan (`online`). The difference of two means, E[x^2] -
+//   E[x]^2, would lose all digits if the mean is large. If the sum of the squares of a row exceeds the largest float,
+//   the results are not specified.
+// - RMS norm: If a row has a NaN, all its results are NaN. If a row has an infinity, the result of this element is NaN,
+//   and the other results are 0. If the sum of the squares of a row exceeds the largest float, the results are not
+//   specified.
+//
 // Each variant gives the same bits in every run, because the order of all sums depends on the tuning parameters alone.
 //
-// ROWS and WIDTH may be any numbers below 2^31, also 0. x, y, gamma and beta begin at multiples of 16 bytes. A row need
-// not, because its length may be odd.
+// ROWS and WIDTH may be any numbers below 2^31, also 0. The arrays x, y, gamma and beta begin at multiples of 16 bytes.
+// A row may begin at any element, because its length may be odd.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor. A kernel is compiled if its own
-// macro NORMALISE_<NAME> is set, or if NORMALISE_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro NORMALISE_<NAME> is set, or if
+// NORMALISE_ONE is not set.
 
 #include "async.cuh"
 
@@ -32,7 +38,7 @@
 #define KIND 0 // 0: softmax, 1: layer norm, 2: RMS norm
 #endif
 #ifndef BF16
-#define BF16 1 // 0: floats, 1: bfloat16
+#define BF16 1 // type of the elements: 0: floats, 1: bfloat16
 #endif
 #ifndef BLOCK
 #define BLOCK 256 // threads of a block
@@ -41,20 +47,21 @@
 #define WORDS 4 // words of 4 bytes that a thread loads at once: 2 or 4
 #endif
 #ifndef ALIGNED
-#define ALIGNED 0 // 1: the length of every row is a multiple of a vector (WORDS words)
+#define ALIGNED 0 // 1: the length of every row is a multiple of VECTOR elements, which are WORDS words
 #endif
 #ifndef IN_FLIGHT
-#define IN_FLIGHT 4 // online: vectors in flight per thread
+#define IN_FLIGHT 4 // online: vectors that each thread has in flight
 #endif
 #ifndef LANES
 #define LANES 256 // register_row: threads that share a row; a power of two that divides BLOCK
 #endif
 #ifndef VECTORS
-#define VECTORS 4 // register_row, cluster_row: vectors of a row per thread
+#define VECTORS 4 // register_row, cluster_row: vectors of a row that each thread has
 #endif
 #ifndef KEEP
-// register_row, cluster_row: where a thread keeps its part of a row. 0: in registers, as floats. 1: in registers, as
-// loaded words. 2: in shared memory. 3: half in shared memory, half in registers as loaded words.
+// register_row, cluster_row: where a thread keeps its part of a row. The value 0 keeps it in registers as floats, 1 in
+// registers as the loaded words, and 2 in shared memory. The value 3 keeps half of it in shared memory, and half in
+// registers as the loaded words.
 #define KEEP 0
 #endif
 #ifndef AHEAD
@@ -64,18 +71,19 @@
 #define CLUSTER 2 // cluster_row: blocks that share a row
 #endif
 #ifndef ONLINE
-// cluster_row: 1: update the maximum or mean, and the sum, with each vector that arrives; 0: compute them when all
-// vectors have arrived
+// cluster_row: 1: update the maximum or mean, and the sum, whenever a vector arrives; 0: compute them after all vectors
+// have arrived
 #define ONLINE 0
 #endif
 #ifndef PER_SM
-#define PER_SM 0 // register_row, cluster_row: blocks that must fit on an SM; 0: each block makes one row
+// register_row, cluster_row: blocks that must fit on an SM; 0: each block processes only one row, or one row per team
+#define PER_SM 0
 #endif
 #ifndef HOLD_WEIGHTS
 #define HOLD_WEIGHTS 0 // register_row, cluster_row: 1: keep gamma and beta in registers for all rows
 #endif
 #ifndef STREAMING
-#define STREAMING 0 // 1: loads that are not repeated, and all stores, have the cache hint "used once" (ld.cs, st.cs)
+#define STREAMING 0 // 1: stores, and loads that are not repeated, have the cache hint "used once" (st.cs, ld.cs)
 #endif
 
 enum : unsigned { SOFTMAX, LAYER_NORM, RMS_NORM };
@@ -98,7 +106,7 @@ __device__ __forceinline__ float widen(float e)
     return e;
 }
 
-// Two floats as bfloat16 in one word, rounded to nearest even.
+// Rounds two floats to bfloat16, to nearest even, and returns both in one word.
 __device__ __forceinline__ unsigned narrow(float low, float high)
 {
 #if __CUDA_ARCH__ >= 800
@@ -123,7 +131,7 @@ __device__ __forceinline__ void put(unsigned short *to, float value)
     *to = (unsigned short)narrow(value, 0);
 }
 
-// Convert the VECTOR elements of some words to floats, and back.
+// These functions convert the VECTOR elements of some words to floats, and back.
 __device__ __forceinline__ void widen(float *to, const unsigned *words)
 {
 #pragma unroll
@@ -143,22 +151,26 @@ __device__ __forceinline__ void narrow(unsigned *words, const float *from)
         words[w] = BF16 ? narrow(from[2 * w], from[2 * w + 1]) : __float_as_uint(from[w]);
 }
 
-// ---- a row's vectors ----
+// ---- the vectors of a row ----
 
-// The value of elements outside the row. It changes neither a maximum, nor a sum of exp(x - m), nor a sum.
+// The value that stands for an element outside the row. This value changes neither a maximum, nor a sum of exp(x - m),
+// nor a sum.
 enum : unsigned { OUTSIDE = KIND != SOFTMAX ? 0 : BF16 ? 0xff80ff80u : 0xff800000u }; // -infinity
 
-// A row is cut into vectors at multiples of a vector's size in memory: vector j has the row's elements from VECTOR * j
-// - shift on. The first and the last vector may have elements of the neighbouring rows, unless rows are ALIGNED.
+// A row consists of vectors, which begin at multiples of a vector's size in memory. Vector j has the elements of the
+// row from element VECTOR * j - shift on. Unless rows are ALIGNED, the first and the last vector may have elements of
+// the neighbouring rows.
 struct Row {
     offset begin;          // first element of the row
-    unsigned shift, width; // elements of the first vector before the row; elements of the row
+    // number of elements of the first vector that lie before the row; number of elements of the row
+    unsigned shift, width;
 
     __device__ __forceinline__ Row(offset row, unsigned width)
         : begin(row * width), shift(ALIGNED ? 0 : (unsigned)(begin % VECTOR)), width(width)
     {
     }
-    __device__ __forceinline__ unsigned first(unsigned j) const // wraps around ("negative") in the first vector
+    // the number wraps around ("negative") in the first vector
+    __device__ __forceinline__ unsigned first(unsigned j) const
     {
         return VECTOR * j - shift;
     }
@@ -170,7 +182,7 @@ struct Row {
     {
         return ALIGNED ? first(j) < width : first(j) < width && first(j) + VECTOR <= width;
     }
-    __device__ __forceinline__ unsigned count() const // number of vectors
+    __device__ __forceinline__ unsigned count() const // number of vectors of the row
     {
         return ceil_div(shift + width, VECTOR);
     }
@@ -236,7 +248,7 @@ __device__ __forceinline__ float least()
     return __uint_as_float(0xff800000); // -infinity
 }
 
-struct Maximum { // NaN is left out here; exp(NaN) brings it into the sum
+struct Maximum { // fmaxf() ignores NaN, but exp(NaN) brings NaN into the sum
     typedef float item;
     static __device__ __forceinline__ item combine(item a, item b)
     {
@@ -246,16 +258,16 @@ struct Maximum { // NaN is left out here; exp(NaN) brings it into the sum
 
 typedef Plus<float> Sum;
 
-// The base that is subtracted from exponents. For a row of -infinity alone the base is 0, so that each exponential is
-// 0.
+// Returns the base that is subtracted from exponents: the maximum of the row. If all elements of the row are -infinity,
+// the base is 0, so that each exponential is 0.
 __device__ __forceinline__ float base_of(float maximum)
 {
     return maximum == least() ? 0 : maximum;
 }
 
-// Returns exp(x - base), by the special-function unit. The difference is computed before the multiplication by log2(e).
-// A single multiply-add, x log2(e) - base log2(e), would have an error that grows with the base, because the second
-// product is rounded. Results below 2^-126 become 0.
+// Returns exp(x - base), computed by the special-function unit. The difference is computed before the multiplication by
+// log2(e). A single multiply-add, x log2(e) - base log2(e), would have an error that grows with the base, because the
+// second product is rounded. Results below 2^-126 become 0.
 __device__ __forceinline__ float exp_from(float x, float base)
 {
     float power = (x - base) * 1.44269504f, result;
@@ -263,10 +275,11 @@ __device__ __forceinline__ float exp_from(float x, float base)
     return result;
 }
 
-// The function that makes a row's results: exp(x - base) * scale, (x - base) * scale or x * scale.
+// Computes the results of a row from its elements: exp(x - base) * scale, (x - base) * scale or x * scale.
 struct Result {
     float base, scale;
-    float held_scale, held_shift; // for values held AS_FLOATS: held * held_scale + held_shift
+    // for the values that a thread holds AS_FLOATS: the result is held * held_scale + held_shift
+    float held_scale, held_shift;
     __device__ __forceinline__ float of(float x) const
     {
         return KIND == SOFTMAX ? exp_from(x, base) * scale : KIND == LAYER_NORM ? (x - base) * scale : x * scale;
@@ -285,7 +298,8 @@ template <class T> __device__ __forceinline__ T shuffle_xor(T mine, unsigned dis
     return __shfl_xor_sync(ALL_LANES, mine, distance);
 }
 
-// Combines the items of `count` neighbouring lanes, at most a warp. All these lanes get the result.
+// Combines the items of `count` neighbouring lanes, where `count` is at most the size of a warp. All these lanes get
+// the result.
 template <class Op, unsigned count> __device__ __forceinline__ typename Op::item lanes_reduce(typename Op::item mine)
 {
 #pragma unroll
@@ -294,8 +308,8 @@ template <class Op, unsigned count> __device__ __forceinline__ typename Op::item
     return mine;
 }
 
-// Reduces like the function above, but over `count` neighbouring threads of a block. All threads of the block must call
-// this function. `turn` counts the calls. The calls use two arrays in turn, so one barrier per call is enough.
+// Combines the items of `count` neighbouring threads of a block. All threads of the block must call this function.
+// `turn` counts the calls. The calls use two arrays by turns, so one barrier per call is enough.
 template <class Op, unsigned count>
 __device__ __forceinline__ typename Op::item threads_reduce(typename Op::item mine, unsigned &turn)
 {
@@ -312,11 +326,11 @@ __device__ __forceinline__ typename Op::item threads_reduce(typename Op::item mi
 }
 
 #if defined(NORMALISE_TWO_PASS) || !defined(NORMALISE_ONE)
-// A block makes one row by the formulas, pass by pass. A thread reads one element per iteration.
+// A block processes one row, with one pass over the row for each formula. A thread reads one element per iteration.
 //
-// Softmax and layer norm read the row three times, RMS norm twice. A row of some KB is still in the L1 or L2 when it is
-// read again, so memory delivers it once. But each pass waits for the previous one at a barrier, and a thread has few
-// bytes in flight.
+// Softmax and layer norm read the row three times, and RMS norm reads it twice. A row of a few KB is still in the L1 or
+// L2 when it is read again, so it comes from memory only once. But each pass waits for the previous pass at a barrier,
+// and a thread has few bytes in flight.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     normalise_two_pass(const element *__restrict__ x, const element *__restrict__ gamma,
                        const element *__restrict__ beta, element *__restrict__ y, unsigned width, float epsilon)
@@ -353,14 +367,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined(NORMALISE_ONLINE) || defined(NORMALISE_CLUSTER_ROW) || !defined(NORMALISE_ONE)
-// ---- the statistics of some elements of a row after one pass over them ----
-//
-//     item      identity, combine: as for any operator
-//     take      returns the item of an item and a vector's elements
-//     of        returns the item of `count` elements from their maximum or mean and from the sum relative to it
-//     result    returns the function that makes the row's results
+// ---- the statistics of some elements of a row, by one pass over these elements ----
 
-struct Exponentials { // the maximum m, and the sum of exp(x - m); when m grows, the sum is scaled down
+// The types below are operators with these members:
+//
+// - `item`: the statistics of some elements.
+// - `identity()`, `combine()`: as for any operator (common.cuh).
+// - `take()`: adds the elements of a vector to an item.
+// - `of()`: returns the item of `count` elements from their maximum or mean, and from the sum relative to it.
+// - `result()`: returns the Result of the row.
+
+struct Exponentials { // the maximum m, and the sum of exp(x - m); if m grows, the sum is scaled down
     struct item {
         float m, sum;
     };
@@ -395,7 +412,7 @@ struct Exponentials { // the maximum m, and the sum of exp(x - m); when m grows,
     }
 };
 
-struct Moments { // Welford's: number of elements, mean, and sum of squared distances from the mean
+struct Moments { // Welford's method: number of elements, mean, and sum of the squared distances from the mean
     struct item {
         float count, mean, squares;
     };
@@ -407,7 +424,7 @@ struct Moments { // Welford's: number of elements, mean, and sum of squared dist
     {
         return {count, mean, squares};
     }
-    static __device__ __forceinline__ item combine(item a, item b) // Chan, Golub and LeVeque
+    static __device__ __forceinline__ item combine(item a, item b) // the formulas of Chan, Golub and LeVeque
     {
         float count = a.count + b.count, part = count == 0 ? 0 : b.count / count, apart = b.mean - a.mean;
         return {count, a.mean + apart * part, a.squares + b.squares + apart * apart * (a.count * part)};
@@ -417,7 +434,7 @@ struct Moments { // Welford's: number of elements, mean, and sum of squared dist
         item some = identity();
 #pragma unroll
         for (unsigned k = 0; k < VECTOR; ++k)
-            some.mean += f[k]; // 0 outside the row
+            some.mean += f[k]; // f[k] is 0 outside the row
         if (ALIGNED) {
             some.count = VECTOR;
         } else {
@@ -470,11 +487,12 @@ typedef choose<KIND, Exponentials, Moments, Squares> Known;
 #endif
 
 #if defined(NORMALISE_ONLINE) || !defined(NORMALISE_ONE)
-// A block makes one row in two passes. The first pass finds the statistics of the row, and the second pass writes the
-// row.
+// A block processes one row in two passes. The first pass finds the statistics of the row, and the second pass writes
+// the row.
 //
-// Compared with two_pass: one pass fewer, words of 16 bytes, and IN_FLIGHT words in flight per thread. This costs some
-// arithmetic: with each vector the running maximum or mean changes, and the sum is corrected.
+// Compared with two_pass, there is one pass less for softmax and layer norm, accesses are whole vectors, and each
+// thread has IN_FLIGHT vectors in flight. This costs some arithmetic: each vector changes the running maximum or mean,
+// and the sum is corrected.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     normalise_online(const element *__restrict__ x, const element *__restrict__ gamma, const element *__restrict__ beta,
                      element *__restrict__ y, unsigned width, float epsilon)
@@ -523,27 +541,29 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // ---- rows that stay on the SM between their read and their write ----
 
 enum : unsigned { AS_FLOATS, AS_WORDS, IN_SHARED, IN_BOTH, STAGES = AHEAD + 1 };
-enum : unsigned { // numbers of a thread's vectors
+enum : unsigned { // how many of the vectors of a thread are in shared memory and in registers
     SHARED_VECTORS = KEEP == IN_SHARED ? VECTORS : KEEP == IN_BOTH ? VECTORS / 2 : 0,
     REGISTER_VECTORS = VECTORS - SHARED_VECTORS
 };
 
-// A thread's vectors of a row. The first SHARED_VECTORS of them are in shared memory. Each thread reads only what it
-// copied there itself, so it waits for its own copies and needs no barrier.
+// The vectors of a row that a thread has. The first SHARED_VECTORS of them are in shared memory. Each thread reads only
+// the vectors that it copied. So a thread waits for its own copies and needs no barrier.
 //
-//     fetch     begins to load a row
-//     arrived makes the oldest row that was fetched the current row; with ONLINE, only vectors after wait() have
-//     arrived
-//     wait      waits for vector v, with ONLINE; must be called for the vectors in order
-//     get, set  read and write the floats of vector v; only with AS_FLOATS does get() return values that set() wrote
-//     leave     ends the use of the current row
+// - `fetch()` begins to load a row.
+// - `arrived()` makes the oldest row that was fetched the current row. With ONLINE, the vectors in shared memory have
+//   arrived only after wait().
+// - `wait()` waits for vector v. Only ONLINE needs it, and must call it for the vectors in order.
+// - `get()` and `set()` read and write the floats of vector v. Only with AS_FLOATS does get() return the values that set()
+//   wrote.
+// - `leave()` ends the use of the current row.
 struct Held {
     enum : unsigned { IN_REGISTERS = REGISTER_VECTORS > 0 ? REGISTER_VECTORS : 1 };
     float floats[KEEP == AS_FLOATS ? VECTORS : 1][VECTOR];
     alignas(16) unsigned words[KEEP == AS_FLOATS ? 1 : IN_REGISTERS][WORDS];
-    alignas(16) unsigned next[IN_REGISTERS][WORDS]; // the words of the row that was fetched
-    uint4 *room;                                    // in shared memory: STAGES rows
-    unsigned newest, stage;                         // numbers of the stages for the next fetch and of the current row
+    alignas(16) unsigned next[IN_REGISTERS][WORDS]; // the words of the row that was fetched last
+    uint4 *room;                                    // shared memory for STAGES rows
+    // number of the stage for the next fetch; number of the stage with the current row
+    unsigned newest, stage;
 
     __device__ __forceinline__ uint4 *place(unsigned s, unsigned v)
     {
@@ -626,7 +646,7 @@ struct Held {
     }
 };
 
-// gamma or beta of a thread's vectors: kept in registers, or read for every row.
+// The gamma or beta of a thread's vectors. They are kept in registers, or read again for every row.
 struct Weights {
     enum : unsigned { COUNT = HOLD_WEIGHTS && ALIGNED ? VECTORS : 1 };
     alignas(16) unsigned words[COUNT][WORDS];
@@ -649,8 +669,8 @@ struct Weights {
     }
 };
 
-// Computes the result function of a team's row from the held elements. With AS_FLOATS, the threads then hold exp(x -
-// base) or x - base.
+// Computes the Result of the row of a team from the vectors that its threads hold. With AS_FLOATS, the threads then
+// hold exp(x - base) or x - base instead of x.
 template <class Team>
 __device__ __forceinline__ Result result_of(Held &held, Row row, Team &team, float epsilon)
 {
@@ -683,7 +703,7 @@ __device__ __forceinline__ Result result_of(Held &held, Row row, Team &team, flo
             held.get(f, v);
 #pragma unroll
             for (unsigned k = 0; k < VECTOR; ++k)
-                sum += f[k]; // 0 outside the row
+                sum += f[k]; // f[k] is 0 outside the row
         }
         result.base = team.template reduce<Sum>(sum) / row.width;
     }
@@ -714,7 +734,7 @@ __device__ __forceinline__ void held_rows(const element *x, const element *gamma
         gammas.begin(gamma, width, team.lane, team.lanes);
     if (KIND == LAYER_NORM)
         betas.begin(beta, width, team.lane, team.lanes);
-    // A team without a further row continues with the block's other teams, on a row without elements.
+    // A team that has no further row continues together with the other teams of the block, on a row without elements.
     unsigned asked = team.row;
 #pragma unroll
     for (unsigned i = 0; i < AHEAD; ++i, asked += team.step)
@@ -749,8 +769,8 @@ __device__ __forceinline__ void held_rows(const element *x, const element *gamma
 #if defined(NORMALISE_REGISTER_ROW) || !defined(NORMALISE_ONE)
 struct Lanes { // a team of LANES threads of a block
     enum : unsigned { lanes = LANES };
-    unsigned lane, of_block; // number of the thread in its team, and of the team in its block
-    unsigned row, step;      // the first row, and the distance to the next one
+    unsigned lane, of_block; // number of the thread in its team; number of the team in its block
+    unsigned row, step;      // first row of the team; distance to its next row
     unsigned turn;
     template <class Op> __device__ __forceinline__ float reduce(float mine)
     {
@@ -762,13 +782,13 @@ struct Lanes { // a team of LANES threads of a block
     }
 };
 
-// LANES threads hold a row: one read, one write.
+// LANES threads hold a row, so the row is read once and written once.
 //
-// Compared with online: there is no second read, not even from the L2. All lines of memory are requested at once,
-// before any arithmetic. A narrow row needs a warp or less and no barrier, and a block has several rows. With fewer
-// blocks than rows, a thread continues with other rows, and may fetch the next rows early (AHEAD). A row of bfloat16
-// needs half the registers if KEEP is AS_WORDS, but exponentials are computed twice. If KEEP is IN_SHARED, rows are in
-// shared memory and need no registers, so more rows can be in flight.
+// Compared with online, there is no second read, not even from the L2. The thread requests all its vectors at once,
+// before any arithmetic. A narrow row needs a warp or less and no barrier, and a block then processes several rows. If
+// there are fewer teams than rows, a team continues with other rows. It may fetch the next rows early (AHEAD). If KEEP
+// is AS_WORDS, a row of bfloat16 needs half as many registers, but the exponentials are computed twice. If KEEP is
+// IN_SHARED, rows are in shared memory and need no registers, so more rows can be in flight.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM > 0 ? PER_SM : 1)
     normalise_register_row(const element *__restrict__ x, const element *__restrict__ gamma,
                            const element *__restrict__ beta, element *__restrict__ y, unsigned rows, unsigned width,
@@ -808,9 +828,9 @@ struct Blocks { // a team of CLUSTER blocks
         cluster_arrive();
     }
 
-    // Each warp sends its part to every block, whose barrier counts the bytes. The calls use two arrays and two
-    // barriers in turn. A warp sends the parts of a call only after it has read the parts of the previous call, so no
-    // warp is more than one call ahead.
+    // Each warp sends its item to every block of the cluster. A barrier in each block counts the bytes that have
+    // arrived. The calls use two arrays and two barriers by turns. A warp sends the item of a call only after it has
+    // read the items of the previous call. So no warp is more than one call ahead.
     __device__ __forceinline__ typename Known::item combine(typename Known::item mine)
     {
         enum : unsigned { FLOATS = sizeof mine / sizeof(float) };
@@ -846,8 +866,8 @@ struct Blocks { // a team of CLUSTER blocks
         }
     }
 
-    // Does the same as result_of(). Each warp computes its elements relative to its own maximum or mean, so that the
-    // blocks exchange their statistics only once.
+    // Does the same as result_of(). Each warp computes its elements relative to its own maximum or mean. So the blocks
+    // exchange their statistics only once.
     __device__ __forceinline__ Result result(Held &held, Row row, float epsilon)
     {
         if (ONLINE) {
@@ -872,7 +892,7 @@ struct Blocks { // a team of CLUSTER blocks
                 held.get(f, v);
 #pragma unroll
                 for (unsigned k = 0; k < VECTOR; ++k) {
-                    sum += f[k]; // 0 outside the row
+                    sum += f[k]; // f[k] is 0 outside the row
                     count += row.has(v * lanes + lane, k) ? 1 : 0;
                 }
             }
@@ -882,7 +902,7 @@ struct Blocks { // a team of CLUSTER blocks
         }
         const float from = KIND == SOFTMAX ? base_of(base) : base;
         if (KEEP == IN_SHARED)
-            __syncwarp(); // makes the compiler read the row again instead of keeping it in registers
+            __syncwarp(); // makes the compiler read the row again from shared memory instead of keeping it in registers
 #pragma unroll
         for (unsigned v = 0; v < VECTORS; ++v) {
             held.get(f, v);
@@ -904,10 +924,12 @@ struct Blocks { // a team of CLUSTER blocks
     }
 };
 
-// CLUSTER blocks hold a row: for rows that are too wide for one SM, or too few to keep all SMs busy.
+// CLUSTER blocks hold a row. This serves rows that are too wide for one SM, and works with too few rows to keep all SMs
+// busy.
 //
-// Compared with register_row: a row has the registers and shared memory of several SMs, and several SMs load it. The
-// blocks write their statistics from registers to the other blocks' shared memory, where a barrier counts the bytes.
+// Compared with register_row, a row has the registers and shared memory of several SMs, and several SMs load it. The
+// blocks write their statistics from registers to the shared memory of the other blocks, where a barrier counts the
+// bytes.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM > 0 ? PER_SM : 1)
     normalise_cluster_row(const element *__restrict__ x, const element *__restrict__ gamma,
                           const element *__restrict__ beta, element *__restrict__ y, unsigned rows, unsigned width,

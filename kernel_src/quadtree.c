@@ -1,9 +1,10 @@
-/* quadtree_points: the input, points of a kind. quadtree_host: the build on the host, from sorted codes.
- * quadtree_exact: the reference, which does not use codes. It compares coordinates with the middles of cells.
+/* quadtree.c has three host functions. quadtree_points makes the input, points of a kind. quadtree_host builds the tree
+ * on the host, from sorted codes. quadtree_exact is the reference, which does not use codes. The reference compares the
+ * coordinates of points with the middles of cells.
  *
- * The box is [0, 1) x [0, 1). A point outside of the box belongs to the nearest cell, and a point with NaN belongs to
- * the last cell. A node has four words: its first point, its number of points, the first of its four children (0: it is
- * a leaf), and its depth. Nodes are stored level by level. */
+ * The box of the tree is [0, 1) x [0, 1). A point outside the box belongs to the nearest cell, and a point with NaN
+ * belongs to the last cell. A node has four words: its first point, its number of points, the first of its four
+ * children (0 for a leaf), and its depth. Nodes are stored level by level. */
 #include <string.h>
 
 #include "catalogue.h"
@@ -36,8 +37,8 @@ typedef struct point {
 
 static float unit(kiln__random *random) { return (float)(kiln__random_next(random) >> 40) * 0x1p-24F; }
 
-/* Makes a point of one of 256 clusters. In a cluster each of ten scales, 2^-4 to 2^-13, has the same number of points
- * on average. */
+/* Returns a point of one of 256 clusters. A cluster has points at ten scales, 2^-4 to 2^-13. On average, each scale has
+ * the same number of points. */
 static point clustered(kiln__random *random, uint64_t seed)
 {
     kiln__random centre = {kiln__random_mix(seed * 256 + kiln__random_below(random, 256))};
@@ -68,7 +69,7 @@ static point make_point(point_kind kind, kiln__random *random, uint64_t seed)
     case POINTS_clustered: return clustered(random, seed);
     case POINTS_same: return (point){0.3F, 0.7F};
     case POINTS_line: x = unit(random); return (point){x, 1 - x};
-    case POINTS_borders: /* multiples of 1/64, 0 and 1 included */
+    case POINTS_borders: /* coordinates are multiples of 1/64, including 0 and 1 */
         x = (float)kiln__random_below(random, 65) * 0x1p-6F;
         y = (float)kiln__random_below(random, 65) * 0x1p-6F;
         return (point){x, y};
@@ -81,8 +82,8 @@ static point make_point(point_kind kind, kiln__random *random, uint64_t seed)
     return (point){x, y};
 }
 
-/* The number of random numbers that a point takes. kiln__random_below() draws again with a probability below 2^-57.
- * make_all() detects this. */
+/* The number of random numbers that a point of each kind takes. With a probability below 2^-57, kiln__random_below()
+ * draws another number. make_all() detects this case. */
 static const uint64_t DRAWS[] = {[POINTS_uniform] = 2, [POINTS_clustered] = 4, [POINTS_same] = 0,
                                  [POINTS_line] = 1,    [POINTS_borders] = 2,   [POINTS_special] = 2};
 
@@ -92,11 +93,11 @@ typedef struct making {
     point_kind kind;
     uint64_t seed, count, first_state;
     point *points;
-    bool differs; /* atomic; true if a part drew more random numbers than DRAWS says */
+    bool differs; /* true if a part drew more random numbers than DRAWS says; the threads access it atomically */
 } making;
 
-/* Returns the state of the random numbers at point i. The state of SplitMix64 is a counter, so that each part of the
- * points can begin at its own state. */
+/* Returns the state of the generator of random numbers before point i. The state of SplitMix64 is a counter. So each
+ * part of the points can begin at its own state. */
 static uint64_t state_of(const making *m, uint64_t i)
 {
     return m->first_state + i * DRAWS[m->kind] * UINT64_C(0x9e3779b97f4a7c15);
@@ -131,13 +132,13 @@ static void make_all(point_kind kind, uint64_t seed, point *points, uint64_t cou
 typedef struct tree {
     unsigned depth;
     uint32_t cap, count;
-    uint64_t *items, *scratch; /* code << 32 | index */
-    size_t threads;            /* 0 for all cores; 1 for the build on the host, whose time a variant measures */
+    uint64_t *items, *scratch; /* arrays of items; an item is code << 32 | index */
+    size_t threads;            /* 0 for all cores; 1 for the build on the host, because a variant measures its time */
 } tree;
 
 static uint32_t coordinate(const tree *t, float x)
 {
-    if (!(x < 1)) /* also true for NaN */
+    if (!(x < 1)) /* this is also true for NaN */
         return (1U << t->depth) - 1;
     return x > 0 ? (uint32_t)(x * (float)(1U << t->depth)) : 0;
 }
@@ -152,13 +153,14 @@ static uint32_t code_of(const tree *t, point p)
 
 enum { SORT_PARTS = 64, SORT_LEAST = 1 << 16 };
 
-/* One pass of a stable sort of the items by code. The parts of the items count a byte, and then move their items. */
+/* One pass of a stable sort of the items by their codes. Each part of the items counts the values of one byte, and then
+ * moves its items. */
 typedef struct pass {
     const tree *t;
     const point *points;
     unsigned shift;
     uint32_t stretch;
-    uint32_t at[SORT_PARTS][BINS]; /* the place of each part's next item with a byte */
+    uint32_t at[SORT_PARTS][BINS]; /* for each part and byte value: the place of the part's next item with this value */
 } pass;
 
 static uint32_t end_of(const pass *p, size_t part)
@@ -194,7 +196,7 @@ static void move_part(void *user, size_t part, size_t worker)
     }
 }
 
-/* Sorts the items by code. Each pass sorts by one byte of the code. The sort is stable. */
+/* Sorts the items by their codes. Each pass sorts by one byte of the codes. The sort is stable. */
 static void sort_items(tree *t, pass *p, size_t parts)
 {
     for (p->shift = 32; p->shift < 32 + 2 * t->depth; p->shift += 8) {
@@ -242,10 +244,10 @@ static uint64_t cell_of(const tree *t, uint32_t i, unsigned depth)
 
 typedef struct splitting {
     const tree *t;
-    uint64_t splits; /* atomic */
+    uint64_t splits; /* the threads access it atomically */
 } splitting;
 
-/* Counts the nodes with children. Each node with children begins where its cell begins, and its cell has more than
+/* Counts the nodes that have children. A node with children begins where its cell begins, and its cell has more than
  * `cap` points. */
 static void count_splits(void *user, size_t part, size_t worker)
 {
@@ -272,7 +274,7 @@ static uint64_t splits_of(const tree *t)
     return s.splits;
 }
 
-/* Returns the first item from `first` to `end` whose cell is not before `cell`. */
+/* Returns the first item from `first` to `end` whose cell at this depth is not before `cell`. */
 static uint32_t find_cell(const tree *t, uint32_t first, uint32_t end, unsigned depth, uint64_t cell)
 {
     while (first < end) {
@@ -285,8 +287,8 @@ static uint32_t find_cell(const tree *t, uint32_t first, uint32_t end, unsigned 
     return first;
 }
 
-/* Makes all nodes, level by level. Returns false if there is no room for them. Rows after the last node are not
- * changed. */
+/* Makes all nodes, level by level. Returns false if `nodes` has no room for all nodes. The function does not change
+ * rows of `nodes` after the last node. */
 static bool make_nodes(const tree *t, uint32_t *nodes, uint64_t room, uint32_t *levels)
 {
     uint64_t made = 1, begin = 0;
@@ -317,7 +319,7 @@ static bool make_nodes(const tree *t, uint32_t *nodes, uint64_t room, uint32_t *
     return true;
 }
 
-/* ---- arguments ---- */
+/* ---- arguments of the host functions ---- */
 
 static bool is_table(const kiln_array *array, kiln_type type, uint64_t columns)
 {
@@ -336,8 +338,8 @@ static kiln_status limits(kiln_call *call, tree *t)
     return KILN_OK;
 }
 
-/* Arguments: `points` (a name of POINT_KINDS), `count`, `seed`, `CAP`, `DEPTH`. The function exports `points`, and the
- * number of nodes of their tree as `nodes`. */
+/* The arguments are `points` (a name of POINT_KINDS), `count`, `seed`, `CAP` and `DEPTH`. The function exports
+ * `points`, and the number of nodes of the points' tree as `nodes`. */
 static kiln_status quadtree_points(void *user, kiln_call *call)
 {
     (void)user;
@@ -433,7 +435,7 @@ typedef struct entry {
 } entry;
 
 typedef struct cell {
-    double x, y; /* the lower corner */
+    double x, y; /* the lower corner of the cell */
     uint32_t first, count, node;
 } cell;
 
@@ -441,13 +443,13 @@ static const uint32_t NO_NODE = UINT32_MAX;
 
 enum { CELLS_A_PART = 64 };
 
-/* The number of points in each of a cell's four quarters. */
+/* The number of points in each of the four quarters of a cell. */
 typedef struct quarter {
     uint32_t counts[4];
 } quarter;
 
-/* The counts of one part of a level's cells: cells that are split, and quarters that are divided further.
- * divide_level() replaces them by the sums over the parts before. */
+/* The counts of one part of the cells of a level: the number of cells that are split, and the number of quarters that
+ * are divided further. divide_level() replaces the counts by their sums over all earlier parts. */
 typedef struct tally {
     uint64_t splits, more;
 } tally;
@@ -463,7 +465,7 @@ typedef struct work {
     uint64_t room, made;
     size_t cells;
     unsigned depth;
-    double half; /* half the side of the level's cells */
+    double half; /* half of the side of the cells of this level */
 } work;
 
 static unsigned quadrant_of(point p, double x, double y) { return 2U * !((double)p.y < y) + !((double)p.x < x); }
@@ -475,7 +477,7 @@ static size_t end_of_part(const work *w, size_t part)
     return w->cells - part * CELLS_A_PART < CELLS_A_PART ? w->cells : (part + 1) * CELLS_A_PART;
 }
 
-/* Orders the entries of each cell by its four quarters, and counts them. */
+/* Orders the entries of each cell by the four quarters of the cell, and counts the entries of each quarter. */
 static void divide_part(void *user, size_t part, size_t worker)
 {
     (void)worker;
@@ -500,8 +502,8 @@ static void divide_part(void *user, size_t part, size_t worker)
     w->tallies[part] = sum;
 }
 
-/* Writes the nodes of the cells that are split, and the quarters that are divided further, to the places that the
- * tallies give. */
+/* Writes the nodes of the cells that are split, and the quarters that are divided further. The tallies give the places
+ * for both. */
 static void write_part(void *user, size_t part, size_t worker)
 {
     (void)worker;
@@ -528,8 +530,8 @@ static void write_part(void *user, size_t part, size_t worker)
     }
 }
 
-/* Divides one level. The cells are divided in parallel, a sum over the parts numbers the nodes, and the parts are
- * written in parallel. Returns false if there is no room for the nodes. */
+/* Divides one level of cells. First the cells are divided in parallel. Then a sum over the parts numbers the nodes.
+ * Then the nodes are written in parallel. Returns false if there is no room for the nodes. */
 static bool divide_level(work *w)
 {
     const size_t parts = (w->cells + CELLS_A_PART - 1) / CELLS_A_PART;
@@ -582,8 +584,8 @@ static void take_entries(void *user, size_t part, size_t worker)
         w->entries[i] = (entry){w->points[i], (uint32_t)i};
 }
 
-/* The reference: divides cells level by level and compares coordinates with the middles of cells. The kernels sort
- * codes of cells instead, so the two ways can agree only if both are right. */
+/* The reference divides cells level by level, and compares coordinates with the middles of cells. The kernels sort
+ * codes of cells instead. So the reference and a kernel can agree only if both are right. */
 static kiln_status quadtree_exact(void *user, kiln_call *call)
 {
     (void)user;

@@ -1,29 +1,34 @@
-// quadtree.cu - a quadtree over N points of the plane: the points in the order of its leaves, and its nodes.
+// quadtree.cu - builds a quadtree over N points of the plane: the order of the points by leaves, and the nodes of the
+// tree.
 //
 // The root's cell is the box [0, 1) x [0, 1). A node whose cell has more than CAP points has four children, which are
 // the quarters of its cell. There are at most DEPTH levels of children, so a leaf of the last level may have any number
-// of points. A point's *code* is its path down from the root, with two bits per level, x's below y's. It is the Morton
-// code of its coordinates in DEPTH bits each. So the codes of all points of a node begin with the same bits, and if
-// points are sorted by code, the points of a node are neighbours.
+// of points. A point's *code* is the path from the root down to it. The path has two bits per level: the bit of x is
+// below the bit of y. The code is the Morton code of the coordinates, which have DEPTH bits each. The codes of all
+// points of a node begin with the same bits. So if points are sorted by code, the points of a node are neighbours.
 //
-// The answer:
-//     order      the numbers of all points, sorted by code; of equal codes the lower number comes first
-//     nodes      four words per node: the place in `order` of its first point, its number of points, its first child
-//                (the others follow; 0: a leaf), its depth. Nodes are ordered by level, and within a level by code. The
-//                root is node 0. Children without points exist too.
-//     levels     levels[d] is the first node of depth d, and levels[d + 1] the end of these nodes, up to d = DEPTH
-// There is only one answer, so the bits are the same in every run and for every kernel.
+// A kernel writes three arrays:
 //
-// A point whose coordinate is 1 or more belongs to the last cell of its row or column, and a point whose coordinate is
-// below 0 to the first one. The same holds for infinities, and NaN counts as more than 1. A border between two cells
-// belongs to the upper one. Coordinates are cut to DEPTH bits, not rounded. N is at most 2^30 - 1. Points outside the
-// box have to be scaled to it first.
+// - `order` has the numbers of all points, sorted by code. If codes are equal, the lower number comes first.
+// - `nodes` has four words per node: the place in `order` of its first point, its number of points, the number of its
+//   first child, and its depth. The other children follow the first child. A leaf has 0 instead of a first child. Nodes
+//   are ordered by level, and within a level by code. The root is node 0. Children without points exist too.
+// - levels[d] is the number of the first node of depth d. The nodes of depth d end at levels[d + 1]; d is at most
+//   DEPTH.
 //
-// This file has the kernels of the method that works level by level. The kernels of the other methods, child grids and
-// a sort of codes, are in quadtree.cuh, because barneshut.cu builds its trees with them.
+// There is only one right result, so the bits are the same in every run and for every kernel.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro QUADTREE_<NAME> is set, or if QUADTREE_ONE is not set.
+// A point whose coordinate is 1 or more belongs to the last cell of its row or column. A point whose coordinate is
+// below 0 belongs to the first cell. The same holds for infinite coordinates. NaN counts as more than 1. A point on the
+// border between two cells belongs to the upper cell. Coordinates are cut to DEPTH bits, not rounded. N is at most 2^30
+// - 1. Points outside the box have to be scaled to it first.
+//
+// This file has the kernels of the method that works level by level. Two other methods, child grids and a sort of
+// codes, are in quadtree.cuh, because barneshut.cu builds its trees with them.
+//
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro QUADTREE_<NAME> is set, or if
+// QUADTREE_ONE is not set.
 
 #include "quadtree.cuh"
 
@@ -34,21 +39,24 @@
 // ---- level by level ----
 
 #if defined QUADTREE_LEVELS || !defined QUADTREE_ONE
-// The host goes down the levels. Each level has eight launches. A list has the nodes of a level that have children.
-// Their points are cut into pieces of PIECE points, one warp each. The warp counts how many points of the piece belong
-// to each quadrant. A scan over these counts, ordered by node, quadrant and piece, tells each piece the places of its
-// points, and gives the places where children begin. A second scan numbers the children that have children themselves.
+// The host processes the levels one after the other, from the root down. Each level has eight launches. A list has
+// those nodes of a level that have children. The points of these nodes are cut into pieces of at most PIECE points, and
+// one warp processes each piece. The warp counts how many points of the piece belong to each quadrant. A scan over
+// these counts, ordered by node, quadrant and piece, gives two results. It tells each piece the places of its points,
+// and it gives the places where the children begin. A second scan numbers the children that have children themselves.
 //
-// A level reads and writes all points of the nodes that it divides, and uses two bits of each.
+// A level reads and writes all points of the nodes that it divides, but uses only two bits of each code.
 
-// A node that is divided: its points, the number of its first child, and the number of its first piece.
+// A node that is divided: its first point, its number of points, the number of its first child, and the number of its
+// first piece.
 struct Split {
     u32 first, count, child, piece;
 };
 
 // The state that the host reads before each level.
 struct State {
-    // divided nodes (count), their pieces (count), their depth, and the first node of the next level
+    // the number of divided nodes, the number of their pieces, the depth of these nodes, and the first node of the next
+    // level
     u32 splits, pieces, depth, base;
 };
 
@@ -67,14 +75,14 @@ extern "C" __global__ void __launch_bounds__(32)
         levels[threadIdx.x] = threadIdx.x > 0;
 }
 
-// The piece of a warp.
+// The piece of points that a warp processes.
 struct Piece {
     Split node;
     u32 begin, end;
-    u32 index, count;   // index among the pieces of its node; number of points
+    u32 index, count;   // index among the pieces of its node; number of pieces of the node
     __device__ __forceinline__ Piece(const Split *list, u32 splits, u32 piece)
     {
-        u32 low = 0, high = splits; // the last node whose first piece is not after this one
+        u32 low = 0, high = splits; // the search finds the last node whose first piece is not after this piece
         while (low + 1 < high) {
             u32 middle = (low + high) / 2;
             if (list[middle].piece <= piece)
@@ -107,7 +115,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-// An exclusive scan in two launches: each block scans its own tile; then the sum before each tile is added.
+// An exclusive scan in two launches. In the first launch, each block scans its own tile. The second launch adds the sum
+// of all earlier tiles to each tile.
 extern "C" __global__ void __launch_bounds__(BLOCK) quadtree_scan(offset *values, offset *totals, u32 count)
 {
     __shared__ offset warps[WARPS];
@@ -154,8 +163,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) quadtree_add(offset *values,
             values[first + k] += before;
 }
 
-// Each thread has one child, whose points are known now. `marks` gets the number of pieces of the child, and whether it
-// has children. The element after the last child is 0.
+// Each thread processes one child of a divided node. The counts now determine the points of the child. The array
+// `marks` gets two numbers for each child: its number of pieces, and whether it is divided itself. The element after
+// the last child is 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     quadtree_children(uint4 *nodes, const Split *list, const offset *sums, offset *marks, u32 splits, u32 depth)
 {
@@ -190,7 +200,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     move_to_quadrants(start, depth % 2 ? odd : even, depth % 2 ? even : odd, order, nullptr, p.begin, p.end, depth);
 }
 
-// Writes the children that are divided to the next list.
+// Writes the children that are divided to the list of the next level.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     quadtree_link(uint4 *nodes, u32 *levels, Split *next, State *state, const offset *marks, u32 splits, u32 depth,
                   u32 base)
@@ -212,8 +222,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-// One warp per leaf. Its points are where the points of its level are, in the order of their numbers. Each point finds
-// its place by comparison with all other points. The points of the last level are in order already.
+// Each warp processes one leaf. The points of a leaf are in the array of its level, in the order of their numbers. Each
+// point finds its place by a comparison with all other points of the leaf. The leaves of the last level are already in
+// order.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     quadtree_leaves(const item *even, const item *odd, const uint4 *nodes, u32 *order, u32 count)
 {

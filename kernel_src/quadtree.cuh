@@ -1,8 +1,9 @@
-// quadtree.cuh - the kernels that build a quadtree from Morton codes: the codes, child grids, a sort of the codes, and
-// the nodes of sorted codes. quadtree.cu describes the tree.
+// quadtree.cuh - the kernels that build a quadtree from Morton codes. They compute the codes, build nodes by child
+// grids, sort the codes, and make the nodes of sorted codes. quadtree.cu describes the tree.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro QUADTREE_<NAME> is set, or if QUADTREE_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro QUADTREE_<NAME> is set, or if
+// QUADTREE_ONE is not set.
 
 #ifndef QUADTREE_CUH
 #define QUADTREE_CUH
@@ -10,51 +11,52 @@
 #include "common.cuh"
 
 #ifndef CAP
-#define CAP 32 // largest number of points of a node without children, except on the last level
+#define CAP 32 // largest number of points of a node without children (nodes on the last level may have more)
 #endif
 #ifndef DEPTH
-#define DEPTH 16 // levels of children, at most 16
+#define DEPTH 16 // largest depth of a node; at most 16
 #endif
 #ifndef BLOCK
 #define BLOCK 256 // threads of a block, whole warps
 #endif
 #ifndef LEAST
-#define LEAST 1024 // dynamic: a node with at most this many points gets no grid; a power of two
+#define LEAST 1024 // dynamic: a node with at most this many points gets no grid of its own; a power of two
 #endif
 #ifndef LAUNCHES
-#define LAUNCHES 1792 // dynamic: launches per turn; a device keeps at most 2048 pending
+#define LAUNCHES 1792 // dynamic: launches by the device per turn; a device keeps at most 2048 grids pending
 #endif
 #ifndef ITEMS
-#define ITEMS 16 // morton: points per thread of a tile
+#define ITEMS 16 // morton: points of a tile that each thread has
 #endif
 #ifndef PER_SM
 #define PER_SM 2 // morton: blocks that must fit on an SM
 #endif
 #ifndef LOOK
-#define LOOK 4 // morton: tiles that the look-back reads at once
+#define LOOK 4 // morton: number of earlier tiles that the look-back reads at once
 #endif
 #ifndef MATCH
-// morton: finds lanes with equal digits: 0: by a vote for each bit, 1: by match.any, 2: in shared memory
+// morton: how a warp finds the lanes with equal digits: 0: by a vote for each bit, 1: by match.any, 2: by atomics in
+// shared memory
 #define MATCH 0
 #endif
 #ifndef STREAMING
 #define STREAMING 0 // morton: 1: data that is read once is evicted from the L2 first
 #endif
 #ifndef ROWS
-#define ROWS 16 // nodes of sorted codes: places per lane
+#define ROWS 16 // nodes of sorted codes: places of the order that each lane examines
 #endif
 
 typedef unsigned u32;
 
-// A point during the sort: the code in the upper half, the point's number in the lower half.
+// A point during the sort: the Morton code in the upper half, and the number of the point in the lower half.
 typedef offset item;
 
 enum : u32 { WARPS = BLOCK / WARP, NO_CHILDREN = 0 };
 
 // ---- codes ----
 
-// Returns a coordinate in DEPTH bits. The leading fraction bits of 1 + x, rounded down, are the leading bits of x; a
-// conversion to an integer would use a slower unit. fminf() returns the number if the other operand is NaN.
+// Returns a coordinate as a whole number of DEPTH bits. The leading bits of the fraction of 1 + x, rounded down, are
+// the leading bits of x. A conversion to an integer would use a slower unit. fminf() returns `largest` if x is NaN.
 __device__ __forceinline__ u32 coordinate(float x)
 {
     const float largest = 1 - 0x1p-24f;
@@ -80,7 +82,7 @@ __device__ __forceinline__ u32 lanes_before()
     return (1u << lane_id()) - 1;
 }
 
-// Makes each point's item, in the order of the points' numbers.
+// Makes the item of each point, in the order of the points' numbers.
 #if defined QUADTREE_CODES || !defined QUADTREE_ONE
 extern "C" __global__ void __launch_bounds__(256) quadtree_codes(const float2 *points, item *items, u32 N)
 {
@@ -93,13 +95,13 @@ extern "C" __global__ void __launch_bounds__(256) quadtree_codes(const float2 *p
 #if defined QUADTREE_LEVELS || defined QUADTREE_DYNAMIC || !defined QUADTREE_ONE
 // ---- a warp moves points to the quadrants of their node ----
 
-// Returns in which quadrant of a node the point is. `depth` is the depth of the node.
+// Returns the quadrant of a node in which the point lies. `depth` is the depth of the node.
 __device__ __forceinline__ u32 quadrant_of(item point, u32 depth)
 {
     return (u32)(point >> (32 + 2 * (DEPTH - 1 - depth))) & 3;
 }
 
-// The lanes of each quadrant, among the lanes that have a point.
+// For each quadrant, a mask of the lanes whose point lies in this quadrant.
 struct Votes {
     u32 of[4];
     __device__ __forceinline__ Votes(u32 quadrant, bool there)
@@ -113,7 +115,7 @@ struct Votes {
     }
 };
 
-enum : u32 { AHEAD = 4 }; // rows of 32 points that a warp reads at once
+enum : u32 { AHEAD = 4 }; // groups of 32 points that a warp reads at once
 
 __device__ __forceinline__ void read_rows(item (&points)[AHEAD], const item *items, u32 first, u32 end)
 {
@@ -122,7 +124,7 @@ __device__ __forceinline__ void read_rows(item (&points)[AHEAD], const item *ite
         points[k] = first + k * WARP + lane_id() < end ? items[first + k * WARP + lane_id()] : 0;
 }
 
-// Counts how many of the points `begin` to `end` - 1 each quadrant has.
+// Counts how many of the points `begin` to `end` - 1 lie in each quadrant.
 __device__ __forceinline__ void count_quadrants(u32 (&counts)[4], const item *items, u32 begin, u32 end, u32 depth)
 {
     counts[0] = counts[1] = counts[2] = counts[3] = 0;
@@ -140,8 +142,9 @@ __device__ __forceinline__ void count_quadrants(u32 (&counts)[4], const item *it
     }
 }
 
-// Moves these points in their order, each quadrant from its own place on. They go to `to`. On the last level they go to
-// `order` instead, and to `codes` unless it is null.
+// Moves the points `begin` to `end` - 1 in their order. The points of quadrant q go to the places from start[q] on. The
+// places are in `to`. On the last level the points' numbers go to `order` instead, and their codes to `codes` unless it
+// is null.
 __device__ __forceinline__ void move_to_quadrants(const u32 (&start)[4], const item *items, item *to, u32 *order,
                                                   u32 *codes, u32 begin, u32 end, u32 depth)
 {
@@ -179,23 +182,25 @@ __device__ __forceinline__ void move_to_quadrants(const u32 (&start)[4], const i
 // ---- child grids ----
 
 #if defined QUADTREE_DYNAMIC
-// One block per node. It moves the node's points to their quadrants; each warp moves a part of them. It launches a grid
-// with a block for each quadrant that has more than LEAST points. It sorts the other quadrants itself, because a launch
-// would take longer. So only the largest nodes have a grid. The root has one block, and all other blocks wait for it.
+// One block processes one node. The block moves the node's points to their quadrants, and each warp moves a part of
+// these points. If some quadrants have more than LEAST points, the block launches one grid with a block for each such
+// quadrant. The block sorts the other quadrants in shared memory, because a launch would take longer. So only large
+// nodes have a block of a child grid. The root has one block, and all other blocks wait for it.
 //
-// A launched grid is pending until it and all its descendants have ended, and a device keeps at most 2048 grids
-// pending. Tasks beyond LAUNCHES go to a list that the host launches next. The nodes themselves are made from the
-// sorted codes, because numbers from a shared counter would depend on time.
+// A launched grid is pending until it and all its descendants have ended. A device keeps at most 2048 grids pending. If
+// LAUNCHES grids were launched in a turn, further nodes go to a list of tasks that the host launches in the next turn.
+// The nodes are made afterwards from the sorted codes. Numbers for the nodes from a shared counter would differ from
+// run to run.
 
 struct Task {
     u32 first, count, depth;
 };
 
 struct Build {
-    item *even, *odd; // points of nodes of even depth, and of nodes of odd depth
+    item *even, *odd; // the points of nodes of even depth; the points of nodes of odd depth
     u32 *codes, *order;
     Task *next;
-    u32 *counters;    // launches of this turn, tasks in the next list
+    u32 *counters;    // number of launches of this turn; number of tasks in the next list
 };
 
 struct Children {
@@ -209,7 +214,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) quadtree_child(Build b, Chil
     build_node(b, children.tasks[blockIdx.x]);
 }
 
-// Sorts at most LEAST points in shared memory. Items are distinct, because their numbers are.
+// Sorts at most LEAST points of a node in shared memory by a bitonic sort. All items are distinct, because the numbers
+// of the points are.
 __device__ void sort_node(const Build &b, Task node)
 {
     __shared__ item s[LEAST];
@@ -217,7 +223,7 @@ __device__ void sort_node(const Build &b, Task node)
     u32 size = 2;
     while (size < node.count)
         size *= 2;
-    __syncthreads(); // the previous sort has ended
+    __syncthreads(); // waits until all threads have ended the previous sort
     for (u32 i = threadIdx.x; i < size; i += BLOCK)
         s[i] = i < node.count ? mine[i] : ~(item)0;
     for (u32 run = 2; run <= size; run *= 2)
@@ -237,7 +243,8 @@ __device__ void sort_node(const Build &b, Task node)
     }
 }
 
-// A thread of the block launches the children that have many points, or adds them to the list.
+// One thread of the block launches a grid for the children that have many points, or adds these children to the next
+// list.
 __device__ void launch_children(const Build &b, const Task *parts)
 {
     Children large;
@@ -286,7 +293,7 @@ __device__ void build_node(const Build &b, Task node)
     __syncthreads();
     const u32 start[4] = {counts[warp_id()][0], counts[warp_id()][1], counts[warp_id()][2], counts[warp_id()][3]};
     move_to_quadrants(start, from, to, b.order, b.codes, begin, stop, node.depth);
-    __threadfence(); // makes this thread's view of memory visible to the children
+    __threadfence(); // makes the points that this thread has moved visible to the child grids
     __syncthreads();
     if (threadIdx.x == 0)
         launch_children(b, parts);
@@ -303,7 +310,7 @@ extern "C" __global__ void quadtree_first(Task *list, u32 *counters, u32 N)
     counters[1] = N > 0;
 }
 
-// Starts a turn: no launch yet, and no task for the next turn.
+// Starts a turn: the device has launched no grid yet, and the list for the next turn is empty.
 extern "C" __global__ void quadtree_turn(u32 *counters)
 {
     counters[0] = 0;
@@ -321,32 +328,33 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // ---- nodes of sorted codes ----
 
 #if defined QUADTREE_NODES || !defined QUADTREE_ONE
-// A node of depth d with children begins at place i if codes[i - 1] belongs to another cell of that depth or does not
-// exist, and codes[i + CAP] belongs to the same cell. So these three codes determine all nodes that begin at place i: a
-// range of depths. Counting these nodes depth by depth, followed by a scan, numbers them. The parent of a node is the
-// last node of depth d - 1 that begins at the same place or before.
+// A node of depth d with children begins at place i under two conditions. First, codes[i - 1] does not exist or belongs
+// to another cell of depth d. Second, codes[i + CAP] belongs to the same cell as codes[i]. So these three codes
+// determine all nodes with children that begin at place i. The depths of these nodes are a range. To number the nodes,
+// the kernels count them depth by depth, and a scan follows. The parent of a node of depth d is the last node of depth
+// d - 1 that begins at the same place or before it.
 //
-// One kernel reads all codes, a CHUNK of places per warp, and notes the few places where nodes begin. A second kernel
-// makes the list of nodes that have children, in order. From the list, a third kernel makes each node's four children,
-// one per lane.
+// The kernel quadtree_starts reads all codes, CHUNK places per warp. It notes the few places at which nodes begin. The
+// kernel quadtree_list makes an ordered list of the nodes that have children. From this list, the kernel quadtree_rows
+// makes the four children of each node, one child per lane.
 
 enum : u32 { CHUNK = ROWS * WARP, SCAN_BLOCK = 1024, SCAN_ITEMS = 8 };
 
-// Returns in how many levels two points have the same cell, counted from the root's children on.
+// Returns the number of levels in which two points have the same cell, counted from the children of the root on.
 __device__ __forceinline__ u32 levels_shared(u32 a, u32 b)
 {
     return (__clz(a ^ b) - (32 - 2 * DEPTH)) / 2; // __clz(0) is 32
 }
 
-// Returns a mask with a bit for each depth at which a node with children begins at place i.
+// Returns a mask with a bit for each depth. The bit is set if a node with children of this depth begins at place i.
 __device__ __forceinline__ u32 depths_at(const u32 *codes, u32 i, u32 N)
 {
     if (i >= N || N - i <= CAP)
         return 0;
     const u32 code = codes[i];
-    // at depths below `inside`, codes[i + CAP] has the same cell
+    // at depths below `inside`, codes[i + CAP] has the same cell as codes[i]
     const u32 inside = min(levels_shared(code, codes[i + CAP]) + 1, (u32)DEPTH);
-    // nodes of depths below `before` began at an earlier place
+    // at depths below `before`, the node of place i began at an earlier place
     const u32 before = i > 0 ? levels_shared(code, codes[i - 1]) + 1 : 0;
     return ((1u << inside) - 1) & ~((1u << before) - 1);
 }
@@ -363,12 +371,13 @@ __device__ __forceinline__ u32 any_of_warp(u32 bits)
 #endif
 }
 
-// Results: counts[d * chunks + c] is the number of nodes of depth d that begin in chunk c. `notes` has the places where
-// nodes begin, with their depths, from the chunk's first place on, and `found` has their number.
+// Three arrays get the results. The element counts[d * chunks + c] is the number of nodes of depth d that begin in
+// chunk c. From the first place of the chunk on, `notes` has the places at which nodes begin, with the depths of these
+// nodes. `found` has the number of these places.
 //
-// Few places begin a node, but most rows of 32 have one that does. So a warp first lists the places whose code differs
-// from the previous code in a higher bit than from the code CAP places later. Then it examines these places, 32 at a
-// time.
+// Few places begin a node, but most groups of 32 places have one that does. So a warp first lists candidates: places
+// whose code differs from the previous code in a higher bit than from the code CAP places later. Then the warp examines
+// the candidates, 32 at a time.
 extern "C" __global__ void __launch_bounds__(256)
     quadtree_starts(const u32 *codes, uint2 *notes, u32 *found, u32 *counts, u32 chunks, u32 N)
 {
@@ -395,7 +404,7 @@ extern "C" __global__ void __launch_bounds__(256)
         listed += __popc(votes);
     }
     __syncwarp();
-    u32 count = 0, noted = 0; // count: for depth `lane`
+    u32 count = 0, noted = 0; // `count` is the number of nodes of depth `lane`
     for (u32 n = 0; n < listed; n += WARP) {
         const u32 i = n + lane < listed ? list[n + lane] : N, depths = depths_at(codes, i, N);
         const u32 begins = __ballot_sync(ALL_LANES, depths != 0);
@@ -413,7 +422,7 @@ extern "C" __global__ void __launch_bounds__(256)
         found[chunk] = noted;
 }
 
-// Each block computes the exclusive scan of the counts of one depth. The total goes to totals[depth].
+// Each block replaces the counts of one depth by their exclusive scan. The sum of these counts goes to totals[depth].
 extern "C" __global__ void __launch_bounds__(SCAN_BLOCK) quadtree_number(u32 *counts, u32 *totals, u32 chunks)
 {
     __shared__ u32 warps[2][WARP];
@@ -446,15 +455,15 @@ extern "C" __global__ void __launch_bounds__(SCAN_BLOCK) quadtree_number(u32 *co
         totals[blockIdx.x] = before;
 }
 
-// Returns the number of nodes with children at all depths below the number of the lane. Lane DEPTH gets the number of
-// all nodes with children.
+// Returns the number of nodes with children at all depths that are below the lane's number. Lane DEPTH gets the number
+// of all nodes with children.
 __device__ __forceinline__ u32 splits_before(const u32 *totals)
 {
     const u32 mine = lane_id() < DEPTH ? totals[lane_id()] : 0;
     return warp_scan<Plus<u32>>(mine) - mine;
 }
 
-// Makes splits[k] for the k-th node with children: its first place and its own number.
+// Makes the element splits[k] for the k-th node with children. It has the node's first place and the node's own number.
 extern "C" __global__ void __launch_bounds__(256)
     quadtree_list(const u32 *codes, const uint2 *notes, const u32 *found, const u32 *counts, const u32 *totals,
                   uint2 *splits, u32 chunks)
@@ -463,7 +472,8 @@ extern "C" __global__ void __launch_bounds__(256)
     if (chunk >= chunks)
         return;
     const u32 noted = found[chunk];
-    u32 next = splits_before(totals) + (lane < DEPTH ? counts[lane * chunks + chunk] : 0); // for depth `lane`
+    // number of the next node of depth `lane`
+    u32 next = splits_before(totals) + (lane < DEPTH ? counts[lane * chunks + chunk] : 0);
     for (u32 n = 0; n < noted; n += WARP) {
         const uint2 note = n + lane < noted ? notes[chunk * CHUNK + n + lane] : uint2{};
         const u32 i = note.x, depths = note.y, code = codes[i];
@@ -484,7 +494,8 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// Returns the first place from `first` on whose code, shifted right by `shift`, is a cell after `cell`.
+// Returns the first place from `first` on whose cell comes after `cell`. The cell of a place is its code, shifted right
+// by `shift`.
 __device__ __forceinline__ u32 end_of_cell(const u32 *codes, u32 first, u32 N, u32 cell, u32 shift)
 {
     u32 step = 16;
@@ -503,8 +514,8 @@ __device__ __forceinline__ u32 end_of_cell(const u32 *codes, u32 first, u32 N, u
     return first;
 }
 
-// Four lanes per node with children; each lane makes one child. If a child has children itself, the lanes that make
-// those children write their number into the child.
+// Four lanes process one node with children, and each of them makes one child. If a child has children itself, another
+// group of four lanes makes these. That group writes the number of the first of them into the child.
 extern "C" __global__ void __launch_bounds__(256)
     quadtree_rows(const u32 *codes, const uint2 *splits, const u32 *totals, uint4 *nodes, u32 *levels, u32 N)
 {
@@ -517,7 +528,7 @@ extern "C" __global__ void __launch_bounds__(256)
         levels[threadIdx.x] = threadIdx.x == 0 ? 0 : 1 + 4 * before[threadIdx.x - 1];
     if (blockIdx.x == 0 && threadIdx.x == 0)
         nodes[0] = make_uint4(0, N, count > 0, 0);
-    // the lanes of a warp stay together
+    // `first` depends on the warp only, so the lanes of a warp stay together
     for (u32 first = (blockIdx.x * 256 + threadIdx.x - lane_id()) / 4; first < count; first += gridDim.x * (256 / 4)) {
         const u32 k = first + lane_id() / 4;
         const uint2 split = splits[min(k, count - 1)];
@@ -547,27 +558,30 @@ extern "C" __global__ void __launch_bounds__(256)
 // ---- a sort of codes ----
 
 #if defined QUADTREE_MORTON || !defined QUADTREE_ONE
-// Sorts all points by code, whatever the tree is: a stable radix sort of 8 bits per pass, lowest bits first. Its time
-// does not depend on the density of the points, nor on the number and depth of the nodes. A pass reads and writes each
-// point once. The first pass makes the codes, and the last pass separates codes and numbers.
+// This method sorts all points by their codes, whatever the tree looks like. It is a stable radix sort of 8 bits per
+// pass, with the lowest bits first. The time of the sort depends neither on the density of the points nor on the number
+// and depth of the nodes. A pass reads and writes each point once. The first pass makes the codes, and the last pass
+// separates codes and numbers.
 //
-// A pass must know the places for a tile's points of each digit. These places come after all points of lower digits,
-// which are counted at the start for all passes, and after the points of the same digit in earlier tiles. Decoupled
-// look-back (see scan.cu) counts the points in earlier tiles, one thread per digit. A note is a single word of two
-// state bits and the count, so it needs no fence.
+// For each digit, a pass must know the places of a tile's points with this digit. These places come after two groups of
+// points: all points of lower digits, and the points of the same digit in earlier tiles. The points of lower digits are
+// counted at the start for all passes. Decoupled look-back (see scan.cu) counts the points of the same digit in earlier
+// tiles, with one thread per digit. A tile publishes its counts in notes. A note is a single word with two state bits
+// and a count, so it needs no fence.
 
 enum : u32 {
     BINS = 256,
     PASSES = (2 * DEPTH + 7) / 8,
     TILE = BLOCK * ITEMS,
     DIGITS_BLOCK = 1024,
-    OWN = 1u << 30,   // a note: the tile's own count
-    ALL = 2u << 30,   // a note: the count of this tile and all earlier ones
+    OWN = 1u << 30,   // state of a note: the count is the tile's own count
+    ALL = 2u << 30,   // state of a note: the count covers this tile and all earlier tiles
     COUNT = OWN - 1,
-    HEAD = 16         // words before the counts: a ticket per pass
+    HEAD = 16         // words before the counts: a counter of tickets for each pass
 };
 
-// The state that passes share, initially 0: tickets, the number of points with each digit in each pass, and the notes.
+// The state that the blocks of all passes share, initially 0. It has the counters of tickets, the number of points with
+// each digit in each pass, and the notes.
 __device__ __forceinline__ u32 *counts_of(u32 *control, u32 pass)
 {
     return control + HEAD + pass * BINS;
@@ -578,7 +592,7 @@ __device__ __forceinline__ volatile u32 *notes_of(u32 *control, u32 pass, u32 ti
     return control + HEAD + PASSES * BINS + (offset)pass * tiles * BINS;
 }
 
-// Returns the digit of a pass, which is a byte.
+// Returns the digit of a code in a pass. A digit is a byte.
 __device__ __forceinline__ u32 digit_of(u32 code, u32 pass)
 {
     return __byte_perm(code, 0, 0x4440 | pass);
@@ -591,7 +605,7 @@ template <u32 times> __device__ __forceinline__ void count_code(u32 *bins, u32 c
         atomicAdd(&bins[pass * BINS + digit_of(code, pass)], times);
 }
 
-// Counts how often each digit of the codes occurs.
+// For each pass, counts how often each digit occurs in the codes.
 extern "C" __global__ void __launch_bounds__(DIGITS_BLOCK, 1)
     quadtree_digits(const float2 *points, u32 *control, u32 N)
 {
@@ -601,7 +615,7 @@ extern "C" __global__ void __launch_bounds__(DIGITS_BLOCK, 1)
     __syncthreads();
     const u32 step = gridDim.x * DIGITS_BLOCK;
     u32 i = blockIdx.x * DIGITS_BLOCK + threadIdx.x;
-    for (; i - lane_id() + 3 * step + WARP <= N; i += 4 * step) { // the same for all lanes
+    for (; i - lane_id() + 3 * step + WARP <= N; i += 4 * step) { // the condition is the same for all lanes of a warp
         float2 p[4];
 #pragma unroll
         for (u32 k = 0; k < 4; k++)
@@ -611,7 +625,7 @@ extern "C" __global__ void __launch_bounds__(DIGITS_BLOCK, 1)
             const u32 code = code_of(p[k]);
             if (!__all_sync(ALL_LANES, code == __shfl_sync(ALL_LANES, code, 0)))
                 count_code<1>(bins, code);
-            else if (lane_id() == 0) // one addition instead of 32 consecutive ones
+            else if (lane_id() == 0) // one addition of 32 instead of 32 additions of 1 to the same bin
                 count_code<WARP>(bins, code);
         }
     }
@@ -623,8 +637,8 @@ extern "C" __global__ void __launch_bounds__(DIGITS_BLOCK, 1)
             atomicAdd(control + HEAD + b, bins[b]);
 }
 
-// Returns the lanes that have this digit. `masks` has a word per digit; it must be 0 before the call, and the caller
-// must reset it to 0 afterwards.
+// Returns a mask of the lanes that have this digit. `masks` has a word per digit. The words must be 0 before the call,
+// and the caller must reset the digit's word to 0 afterwards.
 __device__ __forceinline__ u32 lanes_alike(u32 digit, u32 *masks)
 {
 #if MATCH == 2
@@ -647,9 +661,9 @@ __device__ __forceinline__ u32 lanes_alike(u32 digit, u32 *masks)
 
 struct SweepShared {
     item points[TILE];
-    // for each warp and digit: first the number of points, then the place in `points` where they begin
+    // for each warp and digit: first the number of points, and later the first place of these points in `points`
     u32 ranks[WARPS][BINS];
-    u32 at[BINS];           // place of the tile's points of a digit in the result, minus their place in `points`
+    u32 at[BINS];           // for each digit: place of the tile's points in the result, minus their place in `points`
     offset warps[BINS / WARP];
     u32 ticket;
 #if MATCH == 2
@@ -657,8 +671,8 @@ struct SweepShared {
 #endif
 };
 
-// Loads a tile. A thread's points are a warp apart, so that the points of its warp are in order, row by row. Places
-// after the last point sort last.
+// Loads the points of a tile. A thread's points are 32 apart, so that the points of its warp are in order, row by row.
+// If there is no point for a place, the place gets the largest code, which sorts last.
 template <bool whole>
 __device__ __forceinline__ void load_tile(u32 (&code)[ITEMS], u32 (&number)[ITEMS], const float2 *points,
                                           const item *from, u32 begin, u32 count, u32 pass)
@@ -684,8 +698,8 @@ __device__ __forceinline__ void load_tile(u32 (&code)[ITEMS], u32 (&number)[ITEM
     }
 }
 
-// Writes a sorted tile. Neighbouring threads have neighbours in `sorted`, and most of these are also neighbours in the
-// result.
+// Writes the sorted points of a tile. Neighbouring threads have neighbours in `sorted`. Most of these are also
+// neighbours in the result.
 template <bool whole>
 __device__ __forceinline__ void store_tile(const item *sorted, const u32 *at, item *to, u32 *codes, u32 *order,
                                            u32 count, u32 pass)
@@ -713,7 +727,7 @@ __device__ __forceinline__ void store_tile(const item *sorted, const u32 *at, it
     }
 }
 
-// Returns how many points of digit threadIdx.x the earlier tiles have.
+// Returns how many points with digit threadIdx.x are in the earlier tiles.
 __device__ __forceinline__ u32 look_back(const volatile u32 *notes, u32 tile)
 {
     u32 sum = 0;
@@ -734,8 +748,8 @@ __device__ __forceinline__ u32 look_back(const volatile u32 *notes, u32 tile)
     return sum;
 }
 
-// One tile of a pass. The points are sorted in shared memory first, so that neighbouring threads write neighbouring
-// places.
+// Processes one tile in one pass. The block first sorts the points in shared memory, so that neighbouring threads write
+// neighbouring places.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     quadtree_sweep(const float2 *points, const item *from, item *to, u32 *codes, u32 *order, u32 *control, u32 pass,
                    u32 tiles, u32 N)
@@ -760,7 +774,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     __syncthreads();
     const u32 tile = s.ticket, begin = tile * TILE, count = min(N - begin, (u32)TILE);
     const bool whole = count == TILE;
-    u32 code[ITEMS], number[ITEMS], rank[(ITEMS + 1) / 2]; // rank: two per word
+    u32 code[ITEMS], number[ITEMS], rank[(ITEMS + 1) / 2]; // `rank` has two ranks per word
     if (whole)
         load_tile<true>(code, number, points, from, begin, count, pass);
     else
@@ -780,8 +794,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     }
     __syncthreads();
 
-    // One thread per digit: its points in this tile, the place where they begin in the tile, and the place where all
-    // tiles' points begin.
+    // One thread per digit computes three numbers. `own` is the number of points with the digit in this tile. `start`
+    // is the place where these points begin in the tile. `everywhere` is the place where the points of all tiles begin.
     u32 own = 0, start = 0, everywhere = 0;
     offset both = 0;
     volatile u32 *notes = notes_of(control, pass, tiles);

@@ -1,16 +1,16 @@
-/* radixsort_keys, radixsort_exact: the inputs of radix sorts and their reference, for integers and floats of 32 and 64
- * bits.
+/* radixsort.c has radixsort_keys, which makes the inputs of radix sorts, and radixsort_exact, their reference. Both
+ * know integers and floats of 32 and 64 bits.
  *
- * Floats are in the total order of IEEE 754, so that answers are equal in every bit. `ordered` maps bits to unsigned
- * numbers in that order. The reference is a merge sort, which does not use digits. Threads sort runs, and then merge
- * pieces of two runs each. */
+ * Floats are in the total order of IEEE 754, so that the results are equal in every bit. The function `ordered` maps
+ * the bits of a key to an unsigned number in that order. The reference is a merge sort, which does not use digits.
+ * Threads first sort runs. Then each thread merges pieces of pairs of runs. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "catalogue.h"
 #include "random.h"
 
-enum { LEAST = 1 << 16 }; /* keys that are worth a task */
+enum { LEAST = 1 << 16 }; /* number of keys that are worth a task of their own */
 
 static bool is_key_type(kiln_type type)
 {
@@ -32,7 +32,7 @@ static uint64_t ordered(kiln_type type, uint64_t bits)
     return ~bits & (sign | (sign - 1));
 }
 
-/* Returns the bits of an ordered number: the inverse of ordered(). */
+/* Returns the bits of the key with this ordered number. The function is the inverse of ordered(). */
 static uint64_t raw(kiln_type type, uint64_t number)
 {
     const uint64_t sign = sign_of(type);
@@ -79,8 +79,8 @@ typedef struct source {
     kiln_array *keys;
 } source;
 
-/* Returns one of the extremes of a type as raw bits, from the bits of infinity. The extremes are zeros, infinities, NaN
- * of both signs, denormals, and the least and the greatest number. For integers these are numbers like any other. */
+/* Returns one of the extremes of a type as raw bits. The extremes are zeros, infinities, NaN of both signs, denormals,
+ * and the least and the greatest number. For integers these bits are numbers like any other. */
 static uint64_t special_key(kiln_type type, uint64_t which)
 {
     const uint64_t sign = sign_of(type), infinity = is_wide(type) ? UINT64_C(0x7FF) << 52 : UINT64_C(0x7F800000);
@@ -88,8 +88,8 @@ static uint64_t special_key(kiln_type type, uint64_t which)
     return some[which / 2 % KILN__COUNT(some)] | (which % 2 ? sign : 0);
 }
 
-/* Returns a key of 64 bits. Narrow types use its upper half, but special keys are as wide as their type. Sorted keys
- * have no sign bit, so that they are in order in every type. */
+/* Returns the bits of key i. A type of 32 bits uses the upper half of the 64 bits that are made, except for special
+ * keys. Sorted keys have no sign bit, so that they are in order in every type. */
 static uint64_t key_at(const source *s, uint64_t i)
 {
     const uint64_t bits = kiln__random_mix(s->seed + UINT64_C(0x9E3779B97F4A7C15) * (i + 1));
@@ -119,7 +119,7 @@ static void make_part(void *user, size_t part, size_t worker)
         write_key(s->keys, i, key_at(s, i));
 }
 
-/* Arguments: `keys` (a name of RADIXSORT_KINDS), `type`, `n`, `seed`. The function exports `keys`. */
+/* The arguments are `keys` (a name of RADIXSORT_KINDS), `type`, `n` and `seed`. The function exports `keys`. */
 static kiln_status radixsort_keys(void *user, kiln_call *call)
 {
     (void)user;
@@ -155,20 +155,21 @@ static kiln_status radixsort_keys(void *user, kiln_call *call)
 
 /* ---- the reference ---- */
 
-/* An item is a key and the number of its place. So no two items are equal, and the order of items is the stable order
- * of keys. Keys of at most 32 bits fit into one word with their place, which halves the memory and the time. */
+/* An item has a key and the number of its place. So no two items are equal, and the order of the items is the stable
+ * order of the keys. If at most 32 bits of the keys are compared, these bits and the place fit into one word of 64
+ * bits. This halves the memory and the time. */
 __extension__ typedef unsigned __int128 wide_item;
 
-enum { INDEX_BITS_NARROW = 32, INDEX_BITS_WIDE = 64, PIECE = 1 << 18 /* items that one task merges */ };
+enum { INDEX_BITS_NARROW = 32, INDEX_BITS_WIDE = 64, PIECE = 1 << 18 /* number of items that one task merges */ };
 
 typedef struct sorting {
     const kiln_array *keys, *values;
-    kiln_array *sorted_keys, *sorted_values; /* values may have no elements */
-    uint64_t n, width;                       /* the number of items; the number of items in a run */
+    kiln_array *sorted_keys, *sorted_values; /* the arrays of values may have no elements */
+    uint64_t n, width;                       /* number of all items; number of items in a run */
     unsigned begin;
     uint64_t mask;
-    bool wide;       /* items are wide_item, otherwise uint64_t */
-    void *from, *to; /* items */
+    bool wide;       /* an item is a wide_item; otherwise it is a uint64_t */
+    void *from, *to; /* arrays of items, from which a pass reads and to which it writes */
 } sorting;
 
 static uint64_t sorting_key(const sorting *s, uint64_t i)
@@ -176,68 +177,67 @@ static uint64_t sorting_key(const sorting *s, uint64_t i)
     return ordered(s->keys->type, read_key(s->keys, i)) >> s->begin & s->mask;
 }
 
-/* Returns the number of items of the first run among the `count` smallest items of two sorted runs. It is a binary
- * search along the merge path (Odeh and others, 2012): it finds the pair of prefixes in which no item is above an item
+/* Returns how many of the `count` smallest items of two sorted runs are in the first run. This is a binary
+ * search along the merge path (Odeh and others, 2012). It finds the two prefixes in which no item is above an item
  * after the other prefix. */
-#define DEFINE_MERGES(item, tag)                                                                                         \
-    static size_t split_##tag(const item *a, size_t a_count, const item *b, size_t b_count, size_t count)                \
-    {                                                                                                                    \
-        size_t low = count > b_count ? count - b_count : 0, high = count < a_count ? count : a_count;                    \
-        while (low < high) {                                                                                             \
-            size_t middle = low + (high - low) / 2;                                                                      \
-            if (a[middle] < b[count - middle - 1])                                                                       \
-                low = middle + 1;                                                                                        \
-            else                                                                                                         \
-                high = middle;                                                                                           \
-        }                                                                                                                \
-        return low;                                                                                                      \
-    }                                                                                                                    \
-    /* Merges without a branch that depends on the items: half of such branches would be predicted wrongly. */           \
-    static void merge_##tag(const item *a, size_t a_count, const item *b, size_t b_count, item *to)                      \
-    {                                                                                                                    \
-        const item *a_end = a + a_count, *b_end = b + b_count;                                                           \
-        while (a < a_end && b < b_end) {                                                                                 \
-            item x = *a, y = *b;                                                                                         \
-            bool first = x < y;                                                                                          \
-            *to++ = first ? x : y;                                                                                       \
-            a += first;                                                                                                  \
-            b += !first;                                                                                                 \
-        }                                                                                                                \
-        memcpy(to, a, (size_t)(a_end - a) * sizeof *a);                                                                  \
-        memcpy(to + (a_end - a), b, (size_t)(b_end - b) * sizeof *b);                                                    \
-    }                                                                                                                    \
-    /* Makes a sorted run of LEAST items, by merging runs of 1, 2, 4, ... items. */                                      \
-    static void make_run_##tag(const sorting *s, uint64_t first, size_t count)                                           \
-    {                                                                                                                    \
-        item *const begin = (item *)s->from + first;                                                                     \
-        item *from = begin, *to = (item *)s->to + first;                                                                 \
-        for (size_t i = 0; i < count; i++)                                                                               \
-            from[i] = (item)sorting_key(s, first + i) << INDEX_BITS_##tag | (first + i);                                 \
-        for (size_t width = 1; width < count; width *= 2) {                                                              \
-            for (size_t i = 0; i < count; i += 2 * width) {                                                              \
-                const size_t left = count - i, here = left < width ? left : width;                                       \
-                const size_t behind = left - here < width ? left - here : width;                                         \
-                merge_##tag(from + i, here, from + i + here, behind, to + i);                                            \
-            }                                                                                                            \
-            item *const next = to;                                                                                       \
-            to = from;                                                                                                   \
-            from = next;                                                                                                 \
-        }                                                                                                                \
-        if (from != begin)                                                                                               \
-            memcpy(begin, from, count * sizeof *from);                                                                   \
-    }                                                                                                                    \
-    /* The items [first, first + count) of the result of merging two neighbouring runs, the first of which begins at   \
-     * `begin`. */ \
-    static void merge_piece_##tag(const sorting *s, uint64_t begin, size_t first, size_t count)                          \
-    {                                                                                                                    \
-        const uint64_t left = s->n - begin;                                                                              \
-        const size_t a_count = (size_t)(left < s->width ? left : s->width);                                              \
-        const size_t b_count = (size_t)(left - a_count < s->width ? left - a_count : s->width);                          \
-        const item *a = (const item *)s->from + begin, *b = a + a_count;                                                 \
-        const size_t from = split_##tag(a, a_count, b, b_count, first);                                                  \
-        const size_t to = split_##tag(a, a_count, b, b_count, first + count);                                            \
-        merge_##tag(a + from, to - from, b + (first - from), first + count - to - (first - from),                        \
-                    (item *)s->to + begin + first);                                                                      \
+#define DEFINE_MERGES(item, tag)                                                                                       \
+    static size_t split_##tag(const item *a, size_t a_count, const item *b, size_t b_count, size_t count)              \
+    {                                                                                                                  \
+        size_t low = count > b_count ? count - b_count : 0, high = count < a_count ? count : a_count;                  \
+        while (low < high) {                                                                                           \
+            size_t middle = low + (high - low) / 2;                                                                    \
+            if (a[middle] < b[count - middle - 1])                                                                     \
+                low = middle + 1;                                                                                      \
+            else                                                                                                       \
+                high = middle;                                                                                         \
+        }                                                                                                              \
+        return low;                                                                                                    \
+    }                                                                                                                  \
+    /* Merges without a branch that depends on the items. Half of such branches would be predicted wrongly. */         \
+    static void merge_##tag(const item *a, size_t a_count, const item *b, size_t b_count, item *to)                    \
+    {                                                                                                                  \
+        const item *a_end = a + a_count, *b_end = b + b_count;                                                         \
+        while (a < a_end && b < b_end) {                                                                               \
+            item x = *a, y = *b;                                                                                       \
+            bool first = x < y;                                                                                        \
+            *to++ = first ? x : y;                                                                                     \
+            a += first;                                                                                                \
+            b += !first;                                                                                               \
+        }                                                                                                              \
+        memcpy(to, a, (size_t)(a_end - a) * sizeof *a);                                                                \
+        memcpy(to + (a_end - a), b, (size_t)(b_end - b) * sizeof *b);                                                  \
+    }                                                                                                                  \
+    /* Makes a sorted run of up to LEAST items by merging runs of 1, 2, 4, ... items. */                               \
+    static void make_run_##tag(const sorting *s, uint64_t first, size_t count)                                         \
+    {                                                                                                                  \
+        item *const begin = (item *)s->from + first;                                                                   \
+        item *from = begin, *to = (item *)s->to + first;                                                               \
+        for (size_t i = 0; i < count; i++)                                                                             \
+            from[i] = (item)sorting_key(s, first + i) << INDEX_BITS_##tag | (first + i);                               \
+        for (size_t width = 1; width < count; width *= 2) {                                                            \
+            for (size_t i = 0; i < count; i += 2 * width) {                                                            \
+                const size_t left = count - i, here = left < width ? left : width;                                     \
+                const size_t behind = left - here < width ? left - here : width;                                       \
+                merge_##tag(from + i, here, from + i + here, behind, to + i);                                          \
+            }                                                                                                          \
+            item *const next = to;                                                                                     \
+            to = from;                                                                                                 \
+            from = next;                                                                                               \
+        }                                                                                                              \
+        if (from != begin)                                                                                             \
+            memcpy(begin, from, count * sizeof *from);                                                                 \
+    }                                                                                                                  \
+    /* Makes the items [first, first + count) of the merge of two neighbouring runs. They begin at `begin`. */         \
+    static void merge_piece_##tag(const sorting *s, uint64_t begin, size_t first, size_t count)                        \
+    {                                                                                                                  \
+        const uint64_t left = s->n - begin;                                                                            \
+        const size_t a_count = (size_t)(left < s->width ? left : s->width);                                            \
+        const size_t b_count = (size_t)(left - a_count < s->width ? left - a_count : s->width);                        \
+        const item *a = (const item *)s->from + begin, *b = a + a_count;                                               \
+        const size_t from = split_##tag(a, a_count, b, b_count, first);                                                \
+        const size_t to = split_##tag(a, a_count, b, b_count, first + count);                                          \
+        merge_##tag(a + from, to - from, b + (first - from), first + count - to - (first - from),                      \
+                    (item *)s->to + begin + first);                                                                    \
     }
 
 #define INDEX_BITS_narrow INDEX_BITS_NARROW
@@ -260,8 +260,8 @@ static void make_run(void *user, size_t run, size_t worker)
         make_run_narrow(s, first, count);
 }
 
-/* Merges a piece of the result of one pair of runs. If two runs are longer than a piece, they are a multiple of a
- * piece. Otherwise a piece has several pairs, which the function merges one after the other. */
+/* Merges one piece of the result of a pass. If a pair of runs is longer than a piece, its length is a multiple of a
+ * piece. Otherwise a piece has several pairs, and the function merges these pairs one after the other. */
 static void merge_part(void *user, size_t part, size_t worker)
 {
     (void)worker;
@@ -283,8 +283,8 @@ static uint64_t index_of(const sorting *s, uint64_t i)
     return s->wide ? (uint64_t)((const wide_item *)s->from)[i] : (uint32_t)((const uint64_t *)s->from)[i];
 }
 
-/* Returns the key of an item. If the item has all bits of its key, the function does not read the key at a random
- * place. */
+/* Returns the key of the item in place i. If the item has all bits of its key, the function does not read the key from
+ * its original place, which is random. */
 static uint64_t key_of(const sorting *s, uint64_t i)
 {
     if (s->wide || s->mask != UINT32_MAX || is_wide(s->keys->type))
@@ -317,8 +317,8 @@ static void sort_all(sorting *s)
     kiln__parallel(0, parts, write_part, s);
 }
 
-/* Sorts keys and values by the bits BEGIN to END - 1 of the keys' ordered numbers. Equal keys keep their order. If
- * there are no values, the function sorts keys alone. */
+/* Sorts keys and values by the bits BEGIN to END - 1 of the ordered numbers of the keys. Keys that are equal in these
+ * bits keep their order. If there are no values, the function sorts keys alone. */
 static kiln_status radixsort_exact(void *user, kiln_call *call)
 {
     (void)user;

@@ -1,46 +1,51 @@
-// radixsort.cu - sorts N keys, alone or with a value of 32 bits each, by their digits. The least significant digit
-// comes first (LSD), so each pass is a stable sort by one digit.
+// radixsort.cu - sorts N keys by their digits. Each key may have a value of 32 bits, which moves with it. A key with
+// its value is called an item. The least significant digit comes first (LSD). Each pass is a stable sort by one digit.
 //
-// Keys are u32, i32, f32 (KEY 0, 1, 2) or u64, i64, f64 (3, 4, 5). `ordered` maps the bits of a key to an unsigned
-// number in the key's order. Floats are in the total order of IEEE 754: NaN with the sign bit set, -infinity, ..., -0,
-// 0, ..., infinity, NaN. Only bits `begin` to `end` - 1 of the ordered number are compared. The sort is stable: keys
-// whose bits are equal there keep their order, and so do their values. N is below 2^32, 0 and 1 included. The answer is
-// the same in every run.
+// KEY gives the type of the keys: u32, i32, f32 (0, 1, 2) or u64, i64, f64 (3, 4, 5). The function `ordered` maps the
+// bits of a key to an unsigned number. These numbers have the order of the keys. Floats are in the total order of IEEE
+// 754: NaN with the sign bit set, -infinity, ..., -0, 0, ..., infinity, NaN. The sort compares only the bits `begin` to
+// `end` - 1 of the ordered number. The sort is stable: if keys are equal in these bits, they and their values keep
+// their order. N is below 2^32 and may be 0 or 1. The result is the same in every run.
 //
-// A pass knows three numbers for each item: how many items of the input have a smaller digit, how many of the same
-// digit lie in the tiles before, and how many in the tile before the item. Their sum is the item's place. lsd_split and
-// lsd_three_kernel have three kernels: the first counts the digits of each tile, the second scans these counts, and the
-// third moves the items. A pass reads all keys twice. onesweep (Adinets and Merrill, 2022) counts the digits of all
-// passes in one read before the first pass, because a sort does not change them. It finds the second number by a
-// decoupled look-back (Merrill and Garland, 2016) while it moves items, so that a pass reads keys once.
+// A pass needs three numbers for each item. The first is the number of items in the input with a smaller digit. The
+// second is the number of items with the same digit in earlier tiles. The third is the number of items with the same
+// digit that come before the item in its tile. The sum of the three numbers is the place of the item. The variants
+// lsd_split and lsd_three_kernel use three kernels per pass. The first kernel counts the digits of each tile, the
+// second scans these counts, and the third moves the items. So a pass reads all keys twice. The variant onesweep
+// (Adinets and Merrill, 2022) counts the digits of all passes in one read before the first pass, because a sort does
+// not change these counts. While a pass of onesweep moves items, it finds the second number by a decoupled look-back
+// (Merrill and Garland, 2016). So a pass reads keys only once.
 //
-// The bound is memory. onesweep reads each key once for the counts, and reads and writes each item once a pass. With
-// digits of 8 bits this is (1 + 2 x 4) x 4 = 36 bytes for a u32 key, and 68 bytes for a pair.
+// The bound is memory. The variant onesweep reads each key once for the counts, and reads and writes each item once per
+// pass. With digits of 8 bits this is (1 + 2 x 4) x 4 = 36 bytes for a u32 key, and 68 bytes for a pair.
 //
-// On an H200 two other things limit a pass. A multiprocessor runs integer instructions for 64 lanes a clock, and lanes
-// of different digits often meet in the same bank of shared memory. Ballots (RANK 0) need four instructions for each
-// bit and no memory. They were the fastest on random keys, at 0.51 of the bound. match.any (RANK 1) takes a turn for
-// each different digit of the warp, and was the fastest on few different keys. Atomics (RANK 2) lie between the two.
+// On an H200 two other resources limit a pass: the rate of integer instructions, and the banks of shared memory. A
+// multiprocessor runs integer instructions for 64 lanes per clock. Lanes with different digits often access the same
+// bank. Ballots (RANK 0) need four instructions for each bit of the digit, and no memory. Ballots were fastest on
+// random keys, at 0.51 of the bound. The instruction match.any (RANK 1) takes one step for each different digit of the
+// warp. It was fastest on keys with few different digits. The speed of atomics (RANK 2) is between the two.
 //
-// Items lie in a tile warp by warp. The items of a warp are striped over its lanes: item i of lane l is number 32 i +
-// l. So loads are coalesced, and items are ordered by (warp, i, lane).
+// A tile has the items of one warp after the items of another. The items of a warp are striped over its lanes: item i
+// of lane l is number 32 i + l of the warp. So loads are coalesced, and the items of a tile are ordered by (warp, i,
+// lane).
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor. A kernel is compiled if its own
-// macro RADIXSORT_<NAME> is set, or if RADIXSORT_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro RADIXSORT_<NAME> is set, or if
+// RADIXSORT_ONE is not set.
 
 #include "async.cuh"
 
 #ifndef KEY
-#define KEY 0 // u32, i32, f32, u64, i64, f64
+#define KEY 0 // 0 to 5: u32, i32, f32, u64, i64, f64
 #endif
 #ifndef PAIRS
-#define PAIRS 0 // 1: each key has a value
+#define PAIRS 0 // 1: each key has a value of 32 bits
 #endif
 #ifndef DIGIT_BITS
-#define DIGIT_BITS 8 // 1 to 8
+#define DIGIT_BITS 8 // bits of a digit, 1 to 8
 #endif
 #ifndef BLOCK
-#define BLOCK 256 // threads, a multiple of 32 and at least 2^DIGIT_BITS
+#define BLOCK 256 // threads of a block, a multiple of 32 and at least 2^DIGIT_BITS
 #endif
 #ifndef ITEMS
 #define ITEMS 16 // items per thread
@@ -53,29 +58,29 @@
 #define RANK 0
 #endif
 #ifndef STAGED
-#define STAGED 1 // 1: items are put in order in shared memory before they are written
+#define STAGED 1 // 1: a block puts its items in order in shared memory before it writes them
 #endif
 #ifndef AHEAD
-#define AHEAD 4 // onesweep: tiles that a look-back reads at once
+#define AHEAD 4 // onesweep: number of tiles that a look-back reads at once
 #endif
 #ifndef PASSES
-#define PASSES 4 // onesweep: passes whose digits are counted
+#define PASSES 4 // onesweep: number of passes whose digits are counted
 #endif
 #ifndef COPIES
 #define COPIES 32 // radixsort_count_all: copies of each counter, for different lanes
 #endif
 #ifndef OVERLAP
-#define OVERLAP 0 // onesweep: 1: a launch may begin before the previous one has ended
+#define OVERLAP 0 // onesweep: 1: a launch may begin before the launch before it has ended
 #endif
 #ifndef COUNT_BLOCK
-#define COUNT_BLOCK 1024 // radixsort_count_all: threads
+#define COUNT_BLOCK 1024 // radixsort_count_all: threads of a block
 #endif
 
 enum : unsigned {
     RADIX = 1u << DIGIT_BITS,
     WARPS = BLOCK / WARP,
     TILE = BLOCK * ITEMS,
-    VECTOR = KEY < 3 ? 4 : 2 // keys in 16 bytes
+    VECTOR = KEY < 3 ? 4 : 2 // number of keys in 16 bytes
 };
 
 typedef choose<KEY / 3, unsigned, unsigned long long> word; // the bits of a key
@@ -83,7 +88,8 @@ typedef choose<KEY / 3, unsigned, unsigned long long> word; // the bits of a key
 static_assert(BLOCK >= RADIX, "a thread counts one digit");
 static_assert(TILE <= 65536, "a rank has 16 bits");
 
-// ordered() converts the bits of a key to a number in the key's order. raw() converts such a number back.
+// The function ordered() converts the bits of a key to a number. These numbers have the order of the keys. The function
+// raw() converts such a number back.
 __device__ __forceinline__ word ordered(word bits)
 {
     constexpr word sign = (word)1 << (sizeof(word) * 8 - 1);
@@ -102,7 +108,7 @@ __device__ __forceinline__ word raw(word number)
     return number & sign ? number ^ sign : ~number;
 }
 
-// The digit of a pass. The last digit may have fewer bits than the other digits.
+// Extracts the digit of a pass from an ordered number. The last digit may have fewer bits than the other digits.
 struct Digit {
     unsigned shift, mask;
     __device__ __forceinline__ Digit(unsigned first_bit, unsigned end_bit, unsigned pass) : shift(first_bit + pass * DIGIT_BITS)
@@ -114,17 +120,18 @@ struct Digit {
     {
         return (unsigned)(number >> shift) & mask;
     }
-    // Returns the digit times 2^log, by two instructions: the place of the digit's entry in an array, in bytes.
+    // Returns the digit times 2^log by two instructions (for keys of 32 bits). The result is the byte offset of the
+    // digit's entry in an array.
     template <unsigned log> __device__ __forceinline__ unsigned scaled(word number) const
     {
         if (sizeof(word) == 8)
             return ((unsigned)(number >> shift) & mask) << log;
         const unsigned bits = (unsigned)number;
-        return __funnelshift_r(bits, bits, shift - log) & mask << log; // rotates by shift - log mod 32
+        return __funnelshift_r(bits, bits, shift - log) & mask << log; // rotates by (shift - log) mod 32
     }
 };
 
-// Returns the entry of an array that lies `bytes` bytes after its first.
+// Returns the entry of an array that lies `bytes` bytes after the first entry.
 template <class T> __device__ __forceinline__ T &entry(T *array, unsigned bytes)
 {
     return *(T *)((char *)array + bytes);
@@ -149,8 +156,8 @@ __device__ __forceinline__ unsigned lanes_above()
     return mask;
 }
 
-// Returns the lanes whose bit `bit` of `digit` equals this lane's bit: four instructions. The compiler makes more of
-// them from the same code in C.
+// Returns a mask of the lanes in which bit `bit` of `digit` equals this lane's bit. This takes four instructions.
+// Compilers make more than four instructions from the same function in C.
 __device__ __forceinline__ unsigned same_bit(unsigned digit, unsigned bit)
 {
     unsigned lanes;
@@ -167,9 +174,9 @@ __device__ __forceinline__ unsigned same_bit(unsigned digit, unsigned bit)
     return lanes;
 }
 
-// Returns the lanes of the warp that have the same digit as this one. `digit` is scaled by 4. `masks` (only for RANK 2)
-// has a word for each digit, which must be 0. The function stores the returned lanes in the word of the digit, and the
-// caller sets the words to 0 again.
+// Returns a mask of the lanes of the warp that have the same digit as this lane. `digit` is the digit times 4. `masks`
+// is for RANK 2 only. It has a word for each digit, and all words must be 0. With RANK 2, the function also stores the
+// mask in the word of the digit. The caller sets this word to 0 again.
 __device__ __forceinline__ unsigned same_digit(unsigned digit, unsigned *masks)
 {
     if (RANK == 1)
@@ -186,7 +193,7 @@ __device__ __forceinline__ unsigned same_digit(unsigned digit, unsigned *masks)
     return lanes;
 }
 
-// The ranks of a thread's items, two in a register.
+// The ranks of a thread's items, two in each register.
 struct Ranks {
     unsigned pairs[ceil_div(ITEMS, 2)];
 
@@ -194,7 +201,7 @@ struct Ranks {
     {
         return i % 2 ? pairs[i / 2] >> 16 : pairs[i / 2] & 0xffff;
     }
-    __device__ __forceinline__ void set(unsigned i, unsigned rank) // in order: the first of a pair, then the second
+    __device__ __forceinline__ void set(unsigned i, unsigned rank) // the calls must set item 2 k before item 2 k + 1
     {
         pairs[i / 2] = i % 2 ? pairs[i / 2] | rank << 16 : rank;
     }
@@ -204,18 +211,18 @@ struct Ranks {
     }
 };
 
-// The shared memory of a block, without its items.
+// The data of a block in shared memory, except its items.
 struct Tile {
-    // counts of each warp's items; later the places in the tile where a warp's items of a digit begin
+    // for each warp and digit: number of items; later the place in the tile where these items begin
     unsigned counts[WARPS][RADIX];
     unsigned masks[RANK == 2 ? WARPS : 1][RANK == 2 ? RADIX : 1];
-    unsigned place[RADIX]; // place of an item of the digit in the result, minus its number in the tile
+    unsigned place[RADIX]; // for each digit: place of an item in the result, minus its place in the tile
     unsigned warps[WARPS], number;
 };
 
-// Where a pass reads and writes. Passes alternate between scratch memory and the sorted items, so that the last one
-// writes the sorted items. The first pass reads the keys and converts them to ordered numbers. The passes between the
-// first and the last pass see these numbers in place of keys.
+// The arrays from which a pass reads and to which it writes. The passes write to the scratch arrays and to the sorted
+// arrays by turns, so that the last pass writes to the sorted arrays. The first pass reads the keys and converts them
+// to ordered numbers. All later passes read these numbers in place of keys, and the last pass converts them back.
 struct Route {
     const word *from_keys;
     const unsigned *from_values;
@@ -235,7 +242,8 @@ struct Route {
     }
 };
 
-// Reads the items of a tile. Places behind the last item get the greatest number, and so come last in the tile.
+// Reads the items of a tile. Places after the last item get the value `rest`. For keys this is the greatest number, so
+// that these places come last in the tile.
 template <class T> __device__ __forceinline__ void load_items(T (&items)[ITEMS], const T *from, unsigned count, T rest)
 {
     const unsigned first = warp_id() * (ITEMS * WARP) + lane_id();
@@ -259,8 +267,8 @@ __device__ __forceinline__ void load_keys(word (&keys)[ITEMS], const word *from,
             keys[i] = ordered(keys[i]);
 }
 
-// Computes the rank of each item among the items of its warp with the same digit, and stores the warp's counts in
-// `tile`. The counters of the block must be 0.
+// Computes the rank of each item among the items of its warp with the same digit. Stores the number of the warp's items
+// of each digit in `tile`. The counters of the block must be 0.
 __device__ __forceinline__ void rank_items(Ranks &ranks, const word (&keys)[ITEMS], Digit digit_of, Tile &tile)
 {
     unsigned *const counts = tile.counts[warp_id()], *const masks = tile.masks[RANK == 2 ? warp_id() : 0];
@@ -270,8 +278,8 @@ __device__ __forceinline__ void rank_items(Ranks &ranks, const word (&keys)[ITEM
         const unsigned digit = digit_of.scaled<2>(keys[i]);
         const unsigned lanes = same_digit(digit, masks), rank = entry(counts, digit) + __popc(lanes & below);
         ranks.set(i, rank);
-        __syncwarp(); // all lanes have read
-        if ((lanes & above) == 0) { // the last lane of the digit
+        __syncwarp(); // all lanes have read their counters
+        if ((lanes & above) == 0) { // this lane is the last lane with its digit
             entry(counts, digit) = rank + 1;
             if (RANK == 2)
                 entry(masks, digit) = 0;
@@ -280,9 +288,10 @@ __device__ __forceinline__ void rank_items(Ranks &ranks, const word (&keys)[ITEM
     }
 }
 
-// Turns the counts of warps into places in the tile, ordered by digit and then by warp. Returns how many items of the
-// tile have this thread's digit (the digit equal to the thread's number), and sets `begin` to the place of the first of
-// them. All threads call. Two barriers must follow before `tile` is read.
+// Turns the counts of the warps into places in the tile. The places are ordered by digit and then by warp. Returns the
+// number of the tile's items that have this thread's digit, which is the thread's number. Sets `begin` to the place of
+// the first of these items. All threads of the block must call the function. Two barriers must follow before `tile` is
+// read.
 __device__ __forceinline__ unsigned place_digits(Tile &tile, unsigned &begin)
 {
     const unsigned digit = threadIdx.x;
@@ -307,7 +316,7 @@ __device__ __forceinline__ unsigned place_digits(Tile &tile, unsigned &begin)
     return sum;
 }
 
-// Writes each item directly from its register. tile.place has the places of the items of each digit.
+// Writes each item directly from its register. The array tile.place has the places for the items of each digit.
 __device__ __forceinline__ void write_items(const word (&keys)[ITEMS], const Ranks &ranks, const Route &route, offset begin,
                                             Digit digit_of, const Tile &tile, unsigned count)
 {
@@ -323,8 +332,8 @@ __device__ __forceinline__ void write_items(const word (&keys)[ITEMS], const Ran
     }
 }
 
-// Writes the keys that are in order in shared memory: neighbours go to neighbouring places. `places` gets these places,
-// for the values.
+// Writes the keys that are in order in shared memory. Most neighbouring threads write to neighbouring places. If there
+// are values, the function sets `places` to the places to which this thread wrote.
 template <bool whole>
 __device__ __forceinline__ void write_staged_keys(unsigned (&places)[PAIRS ? ITEMS : 1], const word *staged,
                                                   const Route &route, Digit digit_of, const Tile &tile, unsigned count)
@@ -341,7 +350,7 @@ __device__ __forceinline__ void write_staged_keys(unsigned (&places)[PAIRS ? ITE
     }
 }
 
-// Writes the keys as write_staged_keys() does. Then writes the values, which pass through the same places in shared
+// Writes the keys as write_staged_keys() does. Then writes the values. The values go through the same places in shared
 // memory as their keys.
 __device__ __forceinline__ void write_staged(const Ranks &ranks, const Route &route, offset begin, Digit digit_of,
                                              const Tile &tile, char *room, unsigned count)
@@ -355,7 +364,7 @@ __device__ __forceinline__ void write_staged(const Ranks &ranks, const Route &ro
         return;
     unsigned *const staged = (unsigned *)room;
     load_items(values, route.from_values + begin, count, 0u);
-    __syncthreads(); // all keys have been written
+    __syncthreads(); // all threads have read their keys from shared memory
 #pragma unroll
     for (unsigned i = 0; i < ITEMS; ++i)
         staged[ranks.get(i)] = values[i];
@@ -368,7 +377,7 @@ __device__ __forceinline__ void write_staged(const Ranks &ranks, const Route &ro
     }
 }
 
-// Turns ranks into places in the tile, and writes the keys to these places in shared memory.
+// Turns ranks into places in the tile, and writes the keys to these places in shared memory (if STAGED).
 __device__ __forceinline__ void stage_keys(const word (&keys)[ITEMS], Ranks &ranks, Digit digit_of,
                                            const Tile &tile, char *room)
 {
@@ -394,8 +403,8 @@ __device__ __forceinline__ void clear_counts(Tile &tile)
 }
 
 #if defined(RADIXSORT_THREE_KERNEL) || !defined(RADIXSORT_ONE)
-// The first of three kernels of a pass counts the items of each digit in each tile. `table` has a row for each digit,
-// and a column for each tile.
+// Each pass clears the set of the pass before it, which no block reads any more. The kernel radixsort_count_all clears
+// the set that the last pass of the previous launch used. `table` has a row for each digit, and a column for each tile.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     radixsort_count(const word *keys, const unsigned *values, word *scratch_keys, unsigned *scratch_values, word *sorted_keys,
                     unsigned *sorted_values, unsigned *table, unsigned pass, unsigned passes, unsigned first_bit,
@@ -419,7 +428,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         table[(offset)threadIdx.x * gridDim.x + blockIdx.x] = counts[threadIdx.x];
 }
 
-// The second kernel is an exclusive scan of the table, by one block.
+// The second of the three kernels replaces the table by its exclusive scan. It has one block.
 extern "C" __global__ void __launch_bounds__(1024) radixsort_scan(unsigned *table, offset count)
 {
     __shared__ unsigned warps[32];
@@ -450,12 +459,12 @@ extern "C" __global__ void __launch_bounds__(1024) radixsort_scan(unsigned *tabl
     }
 }
 
-// The third kernel moves each item to its place.
+// The third of the three kernels moves each item to its place.
 //
-// lsd_split takes one bit a pass. Each lane writes its items directly (STAGED 0), and the items of a warp go to two
-// runs. lsd_three_kernel takes digits of several bits, and the items of a warp go to up to 32 places. If they were
-// written directly, each place would cost a sector. So the block first puts its items in order in shared memory, and
-// then writes runs of the same digit.
+// The variant lsd_split sorts by one bit per pass. Each lane writes its items directly (STAGED 0), and the items of a
+// warp go to two runs of places. The variant lsd_three_kernel has digits of several bits, and the items of a warp go to
+// up to 32 places. If lanes wrote these items directly, each place would cost a sector. Therefore the block first puts
+// its items in order in shared memory, and then writes runs of items with the same digit.
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
     radixsort_scatter(const word *keys, const unsigned *values, word *scratch_keys, unsigned *scratch_values,
                       word *sorted_keys, unsigned *sorted_values, const unsigned *table, unsigned pass, unsigned passes,
@@ -472,7 +481,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
     unsigned digit_begin;
     load_keys(mine, route.from_keys + begin, count, route.first);
     if (PAIRS && STAGED)
-        // prefetched, because values are needed last and have no registers before
+        // values are prefetched to the L2, because they are needed last and have no registers before
         for (unsigned i = threadIdx.x * 32; i < count; i += BLOCK * 32)
             prefetch_l2(route.from_values + begin + i);
     clear_counts(tile);
@@ -494,10 +503,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
 #endif
 
 #if defined(RADIXSORT_ONESWEEP) || !defined(RADIXSORT_ONE)
-// A note of a tile and a digit, which later tiles read. It has the number of items of the tile (COUNT), the number of
-// items of all tiles up to this one (SUM), or nothing yet. Kind and number are one word, so that no fence is needed.
+// A note of a tile for one digit, which later tiles read. A note has a number and a kind. The number is the number of
+// the tile's items (COUNT) or of the items of all tiles up to this tile (SUM). A note of the kind NOTHING has no number
+// yet. The kind and the number are in one word, so that no fence is needed.
 #if defined(WIDE) && WIDE
-typedef unsigned long long note; // N >= 2^30
+typedef unsigned long long note; // for N >= 2^30
 #else
 typedef unsigned note;
 #endif
@@ -508,11 +518,12 @@ __device__ __forceinline__ constexpr unsigned log2_of(unsigned number)
     return number <= 1 ? 0 : 1 + log2_of(number / 2);
 }
 
-// Counts the digits of all passes in one read. The block that finishes last turns each pass's counts into the places
-// where digits begin, and resets the counters to 0 for the next launch.
+// Counts the digits of all passes in one read. The block that finishes last turns the counts of each pass into the
+// places where the digits begin. It also resets the counters to 0 for the next launch.
 //
-// The lanes of a warp wait for each other if they have the same digit, or digits in the same bank. Each digit has
-// COPIES counters, and 32 / COPIES lanes share one of them. With 32 copies no two lanes meet in a bank.
+// If lanes of a warp have the same digit, or digits in the same bank, these lanes wait for each other. Therefore each
+// digit has COPIES counters, and 32 / COPIES lanes share one of these. With 32 copies no two lanes access the same
+// bank.
 extern "C" __global__ void __launch_bounds__(COUNT_BLOCK, 1)
     radixsort_count_all(const word *__restrict__ keys, unsigned *counts, unsigned *__restrict__ starts, unsigned *done,
                         note *notes, offset note_count, unsigned first_bit, unsigned end_bit, unsigned N)
@@ -569,7 +580,7 @@ extern "C" __global__ void __launch_bounds__(COUNT_BLOCK, 1)
     }
     __syncthreads();
     if (threadIdx.x == 0) {
-        __threadfence(); // the counts must be visible before the block counts as finished
+        __threadfence(); // the block's counts must be visible before the counter of finished blocks
         last = is_last_block(done);
         __threadfence();
     }
@@ -596,12 +607,12 @@ __device__ __forceinline__ void tell(note *at, note kind, unsigned number)
     *(volatile note *)at = (note)number << 2 | kind;
 }
 
-// Returns the number of items of a digit in all tiles before `tile`. One thread reads AHEAD tiles at once, because one
-// read takes as long as AHEAD reads.
+// Returns the number of items of a digit in all tiles before `tile`. A thread reads the notes of AHEAD tiles at once,
+// because AHEAD reads in flight take as long as one read.
 __device__ __forceinline__ unsigned look_back(const note *notes, unsigned tile)
 {
     unsigned sum = 0;
-    for (unsigned next = tile; next > 0;) { // tile `next` - 1 is the next one
+    for (unsigned next = tile; next > 0;) { // tile `next` - 1 is the next tile to read
         note seen[AHEAD];
 #pragma unroll
         for (unsigned i = 0; i < AHEAD; ++i)
@@ -617,10 +628,10 @@ __device__ __forceinline__ unsigned look_back(const note *notes, unsigned tile)
     return sum;
 }
 
-// A pass in one launch. A block takes tiles in the order in which blocks begin, so that the tiles before its own have
-// begun too. It publishes its counts, puts its keys in order in shared memory, and then looks back. Notes must be
-// NOTHING before a pass. There are two sets of notes. Each pass clears the set of the pass before, which no block reads
-// any more. radixsort_count_all clears the set of the last pass.
+// Does a whole pass in one launch. A block takes a tile when it begins, in the order of the tiles. So the blocks of all
+// earlier tiles have begun too. The block publishes its counts, puts its keys in order in shared memory, and then looks
+// back. Notes must be NOTHING before a pass. There are two sets of notes. Each pass clears the set of the pass before
+// it, which no block reads any more. The kernel radixsort_count_all clears all notes before the first pass.
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
     radixsort_onesweep(const word *keys, const unsigned *values, word *scratch_keys, unsigned *scratch_values,
                        word *sorted_keys, unsigned *sorted_values, const unsigned *starts, note *all_notes, unsigned *turn,
@@ -637,7 +648,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
     if (OVERLAP)
         wait_for_launch_before();
     if (threadIdx.x == 0)
-        tile.number = atomicInc(turn, gridDim.x - 1); // 0 again after the last one
+        tile.number = atomicInc(turn, gridDim.x - 1); // the counter is 0 again after the last tile
     __syncthreads();
     if (OVERLAP)
         let_next_launch_begin();
@@ -649,12 +660,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
     unsigned digit_begin;
     load_keys(mine, route.from_keys + begin, count, route.first);
     if (PAIRS && STAGED)
-        // prefetched, because values are needed last and have no registers before
+        // values are prefetched to the L2, because they are needed last and have no registers before
         for (unsigned i = threadIdx.x * 32; i < count; i += BLOCK * 32)
             prefetch_l2(route.from_values + begin + i);
     rank_items(ranks, mine, digit_of, tile);
     __syncthreads();
-    const unsigned own = place_digits(tile, digit_begin); // the last tile counts too many items, but no tile follows it
+    // in the last tile, `own` is too large for the greatest digit, but no tile reads its notes
+    const unsigned own = place_digits(tile, digit_begin);
     note *const notes_of = notes + (offset)number * RADIX + digit;
     if (digit < RADIX) {
         tell(notes_of, number == 0 ? SUM : COUNT, own);

@@ -1,10 +1,10 @@
-/* reduction_f64: the reference of reductions. With OP 0, y is the sum of x. With OP 1, y is the maximum of x. With OP
- * 2, y is the maximum, and `at` is its index. Floats are summed in double, and integers modulo 2^64. If y has fewer
- * bits than the sum, y keeps the lower bits of the sum.
+/* reduction.c has reduction_f64, the reference of reductions. If OP is 0, y is the sum of x. If OP is 1, y is the
+ * maximum of x. If OP is 2, y is the maximum of x, and `at` is the index of the maximum. Floats are summed in double,
+ * and integers modulo 2^64. If y has fewer bits than the sum, y keeps the lower bits of the sum.
  *
- * The maximum follows IEEE 754-2019: it is NaN if any element is NaN, and 0 is above -0. Its index is the first index
- * of the maximum. Threads reduce parts of x, and the results of parts are combined in order. So the result does not
- * depend on the number of threads. */
+ * The maximum follows IEEE 754-2019. It is NaN if any element is NaN, and 0 is above -0. The index is the first index
+ * that has the maximum. Threads reduce parts of x. The results of the parts are combined in order. So the result does
+ * not depend on the number of threads. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -14,9 +14,9 @@
 enum { SUM, MAX, ARGMAX, STRETCH = 1 << 16, LINE = 1024 };
 
 typedef struct part {
-    double value;   /* sum or maximum */
-    uint64_t whole; /* the sum of integers */
-    uint64_t at;    /* UINT64_MAX if the part has no element */
+    double value;   /* the sum or the maximum of the part */
+    uint64_t whole; /* the sum of the part, if the elements are integers */
+    uint64_t at;    /* the index of the maximum; UINT64_MAX if the part has no element */
 } part;
 
 typedef struct reduction {
@@ -77,8 +77,8 @@ static void give(const reduction *r, part total, kiln_array *y, kiln_array *at)
     }
 }
 
-/* The reference. Each stretch has a fixed length and its own result. The results are combined in order, so the result
- * does not depend on the number of threads. */
+/* The reference of reductions. Each part of x has a fixed length and its own result. The results are combined in order,
+ * so the result does not depend on the number of threads. */
 static kiln_status reduction_f64(void *user, kiln_call *call)
 {
     (void)user;

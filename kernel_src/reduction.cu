@@ -1,22 +1,25 @@
-// reduction.cu - the sum, the maximum, or the index of the maximum of N numbers, floats or integers, eleven ways.
+// reduction.cu - computes the sum, the maximum, or the index of the maximum of N numbers, in eleven ways. The numbers
+// are floats or integers.
 //
-// Each kernel improves the kernel before it. Its comment names the change and the counters that should show it. N may
-// be any number of elements, also 0 or more than 2^32. Indexes have 64 bits for a whole array and 32 bits within a
-// block's share. The address of x needs only the alignment of one element.
+// Each kernel improves the kernel before it. The comment of a kernel names the change and the counters that should show
+// it. N may be any number of elements, also 0 or more than 2^32. Indexes have 64 bits for the whole array, and 32 bits
+// within a block's part of it. The address of x needs only the alignment of one element.
 //
-// The answer:
-//     sum     Floats: the order of additions depends on the kernel and its tuning parameters. In all kernels except
-//             one_pass_atomics it does not depend on time, so the same launch gives the same bits. Sums start from 0.
-//             Infinities and NaN follow IEEE 754. A partial sum above the largest finite number is an infinity, so if
-//             elements of both signs are that large, the answer depends on the order. Denormals are kept, except where
-//             one_pass_atomics adds its blocks' sums: an atomic addition of floats treats them as 0. Integers: the sum
-//             modulo 2^32, in any order. No elements: 0.
-//     max     Floats: maximum() of IEEE 754-2019: NaN if there is one (always 0x7fffffff), and 0 is above -0.
-//             No elements: -infinity, or the least integer.
-//     argmax  The index of the first element with this value. No elements: -1.
+// The results are:
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro REDUCTION_<NAME> is set, or if REDUCTION_ONE is not set.
+// - Sum of floats: The order of the additions depends on the kernel and its tuning parameters. In all kernels except
+//   one_pass_atomics the order does not depend on time, so the same launch gives the same bits. Sums start from 0.
+//   Infinities and NaN follow IEEE 754. A partial sum above the largest finite number is an infinity. So if elements of
+//   both signs are that large, the result depends on the order. Denormals are kept, with one exception: the atomic
+//   additions of one_pass_atomics treat them as 0.
+// - Sum of integers: The result is the sum modulo 2^32, in any order. The sum of no elements is 0.
+// - Maximum: For floats the result is maximum() of IEEE 754-2019. If an element is NaN, the result is the NaN
+//   0x7fffffff. The number 0 is above -0. The maximum of no elements is -infinity, or the least integer.
+// - Argmax: The result is the index of the first element that has the maximum. If there are no elements, it is -1.
+//
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro REDUCTION_<NAME> is set, or if
+// REDUCTION_ONE is not set.
 
 #include "common.cuh"
 
@@ -30,7 +33,7 @@
 #define BLOCK 256 // threads of a block; a power of two, at least two warps
 #endif
 #ifndef ELEMENTS
-#define ELEMENTS 8 // items per thread before the tree
+#define ELEMENTS 8 // items that a thread combines before the tree
 #endif
 #ifndef IN_FLIGHT
 #define IN_FLIGHT 4 // loads in flight per thread
@@ -39,22 +42,23 @@
 #define STREAMING 0 // vectorised: 1: loads have the hint "used once" (ld.cs)
 #endif
 #ifndef CHUNKS
-#define CHUNKS 0 // vectorised: 0: a grid-stride loop, 1: each block has a contiguous chunk of x
+#define CHUNKS 0 // vectorised: 0: a grid-stride loop; 1: each block has a contiguous chunk of x
 #endif
 
 enum : unsigned {
-    JOIN_BLOCK = 256,   // threads of reduction_join and reduction_finish
-    JOIN_SECTION = 4096 // partial results that a block of reduction_join combines to one
+    JOIN_BLOCK = 256,   // threads of a block of reduction_join and reduction_finish
+    JOIN_SECTION = 4096 // partial results that a block of reduction_join combines into one
 };
-enum : long long { NOWHERE = 0x7fffffffffffffffll }; // the index of no element
+enum : long long { NOWHERE = 0x7fffffffffffffffll }; // the index of the identity
 
 typedef choose<INTEGERS, float, int> element;
 typedef vec<element, 4> quad;
 
-// ---- keys: the integers whose maximum is computed ----
+// ---- keys: integers in place of elements, for the maximum ----
 
-// Integers in the order of the elements that they represent. Comparing them takes one instruction. Comparing floats, of
-// which NaN is the greatest, takes three. And there is an atomic maximum of integers.
+// A key is an integer. Keys have the order of the elements that they represent. One instruction compares two keys. To
+// compare two floats takes three instructions, because NaN is the greatest float here. Another reason is that an atomic
+// maximum exists for integers.
 template <class T> struct Key;
 template <> struct Key<int> {
     enum : int { LEAST = (int)0x80000000 };
@@ -71,9 +75,9 @@ template <> struct Key<int> {
         atomicMax(y, key);
     }
 };
-// The bits of a float as an integer. If it is negative, all bits except the sign are inverted.
+// The key of a float is its bits as an integer. If the float is negative, all bits except the sign are inverted.
 template <> struct Key<float> {
-    enum : int { LEAST = (int)0x807fffff }; // -infinity's
+    enum : int { LEAST = (int)0x807fffff }; // the key of -infinity
     static __device__ __forceinline__ int of(float e)
     {
         int bits = e != e ? 0x7fffffff : __float_as_int(e);
@@ -83,8 +87,8 @@ template <> struct Key<float> {
     {
         return __int_as_float(key ^ (key >> 31 & 0x7fffffff));
     }
-    // The bits of floats that are not negative, as integers, have the order of the floats. For negative floats the
-    // order is reversed.
+    // Floats that are not negative have the same order as their bits as integers. Negative floats have the reverse
+    // order of their bits.
     static __device__ __forceinline__ void atomic_max(float *y, int key)
     {
         if (key >= 0)
@@ -95,17 +99,21 @@ template <> struct Key<float> {
 };
 
 // ---- operators ----
-// An operator is a policy: a type whose functions the kernels below call, so each kernel is written once for all
-// operators. OP chooses the operator.
-//     item       the type of the values that are reduced
-//     identity   the item of no elements: combining it with another item changes nothing
-//     combine    the item of two runs of elements
-//     make       the item of one element and its index
-//     put        writes the answer of an item
-//     counts     returns false for an item that need not be combined with the answer
-//     atomic     combines an item with the answer, atomically; begin sets the answer before that, end completes it
 
-struct Sum : Plus<choose<INTEGERS, float, unsigned>> { // unsigned numbers wrap around
+// An operator is a policy: a type whose functions the kernels below call. So each kernel is written once for all
+// operators. OP chooses the operator. An operator has these members:
+//
+// - `item`: the type of the values that are reduced.
+// - `identity()`: the item of no elements; combining it with another item changes nothing.
+// - `combine()`: the item of two runs of elements.
+// - `make()`: the item of one element and its index.
+// - `put()`: writes an item as the result.
+// - `counts()`: returns false for an item that need not be combined with the result.
+// - `atomic()`: combines an item with the result, atomically.
+// - `begin()`: sets the result before the first call of atomic().
+// - `end()`: completes the result after the last call of atomic().
+
+struct Sum : Plus<choose<INTEGERS, float, unsigned>> { // unsigned numbers wrap around on overflow
     static __device__ __forceinline__ item make(element e, offset)
     {
         return e;
@@ -132,7 +140,7 @@ struct Sum : Plus<choose<INTEGERS, float, unsigned>> { // unsigned numbers wrap 
 };
 
 struct Max {
-    typedef int item; // a key
+    typedef int item; // the item is a key
     static __device__ __forceinline__ item identity()
     {
         return Key<element>::LEAST;
@@ -166,7 +174,7 @@ struct Max {
     }
 };
 
-struct KeyAt { // cub::KeyValuePair
+struct KeyAt { // as cub::KeyValuePair
     int key;
     long long at;
 };
@@ -180,7 +188,7 @@ struct ArgMax {
     typedef KeyAt item;
     static __device__ __forceinline__ item identity()
     {
-        item none; // {LEAST, NOWHERE} would be read from global memory
+        item none; // the compiler would read {LEAST, NOWHERE} from global memory
         none.key = Key<element>::LEAST;
         none.at = NOWHERE;
         return none;
@@ -202,14 +210,16 @@ struct ArgMax {
     {
         return mine.at != NOWHERE;
     }
-    // The word has the key and the index in 64 bits. The smaller index is the greater, for fewer than 2^32 elements.
+    // The atomic maximum is over words of 64 bits, which have the key in the upper half and the inverted index in the
+    // lower half. So if keys are equal, the smaller index has the greater word. This works for fewer than 2^32
+    // elements.
     static __device__ __forceinline__ void atomic(item mine, element *, long long *at)
     {
         atomicMax((offset *)at, (offset)((unsigned)mine.key ^ 0x80000000u) << 32 | (0xffffffffu - (unsigned)mine.at));
     }
     static __device__ __forceinline__ void begin(element *, long long *at)
     {
-        *at = 0; // less than any word of key and index
+        *at = 0; // 0 is less than any such word
     }
     static __device__ __forceinline__ void end(element *y, long long *at)
     {
@@ -224,14 +234,15 @@ typedef Op::item item;
 
 // ---- the common part of the kernels ----
 
-// Returns the item of element i, or the identity after the end.
+// Returns the item of element i. After the end of x it returns the identity.
 __device__ __forceinline__ item load_item(const element *x, offset i, offset N)
 {
     return i < N ? Op::make(x[i], i) : Op::identity();
 }
 
-// A block's reduction: combines the items of all threads by shuffles, first in each warp, then in the first warp.
-// Thread 0 gets the result. Two calls use the same array and need a barrier between them.
+// Combines the items of all threads of a block by shuffles: first in each warp, then the results of the warps in the
+// first warp. Thread 0 gets the result of the block. All calls use the same array, so there must be a barrier between
+// two calls.
 template <unsigned threads> __device__ __forceinline__ item block_reduce(item mine)
 {
     __shared__ item warps[threads / WARP];
@@ -246,8 +257,9 @@ template <unsigned threads> __device__ __forceinline__ item block_reduce(item mi
     return warp_reduce<Op>(threadIdx.x < threads / WARP ? warps[threadIdx.x] : Op::identity());
 }
 
-// Returns a thread's item of the block's tile of ELEMENTS * BLOCK elements. A thread has ELEMENTS items, BLOCK apart (a
-// striped arrangement), so that each load of a warp is coalesced.
+// Returns the combined item of those elements of the block's tile that this thread has. A tile has ELEMENTS * BLOCK
+// elements. The ELEMENTS elements of a thread are BLOCK apart (a striped arrangement), so that each load of a warp is
+// coalesced.
 __device__ __forceinline__ item reduce_tile(const element *x, offset N)
 {
     offset first = tile_begin(ELEMENTS * BLOCK);
@@ -255,7 +267,7 @@ __device__ __forceinline__ item reduce_tile(const element *x, offset N)
     if (first + ELEMENTS * BLOCK <= N) {
         element e[ELEMENTS];
 #pragma unroll
-        for (unsigned i = 0; i < ELEMENTS; ++i) // all loads are in flight before the first is used
+        for (unsigned i = 0; i < ELEMENTS; ++i) // all loads are in flight before the first loaded element is used
             e[i] = x[first + i * BLOCK + threadIdx.x];
 #pragma unroll
         for (unsigned i = 0; i < ELEMENTS; ++i)
@@ -267,8 +279,8 @@ __device__ __forceinline__ item reduce_tile(const element *x, offset N)
     return mine;
 }
 
-// The tree in shared memory, with strides from half the items downwards. Active threads are neighbours, and so are the
-// words that they access. The stride decreases down to `end`.
+// Combines the items in shared memory by a tree. In the first step, the stride is half the number of items. Active
+// threads are neighbours, and the words that they access are neighbours as well. The last step has the stride `end`.
 __device__ __forceinline__ void reduce_tree(item *s, unsigned end)
 {
 #pragma unroll 1
@@ -280,12 +292,12 @@ __device__ __forceinline__ void reduce_tree(item *s, unsigned end)
 }
 
 #if defined(REDUCTION_NEIGHBOURED_DIVERGENT) || !defined(REDUCTION_ONE)
-// Each thread has one item in shared memory, and the block combines the items by a tree: in step k every 2^k-th thread
-// combines its item with the item 2^(k-1) places further on.
+// Each thread has one item in shared memory, and the block combines the items by a tree. In step k, every 2^k-th thread
+// combines its item with the item that is 2^(k-1) places after it.
 //
-// Active threads are spread over all warps, so every warp takes part in every step with fewer and fewer lanes: the mean
-// number of active lanes falls towards 1. In the first five steps every warp has a divergent branch, after that every
-// second, fourth, ... warp.
+// The active threads are spread over all warps. So every warp takes part in every step, with fewer and fewer active
+// lanes. In the first five steps every warp has a divergent branch. In the later steps every second, fourth, ... warp
+// has one.
 extern "C" __global__ void reduction_neighboured_divergent(const element *__restrict__ x, item *__restrict__ partials,
                                                            offset N)
 {
@@ -303,11 +315,12 @@ extern "C" __global__ void reduction_neighboured_divergent(const element *__rest
 #endif
 
 #if defined(REDUCTION_NEIGHBOURED) || !defined(REDUCTION_ONE)
-// Computes the same tree over the same items as the kernel above, but the n-th thread combines the n-th pair.
+// Computes the same tree over the same items as reduction_neighboured_divergent, but the n-th thread combines the n-th
+// pair.
 //
-// The first threads are the active ones, so whole warps are idle, and divergent branches remain only in the last five
-// steps. But neighbouring lanes access words of shared memory at a distance of 2 strides, which causes bank conflicts
-// of 2, 4, ... 32 ways.
+// The active threads are the first threads of the block. So whole warps are idle, and divergent branches remain only in
+// the last five steps. But neighbouring lanes access words of shared memory at a distance of 2 strides, which causes
+// bank conflicts of 2, 4, ... 32 ways.
 extern "C" __global__ void reduction_neighboured(const element *__restrict__ x, item *__restrict__ partials, offset N)
 {
     __shared__ item s[BLOCK];
@@ -325,9 +338,10 @@ extern "C" __global__ void reduction_neighboured(const element *__restrict__ x, 
 #endif
 
 #if defined(REDUCTION_INTERLEAVED) || !defined(REDUCTION_ONE)
-// Each step combines the first half of the items with the second, from stride BLOCK / 2 on.
+// Each step combines the first half of the items with the second half. The first stride is BLOCK / 2.
 //
-// Active threads are neighbours, and so are their words: no bank conflicts. Half of the threads only load one element.
+// Active threads are neighbours, and their words are neighbours as well, so there are no bank conflicts. Half of the
+// threads only load one element and combine nothing.
 extern "C" __global__ void reduction_interleaved(const element *__restrict__ x, item *__restrict__ partials, offset N)
 {
     __shared__ item s[BLOCK];
@@ -340,11 +354,11 @@ extern "C" __global__ void reduction_interleaved(const element *__restrict__ x, 
 #endif
 
 #if defined(REDUCTION_CASCADING) || !defined(REDUCTION_ONE)
-// Each thread combines ELEMENTS items before the tree.
+// Each thread combines ELEMENTS elements before the tree.
 //
-// Unlike in reduction_interleaved, each thread has ELEMENTS loads in flight, and a tree, with its block and its
-// barriers, combines ELEMENTS times as many elements. Instructions per element fall from dozens to a few. From here on
-// memory bandwidth is the limit.
+// Compared with interleaved, each thread has ELEMENTS loads in flight. A block with its tree and barriers combines
+// ELEMENTS times as many elements. Instructions per element fall from dozens to a few. From here on memory bandwidth is
+// the limit.
 extern "C" __global__ void reduction_cascading(const element *__restrict__ x, item *__restrict__ partials, offset N)
 {
     __shared__ item s[BLOCK];
@@ -357,10 +371,10 @@ extern "C" __global__ void reduction_cascading(const element *__restrict__ x, it
 #endif
 
 #if defined(REDUCTION_UNROLL_LAST_WARP) || !defined(REDUCTION_ONE)
-// One warp combines the last 64 items, without a barrier of the block.
+// One warp combines the last 64 items, without barriers of the block.
 //
-// Compared with cascading: six fewer barriers and six fewer loop iterations, in which the other warps were idle. The
-// lanes of a warp need not run in step, so a warp barrier separates reads from writes.
+// Compared with cascading, there are six fewer barriers and six fewer loop iterations, in which the other warps were
+// idle. The lanes of a warp need not run in step. So warp barriers separate the reads from the writes.
 extern "C" __global__ void reduction_unroll_last_warp(const element *__restrict__ x, item *__restrict__ partials,
                                                       offset N)
 {
@@ -388,7 +402,8 @@ extern "C" __global__ void reduction_unroll_last_warp(const element *__restrict_
 #if defined(REDUCTION_UNROLLED_COMPLETE) || !defined(REDUCTION_ONE)
 // The number of threads is known at compile time, so the whole tree is unrolled.
 //
-// Compared with unroll_last_warp: no loop counter and no backward branch, so a few fewer instructions per step.
+// Compared with unroll_last_warp, there is no loop counter and no backward branch. So each step has a few instructions
+// less.
 extern "C" __global__ void reduction_unrolled_complete(const element *__restrict__ x, item *__restrict__ partials,
                                                        offset N)
 {
@@ -419,10 +434,10 @@ extern "C" __global__ void reduction_unrolled_complete(const element *__restrict
 #endif
 
 #if defined(REDUCTION_SHUFFLE) || !defined(REDUCTION_ONE)
-// Warps reduce by shuffles, from register to register; shared memory holds one item per warp.
+// Warps combine their items by shuffles, from register to register. Shared memory has one item per warp.
 //
-// Compared with unrolled_complete: one barrier per block, and BLOCK / 32 items written to shared memory instead of 2
-// BLOCK - 1.
+// Compared with unrolled_complete, there is one barrier per block. A block writes BLOCK / 32 items to shared memory
+// instead of 2 BLOCK - 1.
 extern "C" __global__ void reduction_shuffle(const element *__restrict__ x, item *__restrict__ partials, offset N)
 {
     item mine = block_reduce<BLOCK>(reduce_tile(x, N));
@@ -432,18 +447,19 @@ extern "C" __global__ void reduction_shuffle(const element *__restrict__ x, item
 #endif
 
 #if defined(REDUCTION_BUSY_THREADS) || !defined(REDUCTION_ONE)
-// Blocks loop over tiles, and a thread that the tree no longer needs loads its elements of the next tile.
+// Blocks loop over tiles. A thread that the tree no longer needs loads its elements of the next tile.
 //
-// Compared with cascading: half of the threads have their next loads in flight during the first step of the tree, a
-// quarter more during the second, and so on. So loads overlap with the tree even if few blocks fit on an SM.
+// Compared with cascading, half of the threads have their next loads in flight during the first step of the tree. A
+// quarter of the threads follow during the second step, and so on. So loads overlap with the tree even if few blocks
+// fit on an SM.
 extern "C" __global__ void reduction_busy_threads(const element *__restrict__ x, item *__restrict__ partials, offset N)
 {
     __shared__ item s[BLOCK];
     const offset step = grid_threads<ELEMENTS * BLOCK>();
     offset first = tile_begin(ELEMENTS * BLOCK) + threadIdx.x;
-    item total = Op::identity(); // used by thread 0
+    item total = Op::identity(); // only thread 0 uses `total`
     element e[ELEMENTS];
-    auto load_next = [&] { // elements after the end are left out below
+    auto load_next = [&] { // elements after the end of x are loaded as 0, but not combined below
 #pragma unroll
         for (unsigned i = 0; i < ELEMENTS; ++i)
             e[i] = first + i * BLOCK < N ? x[first + i * BLOCK] : 0;
@@ -477,7 +493,7 @@ extern "C" __global__ void reduction_busy_threads(const element *__restrict__ x,
 #endif
 
 #if defined(REDUCTION_JOIN) || !defined(REDUCTION_ONE)
-// Reduces the number of partial results: each block combines JOIN_SECTION of them to one, in a fixed order.
+// Reduces the number of partial results. Each block combines JOIN_SECTION of them into one, in a fixed order.
 extern "C" __global__ void reduction_join(const item *__restrict__ partials, item *__restrict__ fewer, offset count)
 {
     item mine = Op::identity();
@@ -491,7 +507,7 @@ extern "C" __global__ void reduction_join(const item *__restrict__ partials, ite
         fewer[blockIdx.x] = mine;
 }
 
-// Computes the answer: one block combines the remaining partial results.
+// Computes the result. One block combines the remaining partial results.
 extern "C" __global__ void reduction_finish(const item *__restrict__ partials, element *__restrict__ y,
                                             long long *__restrict__ at, offset count)
 {
@@ -505,8 +521,8 @@ extern "C" __global__ void reduction_finish(const item *__restrict__ partials, e
 #endif
 
 #if defined(REDUCTION_ONE_PASS_ATOMICS) || defined(REDUCTION_ONE_PASS) || !defined(REDUCTION_ONE)
-// Returns a thread's item of the whole array: a grid-stride loop of PER_SM blocks per SM, with IN_FLIGHT loads in
-// flight per thread.
+// Returns the combined item of those elements of the array that this thread has. The loop is a grid-stride loop with
+// IN_FLIGHT loads in flight per thread.
 __device__ __forceinline__ item reduce_grid_stride(const element *x, offset N)
 {
     const offset step = grid_threads<BLOCK>();
@@ -528,12 +544,13 @@ __device__ __forceinline__ item reduce_grid_stride(const element *x, offset N)
 #endif
 
 #if defined(REDUCTION_ONE_PASS_ATOMICS) || !defined(REDUCTION_ONE)
-// One pass: each block combines its result with the answer, atomically.
+// One pass over the array. Each block combines its item with the result by an atomic operation.
 //
-// Compared with shuffle: no partial results in memory and no kernel to combine them, but another launch must set the
-// answer before. Blocks run in any order, so the last bits of a sum of floats differ from run to run. In PTX,
-// atom.add.f32 on global memory flushes denormals, with or without -ftz: a denormal sum of a block or a denormal answer
-// counts as 0. The argmax needs a third launch, which separates value and index.
+// Compared with shuffle, there are no partial results in memory and no kernel to combine them. But another launch must
+// set the result to the identity before. Blocks finish in any order, so the last bits of a sum of floats differ from
+// run to run. In PTX, atom.add.f32 on global memory flushes denormals, with or without -ftz. So if the sum of a block
+// or the result so far is denormal, it counts as 0. The argmax needs a third launch, which separates the value and the
+// index.
 extern "C" __global__ void reduction_one_pass_atomics(const element *__restrict__ x, element *y, long long *at,
                                                       offset N)
 {
@@ -554,14 +571,14 @@ extern "C" __global__ void reduction_end(element *y, long long *at)
 #endif
 
 #if defined(REDUCTION_ONE_PASS) || defined(REDUCTION_VECTORISED) || !defined(REDUCTION_ONE)
-// The last block to finish combines the partial results of all blocks, in a fixed order, and resets `done` to 0 for the
-// next launch.
+// The last block to finish combines the partial results of all blocks in a fixed order. It also resets `done` to 0 for
+// the next launch.
 __device__ __forceinline__ void finish_last(item mine, item *partials, unsigned *done, element *y, long long *at)
 {
     __shared__ bool last;
     if (threadIdx.x == 0) {
         partials[blockIdx.x] = mine;
-        __threadfence(); // the partial result must be visible before the count
+        __threadfence(); // the partial result must be visible before the counter of finished blocks
         last = is_last_block(done);
         __threadfence();
     }
@@ -578,10 +595,10 @@ __device__ __forceinline__ void finish_last(item mine, item *partials, unsigned 
 #endif
 
 #if defined(REDUCTION_ONE_PASS) || !defined(REDUCTION_ONE)
-// One pass: the last block to finish reduces the partial results of all.
+// One pass over the array. The last block to finish combines the partial results of all blocks.
 //
-// Compared with one_pass_atomics: one launch, because the kernel resets the counter itself, and the same bits every
-// time.
+// Compared with one_pass_atomics, there is only one launch, because the kernel resets the counter itself. Each run
+// gives the same bits.
 extern "C" __global__ void reduction_one_pass(const element *__restrict__ x, item *partials, unsigned *done,
                                               element *__restrict__ y, long long *__restrict__ at, offset N)
 {
@@ -598,16 +615,18 @@ template <class O> __device__ __forceinline__ typename O::item combine_quad(type
     return O::combine(mine, O::make(q.w, at + 3));
 }
 
-// A sum adds two pairs: one addition in the chain from quad to quad instead of four.
+// A sum first adds the elements of a quad in two pairs. So the chain of dependent additions has one addition per quad
+// instead of four.
 template <> __device__ __forceinline__ Sum::item combine_quad<Sum>(Sum::item mine, quad q, offset at)
 {
     return mine + (((Sum::item)q.x + (Sum::item)q.y) + ((Sum::item)q.z + (Sum::item)q.w));
 }
 
-// Vectorized loads of four elements, IN_FLIGHT of them in flight per thread.
+// Loads are vectors of four elements, and each thread has IN_FLIGHT of these loads in flight.
 //
-// Compared with one_pass: a quarter of the requests for the same sectors, and four times the bytes in flight per load.
-// The first threads of the first block process the elements before the first whole vector and after the last one.
+// Compared with one_pass, the same sectors need a quarter of the requests, and each load has four times as many bytes
+// in flight. The first threads of the first block process the elements before the first whole vector and after the last
+// whole vector.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     reduction_vectorised(const element *__restrict__ x, item *partials, unsigned *done, element *__restrict__ y,
                          long long *__restrict__ at, offset N)
@@ -621,7 +640,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         mine = Op::make(x[threadIdx.x], threadIdx.x);
     if (blockIdx.x == 0 && tail + threadIdx.x < N)
         mine = Op::combine(mine, Op::make(x[tail + threadIdx.x], tail + threadIdx.x));
-    // elements with which a block begins
+    // distance, in vectors, between the first vectors of two neighbouring blocks
     const offset chunk = CHUNKS ? ceil_div(count, grid_threads<BLOCK>()) * BLOCK : BLOCK;
     const offset begin = blockIdx.x * chunk, step = CHUNKS ? BLOCK : grid_threads<BLOCK>();
     const offset end = CHUNKS && begin + chunk < count ? begin + chunk : count;

@@ -1,6 +1,7 @@
-/* scan_f64: the reference of scans. y[i] is the sum of x up to and including element i. If EXCLUSIVE is 1, the sum
- * does not include element i. Floats are summed in double, and integers modulo 2^64. y keeps the lower bits. Threads
- * sum parts of x, the sums of the parts are scanned in order, and a second pass over the parts writes y. */
+/* scan.c has scan_f64, the reference of scans. The element y[i] is the sum of x up to and including element i. If
+ * EXCLUSIVE is 1, the sum does not include element i. Floats are summed in double. Integers are summed modulo 2^64, and
+ * y keeps the lower bits of the sums. Threads sum parts of x, and the sums of the parts are scanned in order. A second
+ * pass over the parts writes y. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@ enum { STRETCH = 1 << 16, LINE = 1024 };
 
 typedef struct before {
     double value;
-    uint64_t whole; /* the number as an integer */
+    uint64_t whole; /* the same sum, if the elements are integers */
 } before;
 
 typedef struct scan {
@@ -18,7 +19,7 @@ typedef struct scan {
     kiln_array *y;
     uint64_t n;
     bool integers, exclusive;
-    before *before; /* for each part: its sum, later the sum of all parts before it */
+    before *before; /* for each part: first its sum, and later the sum of all parts before it */
 } scan;
 
 static size_t next_line(const scan *s, uint64_t i, uint64_t end, double *line)
@@ -76,8 +77,9 @@ static void go_through(void *user, size_t index, size_t worker)
     }
 }
 
-/* The reference. A first pass adds up each stretch of fixed length. A second pass walks each stretch, from the sum of
- * all stretches before it. So the result does not depend on the number of threads. */
+/* The reference of scans. A first pass computes the sum of each part of x. Parts have a fixed length. A second pass
+ * walks each part, and begins with the sum of all parts before it. So the result does not depend on the number of
+ * threads. */
 static kiln_status scan_f64(void *user, kiln_call *call)
 {
     (void)user;

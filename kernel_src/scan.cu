@@ -1,18 +1,21 @@
-// scan.cu - the prefix sums of N numbers, floats or integers, inclusive or exclusive, eight ways.
+// scan.cu - computes the prefix sums of N numbers, inclusive or exclusive, in eight ways. The numbers are floats or
+// integers.
 //
-// y[i] = x[0] + ... + x[i], or up to x[i - 1] with EXCLUSIVE. Each kernel improves the kernel before it. Its comment
-// names the change and the counters that should show it. N may be any number of elements, also 0 or more than 2^32:
-// indexes have 64 bits for a whole array and 32 bits within a block's tile. x and y may be the same array. Addresses
-// need only the alignment of an element; if they are aligned to 16 bytes, the kernels use words of 16 bytes.
+// An inclusive result is y[i] = x[0] + ... + x[i]. With EXCLUSIVE, the sum ends at x[i - 1]. Each kernel improves the
+// kernel before it. The comment of a kernel names the change and the counters that should show it. N may be any number
+// of elements, also 0 or more than 2^32. Indexes have 64 bits for the whole array, and 32 bits within a block's tile.
+// The pointers x and y may be the same array. Addresses need only the alignment of an element. If they are aligned to
+// 16 bytes, the kernels use accesses of 16 bytes.
 //
-// Integers are added modulo 2^32, so there is only one answer. Floats are added in an order that depends on the kernel
-// and its tuning parameters. In all kernels except scan_decoupled_lookback this order does not depend on time, so the
-// same launch gives the same bits. After an infinity or a NaN, sums follow IEEE 754; sums before it are not affected. A
-// partial sum above the largest finite number is an infinity, so if elements of both signs are that large, the answer
-// depends on the order. Denormals are kept. A sum of zeros alone is a zero of either sign.
+// Integers are added modulo 2^32, so there is only one right result. Floats are added in an order that depends on the
+// kernel and its tuning parameters. In all kernels except scan_decoupled_lookback this order does not depend on time,
+// so the same launch gives the same bits. After an infinity or a NaN, sums follow IEEE 754. The sums before it are not
+// affected. A partial sum above the largest finite number is an infinity. So if elements of both signs are that large,
+// the result depends on the order. Denormals are kept. A sum of zeros alone is a zero with either sign.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro SCAN_<NAME> is set, or if SCAN_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro SCAN_<NAME> is set, or if SCAN_ONE
+// is not set.
 
 #include "common.cuh"
 
@@ -26,45 +29,45 @@
 #define BLOCK 256 // threads of a block, whole warps
 #endif
 #ifndef PACKED
-// brent_kung: 1: the n-th thread adds the n-th pair; 0: the thread with the same index as the item adds it
+// brent_kung: 1: the n-th thread adds the n-th pair; 0: the thread with the item's index adds the item
 #define PACKED 1
 #endif
 #ifndef ITEMS
-#define ITEMS 8 // three_phase: consecutive items of a thread; a power of two, at most 32
+#define ITEMS 8 // three_phase: consecutive items per thread; a power of two, at most 32
 #endif
 #ifndef PAD
-#define PAD 1 // three_phase: words left free after each 32 words
+#define PAD 1 // three_phase: unused words after every 32 words of shared memory
 #endif
 #ifndef QUADS
-#define QUADS 4 // quads per thread: items per thread / 4
+#define QUADS 4 // quads per thread; a quad is 4 items
 #endif
 #ifndef STAGES
-#define STAGES 3 // waves: tiles in flight per block
+#define STAGES 3 // waves: tiles that each block has in flight
 #endif
 #ifndef PER_SM
 #define PER_SM 1 // blocks that must fit on an SM
 #endif
 
 #define WARPS (BLOCK / WARP)
-#define QUAD_WARP 128u       // items of a warp's quad
+#define QUAD_WARP 128u       // items in a warp's row of quads, one quad per lane
 #define TILE (QUADS * 4 * BLOCK)
-#define SUMS_BLOCK 1024      // scan_sums: threads
+#define SUMS_BLOCK 1024      // scan_sums: threads of the block
 #define SUMS_QUADS 4         // scan_sums: quads per thread
 
-typedef choose<INTEGERS, float, unsigned> value; // unsigned numbers wrap around
+typedef choose<INTEGERS, float, unsigned> value; // unsigned numbers wrap around on overflow
 typedef vec<value, 4> quad;
 typedef Plus<value> Op;
 
-// ---- the results of a scan ----
+// ---- the two kinds of results ----
 
-// A policy: makes the answer at an item from the sum of the items before it, without the item (exclusive) or with it
-// (inclusive).
+// A policy: at() makes the result at an item from the sum of the items before it. The inclusive result includes the
+// item. The exclusive result leaves it out.
 struct Inclusive {
     static __device__ __forceinline__ value at(value before, value item)
     {
         return before + item;
     }
-    // Item i of a section whose inclusive scan is in s[].
+    // Returns the result at item i of a section whose inclusive scan is in s[].
     static __device__ __forceinline__ value in_section(const value *s, unsigned i)
     {
         return s[i];
@@ -82,9 +85,9 @@ struct Exclusive {
 };
 typedef choose<EXCLUSIVE, Inclusive, Exclusive> Kind;
 
-// ---- sections in shared memory ----
+// ---- scans of sections in shared memory: a section is the part of x that a block scans ----
 
-// Stores one item of a section whose inclusive scan is in s[].
+// Stores the result at item i of a section whose inclusive scan is in s[].
 __device__ __forceinline__ void store_item(value *y, offset first, unsigned i, offset N, const value *s)
 {
     if (first + i < N)
@@ -92,11 +95,11 @@ __device__ __forceinline__ void store_item(value *y, offset first, unsigned i, o
 }
 
 #if defined(SCAN_KOGGE_STONE) || !defined(SCAN_ONE)
-// Each thread has one item in shared memory. In step k each thread adds the item 2^k places before its own (Kogge and
-// Stone, 1973).
+// Each thread has one item in shared memory. In step k each thread adds the item that is 2^k places before its own item
+// (Kogge and Stone, 1973).
 //
-// There are log2 BLOCK steps of BLOCK additions, so N log N additions in all. A step reads and writes the same array,
-// which takes two barriers.
+// There are log2 BLOCK steps of about BLOCK additions, so N log2 BLOCK additions in all. A step reads and writes the
+// same array, so it needs two barriers.
 extern "C" __global__ void scan_kogge_stone(const value *x, value *y, value *__restrict__ sums, offset N)
 {
     __shared__ value s[BLOCK];
@@ -118,9 +121,9 @@ extern "C" __global__ void scan_kogge_stone(const value *x, value *y, value *__r
 #endif
 
 #if defined(SCAN_KOGGE_STONE_DOUBLE_BUFFER) || !defined(SCAN_ONE)
-// Uses two arrays in turn: a step reads one array and writes the other array.
+// Uses two arrays by turns: a step reads one array and writes the other array.
 //
-// Compared with kogge_stone: one barrier per step, for twice the shared memory.
+// Compared with kogge_stone, a step has one barrier instead of two, and a block needs twice as much shared memory.
 extern "C" __global__ void scan_kogge_stone_double_buffer(const value *x, value *y, value *__restrict__ sums, offset N)
 {
     __shared__ value buffers[2][BLOCK];
@@ -143,8 +146,9 @@ extern "C" __global__ void scan_kogge_stone_double_buffer(const value *x, value 
 #endif
 
 #if defined(SCAN_BRENT_KUNG) || !defined(SCAN_ONE)
-// Calls step(i) for the last item i of each 2 * stride items, if i + reach is in the section. With `packed` the n-th
-// thread calls it for the n-th of these items. Otherwise the thread whose index is the item's index calls it.
+// Calls step(i) for the last item i of each group of 2 * stride items, if i + reach is in the section. If `packed` is
+// true, the n-th thread calls it for the n-th of these items. Otherwise the thread whose index equals the item's index
+// (modulo BLOCK) calls it.
 template <bool packed, class Step> __device__ __forceinline__ void each_pair(unsigned stride, unsigned reach, Step step)
 {
     if (packed) {
@@ -158,14 +162,15 @@ template <bool packed, class Step> __device__ __forceinline__ void each_pair(uns
     }
 }
 
-// Two items per thread. The kernel computes sums up a tree (up-sweep), then back down it (down-sweep; Brent and Kung,
-// 1982).
+// Each thread has two items. The kernel computes sums up a tree (up-sweep) and then back down the tree (down-sweep;
+// Brent and Kung, 1982).
 //
-// Compared with kogge_stone: about 2 N additions instead of N log N, in twice as many steps. If each thread adds its
-// own item (PACKED = 0), every warp works for a few lanes in every step. If the n-th thread adds the n-th pair, whole
-// warps are idle. Both cost the same in shared memory, because the words of a step are strides apart: PACKED = 0 has
-// more requests, and PACKED = 1 has bank conflicts instead. For BLOCK = 256 and N = 65536 there are 49,536 loads
-// without a conflict, or 12,160 loads with up to 16 lanes per bank. Both are 49,536 wavefronts.
+// Compared with kogge_stone, there are about 2 N additions instead of N log2 BLOCK, in twice as many steps. If each
+// thread adds its own item (PACKED = 0), every warp works for a few active lanes in every step. If the n-th thread adds
+// the n-th pair, whole warps are idle. Both ways cost the same in shared memory, because the words of a step are
+// strides apart. PACKED = 0 has more requests, and PACKED = 1 has bank conflicts instead. For BLOCK = 256 and N =
+// 65536, PACKED = 0 has 49,536 loads without a conflict. PACKED = 1 has 12,160 loads with up to 16 lanes per bank. In
+// both cases these loads take 49,536 wavefronts.
 extern "C" __global__ void scan_brent_kung(const value *x, value *y, value *__restrict__ sums, offset N)
 {
     enum { SECTION = 2 * BLOCK };
@@ -175,12 +180,12 @@ extern "C" __global__ void scan_brent_kung(const value *x, value *y, value *__re
 #pragma unroll
     for (unsigned i = t; i < SECTION; i += BLOCK)
         s[i] = first + i < N ? x[first + i] : 0;
-    // up: s[i] becomes the sum of the 2 strides that end at it
+    // up-sweep: s[i] becomes the sum of the 2 strides that end at it
     for (unsigned stride = 1; stride < SECTION; stride *= 2) {
         __syncthreads();
         each_pair<PACKED>(stride, 0, [&](unsigned i) { s[i] += s[i - stride]; });
     }
-    for (unsigned stride = SECTION / 4; stride > 0; stride /= 2) { // down: half a subtree adds the sum before it
+    for (unsigned stride = SECTION / 4; stride > 0; stride /= 2) { // down-sweep: half a subtree adds the sum before it
         __syncthreads();
         each_pair<PACKED>(stride, stride, [&](unsigned i) { s[i + stride] += s[i]; });
     }
@@ -195,8 +200,9 @@ extern "C" __global__ void scan_brent_kung(const value *x, value *y, value *__re
 
 // ---- warps and blocks ----
 
-// Returns the aggregate of the warps before this thread's warp (the exclusive prefix of its warp). *all becomes the
-// aggregate of all warps. warps[] has one aggregate per warp, which must have been written before a barrier.
+// Returns the exclusive prefix of this thread's warp: the aggregate of the warps before it. The function sets *all to
+// the aggregate of all warps. The array warps[] has one aggregate per warp. A barrier must be between the writes of
+// warps[] and the call.
 template <unsigned count> __device__ __forceinline__ value prefix_of_warp(const value *warps, value *all)
 {
     const unsigned lane = lane_id(), warp = warp_id();
@@ -208,13 +214,14 @@ template <unsigned count> __device__ __forceinline__ value prefix_of_warp(const 
 
 #if defined(SCAN_THREE_PHASE) || !defined(SCAN_ONE)
 // Each thread has ITEMS consecutive items (a blocked arrangement). The kernel has three phases. Each thread scans its
-// own items. Then the threads' aggregates are scanned. Then each thread adds the aggregate of the threads before it.
+// own items. Then the block scans the aggregates of the threads. Then each thread adds the aggregate of the threads
+// before it to its items.
 //
-// Compared with brent_kung: N additions in the first phase and N in the third, and the steps with barriers only process
-// the threads' sums. The section goes through shared memory in both directions. There it changes from a striped
-// arrangement, in which global accesses are coalesced, to a blocked one and back (CUB's BLOCK_LOAD_TRANSPOSE). Threads
-// read words ITEMS apart, which are in few banks. An unused word after each 32 words (PAD = 1) spreads them over all
-// banks.
+// Compared with brent_kung, there are N additions in the first phase and N in the third phase. The steps with barriers
+// only process the aggregates of the threads. The section goes through shared memory in both directions. On this way it
+// changes from a striped arrangement, in which global accesses are coalesced, to a blocked one and back (CUB's
+// BLOCK_LOAD_TRANSPOSE). In the blocked arrangement, the lanes of a warp access words that are ITEMS apart, which are
+// in few banks. If an unused word follows every 32 words (PAD = 1), these words are in different banks.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     scan_three_phase(const value *x, value *y, value *__restrict__ sums, offset N)
 {
@@ -256,11 +263,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // ---- tiles in registers ----
 //
-// A warp has `quads` times 128 consecutive items. A lane has the four items at 4 * lane of each 128 (a warp-striped
-// arrangement of vectors). So loads and stores are coalesced vectors of 16 bytes, and no item goes through shared
-// memory. Shuffles compute the prefix of each quad.
+// A warp has `quads` times 128 consecutive items. A quad is 4 consecutive items. A lane has the quad at 4 * lane of
+// each 128 items (a warp-striped arrangement of vectors). So loads and stores are coalesced vectors of 16 bytes, and no
+// item goes through shared memory. Shuffles compute the prefix of each quad.
 
-// Returns the index in the tile of this lane's quad number k.
+// Returns the index in the tile of this lane's quad k.
 template <unsigned quads> __device__ __forceinline__ unsigned quad_index(unsigned k)
 {
     return (warp_id() * quads + k) * QUAD_WARP + lane_id() * 4;
@@ -285,7 +292,7 @@ __device__ __forceinline__ void load_tile(quad (&q)[quads], const value *x, offs
     }
 }
 
-// Sets prefix[k] to the sum of the warp's items before this lane's quad k. Returns the warp's aggregate.
+// Sets prefix[k] to the sum of the warp's items that come before this lane's quad k. Returns the warp's aggregate.
 template <unsigned quads> __device__ __forceinline__ value warp_prefixes(const quad (&q)[quads], value (&prefix)[quads])
 {
     value running = 0;
@@ -299,7 +306,7 @@ template <unsigned quads> __device__ __forceinline__ value warp_prefixes(const q
     return running;
 }
 
-// Returns the scan of a quad whose prefix is `sum`.
+// Returns the scan of a quad. `sum` is the prefix of the quad.
 __device__ __forceinline__ quad scan_quad(quad q, value sum)
 {
     quad out;
@@ -338,7 +345,8 @@ __device__ __forceinline__ void store_tile(value *y, const quad (&q)[quads], con
 }
 
 #if defined(SCAN_SUMS) || !defined(SCAN_ONE)
-// Makes an exclusive scan of the sections' aggregates, in place: one block, one tile after the other.
+// Replaces the aggregates of the sections by their exclusive scan. The kernel has one block, which processes one tile
+// after the other.
 extern "C" __global__ void __launch_bounds__(SUMS_BLOCK) scan_sums(value *sums, offset count)
 {
     __shared__ value warps[2][SUMS_BLOCK / WARP];
@@ -351,7 +359,7 @@ extern "C" __global__ void __launch_bounds__(SUMS_BLOCK) scan_sums(value *sums, 
         value total = warp_prefixes(q, prefix);
         if (lane_id() == 0)
             warps[turn][warp_id()] = total;
-        __syncthreads(); // one barrier per tile suffices, because the next tile uses the other array for its sums
+        __syncthreads(); // one barrier per tile is enough, because the next tile uses the other array
         value sum = carry + prefix_of_warp<SUMS_BLOCK / WARP>(warps[turn], &all);
         carry += all;
 #pragma unroll
@@ -372,7 +380,7 @@ extern "C" __global__ void __launch_bounds__(SUMS_BLOCK) scan_sums(value *sums, 
 #endif
 
 #if defined(SCAN_ADD) || !defined(SCAN_ONE)
-// Adds to each element of a section of y the prefix of that section.
+// Adds the prefix of a section to each element of this section of y.
 extern "C" __global__ void scan_add(value *__restrict__ y, const value *__restrict__ sums, unsigned section, offset N)
 {
     const offset first = tile_begin(section);
@@ -383,12 +391,12 @@ extern "C" __global__ void scan_add(value *__restrict__ y, const value *__restri
 #endif
 
 #if defined(SCAN_HIERARCHICAL) || !defined(SCAN_ONE)
-// Reduce, then scan: the first kernel computes only the aggregate of its tile, and the third kernel scans the tile from
-// a known prefix.
+// Reduces first and scans later. The kernel scan_tile_sums computes only the aggregate of each tile, scan_sums scans
+// the aggregates, and scan_tiles scans each tile from a known prefix.
 //
-// In three_phase and the kernels before it, the first kernel scans, and the third kernel reads and writes y again.
-// Those are four passes over memory, and here there are three. Warps scan by shuffles, words are 16 bytes, and no item
-// goes through shared memory.
+// In three_phase and the variants before it, the first kernel scans the sections, and the third kernel reads and writes
+// y again. Those variants pass over memory four times, and this variant passes three times. Warps scan by shuffles,
+// accesses have 16 bytes, and no item goes through shared memory.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     scan_tile_sums(const value *__restrict__ x, value *__restrict__ sums, offset N)
 {
@@ -429,15 +437,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // ---- one pass: blocks that wait for other blocks ----
 
 #if defined(SCAN_STREAM) || !defined(SCAN_ONE)
-// One kernel: each block waits for the prefix of the block before it, adds its own aggregate, and passes the sum on
-// (chained scan).
+// A single kernel (chained scan). Each block waits for the prefix that the block before it passes on, adds its own
+// aggregate, and passes the sum on.
 //
-// Compared with hierarchical: two passes over memory and one launch (and another that sets the flags to 0). A block
-// must not wait for a block that has no SM yet. The order in which blocks start is not specified, so each block takes
-// its number when it runs. The sum must be visible before its flag. Therefore a fence is between them, on the writer's
-// and on the reader's side. The fences order the sum by the flag, so the sum itself may be an ordinary store. And only
-// with an ordinary store does `kiln check` notice if the writer's fence is missing. The N / TILE handovers follow each
-// other, each takes a way to the L2 and back, and this chain determines the time.
+// Compared with hierarchical, there are two passes over memory and one launch, besides another launch that sets the
+// flags to 0. A block must not wait for a block that has no SM yet. The order in which blocks start is not specified,
+// so each block takes the number of its tile when it starts. The sum must be visible before its flag is. Therefore a
+// fence separates them, both where they are written and where they are read. The fences and the flag order the accesses
+// to the sum, so an ordinary store may write the sum. With an ordinary store, `kiln check` notices if the writer's
+// fence is missing. There are N / TILE handovers, one after the other. Each goes to the L2 and back, and this chain
+// determines the time.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     scan_stream(const value *x, value *y, value *sums, volatile unsigned *flags, offset N)
 {
@@ -476,7 +485,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined(SCAN_DECOUPLED_LOOKBACK) || defined(SCAN_WAVES) || !defined(SCAN_ONE)
-// Convert a number of 32 bits to its bits, and back.
+// bits_of() converts a number of 32 bits to its bits, and value_of() converts the bits back.
 __device__ __forceinline__ unsigned bits_of(unsigned value)
 {
     return value;
@@ -497,10 +506,11 @@ template <> __device__ __forceinline__ float value_of<float>(unsigned bits)
     return __uint_as_float(bits);
 }
 
-// A note is what CUB calls a tile's status word: a tag that tells the kind of the value, and the value. Both are in one
-// word that is written at once, so no fence is needed between them. Tags increase from launch to launch, so notes need
-// not be cleared between launches. Tags repeat after 2^31 launches of scan_decoupled_lookback and 2^32 waves of
-// scan_waves. By then another launch with as many tiles has overwritten the note, or a wave two waves later has.
+// A note is a word with a tag and a value. The tag tells the kind of the value. CUB calls a note the status word of a
+// tile. The tag and the value are written at once, so no fence is needed between them. Tags increase from launch to
+// launch. So notes need not be cleared between launches. Tags repeat after 2^31 launches of scan_decoupled_lookback and
+// 2^32 waves of scan_waves. Before a tag repeats, the old note has been overwritten: by another launch with as many
+// tiles, or by a wave two waves later.
 __device__ __forceinline__ void leave(unsigned long long *note, unsigned tag, value sum)
 {
     *(volatile unsigned long long *)note = (unsigned long long)tag << 32 | bits_of(sum);
@@ -515,20 +525,21 @@ __device__ __forceinline__ unsigned read_note(const unsigned long long *note, va
 #endif
 
 #if defined(SCAN_DECOUPLED_LOOKBACK) || !defined(SCAN_ONE)
-// The state that a launch leaves for the next launch. All blocks read it, and the last block to finish changes it.
+// The state that a launch leaves for the next launch. All blocks read this state, and the last block to finish changes
+// it.
 struct turnstile {
     unsigned launches, tickets, left;
 };
 
-// The look-back of one warp: returns the sum of all tiles before `tile`. It reads a window of 32 notes at a time, the
-// nearest window first, until it finds a note with an inclusive prefix.
+// One warp looks back and returns the sum of all tiles before `tile`. The warp reads a window of 32 notes at a time,
+// and the nearest window first. It stops at a note with an inclusive prefix.
 __device__ __forceinline__ value look_back(const unsigned long long *notes, offset tile, unsigned tag)
 {
     const unsigned lane = lane_id();
     value before = 0;
     for (offset end = tile; end > 0; end -= WARP) {
         value sum = 0;
-        unsigned state = tag + 1; // lanes before the first tile have the inclusive prefix 0
+        unsigned state = tag + 1; // a lane before the first tile has the inclusive prefix 0
         if (lane < end)
             do {
                 state = read_note(notes + (end - 1 - lane), &sum);
@@ -542,12 +553,12 @@ __device__ __forceinline__ value look_back(const unsigned long long *notes, offs
     return before;
 }
 
-// Each block publishes its tile's aggregate as soon as it has it. Then it adds the aggregates of the tiles before it,
-// backwards, until it finds an inclusive prefix (Merrill and Garland, "Single-pass parallel prefix scan with decoupled
-// look-back", 2016).
+// Each block publishes the aggregate of its tile as soon as it has computed it. Then it adds the aggregates of the
+// tiles before it, backwards, until it finds an inclusive prefix (Merrill and Garland, "Single-pass parallel prefix
+// scan with decoupled look-back", 2016).
 //
-// Compared with stream: no block waits for a chain of other blocks; it adds as many aggregates as it needs. How far it
-// looks back depends on timing, and so does the order of additions.
+// Compared with stream, no block waits for a chain of other blocks. A block adds as many aggregates as it needs. The
+// timing determines how far a block looks back, and thereby the order of additions.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     scan_decoupled_lookback(const value *x, value *y, unsigned long long *notes, turnstile *turn, offset N)
 {
@@ -560,7 +571,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         ticket = atomicAdd(&turn->tickets, 1);
     }
     __syncthreads();
-    const unsigned tag = 2 * launch + 2, tile = ticket; // tag marks the tile's aggregate, tag + 1 its inclusive prefix
+    // `tag` marks a tile's aggregate, `tag` + 1 its inclusive prefix
+    const unsigned tag = 2 * launch + 2, tile = ticket;
     const offset first = (offset)tile * TILE;
     quad q[QUADS];
     value prefix[QUADS], all;
@@ -594,7 +606,8 @@ struct board {
     unsigned waves, left;
 };
 
-// Tiles in flight are in shared memory. Each thread's quads are in places that no other thread reads.
+// The tiles that a block has in flight are in shared memory. No other thread reads the places of a thread's quads, so
+// no barrier is needed.
 __device__ __forceinline__ void request_tile(quad *slot, const value *x, offset first, offset N, bool aligned)
 {
     slot += threadIdx.x;
@@ -609,10 +622,11 @@ __device__ __forceinline__ void request_tile(quad *slot, const value *x, offset 
         for (unsigned k = 0; k < QUADS; ++k)
             slot[k * BLOCK] = q[k];
     }
-    copy_async_commit(); // also an empty group, because groups are counted
+    copy_async_commit(); // commits a group even if there is nothing to copy, because the waits count groups
 }
 
-// Waits until all requested tiles except the last STAGES - 1 have arrived, and takes one.
+// Waits until all requested tiles except the last STAGES - 1 have arrived. Then reads the oldest of the requested
+// tiles.
 __device__ __forceinline__ void take_tile(quad (&q)[QUADS], const quad *slot)
 {
     copy_async_wait<STAGES - 1>();
@@ -621,13 +635,14 @@ __device__ __forceinline__ void take_tile(quad (&q)[QUADS], const quad *slot)
         q[k] = slot[k * BLOCK + threadIdx.x];
 }
 
-// PER_SM blocks per SM, all resident together. Each block takes one tile per wave. It reads the sums of all tiles of
-// its wave. It adds the sums before its own tile, and all of them for the next wave.
+// The grid has PER_SM blocks per SM, which are all resident together. Each block takes one tile per wave. A block reads
+// the sums of all tiles of its wave. It adds the sums of the tiles before its own tile. For the next wave it adds all
+// sums of this wave.
 //
-// Compared with decoupled_lookback: there are no tickets and no chain, and the order of additions does not depend on
-// time. Blocks stay resident, so STAGES tiles are always being copied to shared memory. A block publishes the sum of
-// its next tile before it finishes the current one, so the other blocks find the sum when they need it. In return all
-// blocks must be resident together, which a cooperative launch guarantees.
+// Compared with decoupled_lookback, there are no tickets and no chain of blocks, and the order of additions does not
+// depend on time. Blocks stay resident, so STAGES tiles are always being copied to shared memory. A block publishes the
+// sum of its next tile before it finishes its current tile. So the other blocks find the sum when they need it. In
+// return all blocks must be resident together, which a cooperative launch guarantees.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     scan_waves(const value *x, value *y, unsigned long long *notes, board *shown, offset N)
 {
@@ -645,7 +660,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     quad q[QUADS], next[QUADS];
     value prefix[QUADS], next_prefix[QUADS], in_block = 0, carry = 0;
     unsigned tag = waves_before, slot = 0;
-    // each iteration loads this wave's tile and finishes the tile of the previous wave
+    // each iteration loads the tile of this wave and finishes the tile of the previous wave
     for (offset wave = 0; wave <= mine; ++wave) {
         const unsigned turn = wave & 1;
         if (wave < mine) {
@@ -677,8 +692,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
         ++tag;
         value next_in_block = 0;
         if (wave < mine) {
-            // This overwrites a note of two waves ago. Every block has read that note: this block has read the notes of
-            // the previous wave, and each block read the older notes before it wrote its own.
+            // This write overwrites a note of two waves ago. Every block has read that old note. This block has just
+            // read the notes of the previous wave, and each block wrote its note of that wave only after it had read
+            // the older notes.
             value all;
             next_in_block = prefix_of_warp<WARPS>(warps[turn], &all);
             if (t == 0)

@@ -1,5 +1,5 @@
-// split.cuh - single precision on tensor cores: a float is the sum of three bf16 parts, and six products of parts make
-// a product of floats (TENSOR.md).
+// split.cuh - single precision on tensor cores. A float is the sum of three bf16 parts, and six products of such parts
+// make a product of floats (TENSOR.md).
 
 #ifndef SPLIT_CUH
 #define SPLIT_CUH
@@ -14,7 +14,7 @@ __device__ __forceinline__ bool is_carried(float x)
     return magnitude == 0 || magnitude - 0x0c800000 < 0x7f000000 - 0x0c800000;
 }
 
-// Splits off the next part of some numbers. x keeps the exact remainders.
+// Splits the next bf16 part off some numbers. `pairs` gets these parts, and x keeps the exact remainders.
 template <unsigned count> __device__ __forceinline__ void take_part(unsigned (&pairs)[count / 2], float (&x)[count])
 {
 #pragma unroll
@@ -25,9 +25,9 @@ template <unsigned count> __device__ __forceinline__ void take_part(unsigned (&p
         x[i] -= __uint_as_float(i % 2 ? pairs[i / 2] & 0xffff0000 : pairs[i / 2] << 16);
 }
 
-// Splits a matrix into its three bf16 parts. Each part is rows x stride, and the stride is a multiple of 8. A block of
-// 128 threads has a piece of a row, four numbers per thread. A number that cannot be split becomes NaN, so every
-// product with it is NaN.
+// Splits a matrix into its three bf16 parts. Each part is a matrix of rows x stride elements, where the stride is a
+// multiple of 8. A block of 128 threads processes a piece of a row, and each thread processes four numbers. A number
+// that cannot be split becomes NaN, so every product with this number is NaN.
 __device__ __forceinline__ void split_matrix(const float *__restrict__ matrix, uint2 *__restrict__ parts, unsigned rows,
                                              unsigned cols, unsigned stride)
 {
@@ -53,9 +53,10 @@ __device__ __forceinline__ void split_matrix(const float *__restrict__ matrix, u
     }
 }
 
-// Computes a warp group's 64 x n sums over `steps` x 16 of K by six products, the smaller ones first. Shared memory has
-// the parts of A, `part_a` bytes apart, and the parts of B. The next 16 of K are step_a and step_b bytes further on.
-// With b_rows, B lies by rows.
+// Computes the 64 x n accumulators of a warp group over `steps` x 16 elements along K, by six products of parts. The
+// products of smaller parts come first. Shared memory has the parts of A, which are part_a bytes apart, and the parts
+// of B, which are part_b bytes apart. The next 16 elements along K begin step_a and step_b bytes later. With b_rows, B
+// is stored by rows.
 template <bool b_rows, unsigned n>
 __device__ __forceinline__ void multiply_parts(float (&sum)[n / 2], offset a, unsigned part_a, unsigned step_a, offset b,
                                                unsigned part_b, unsigned step_b, unsigned steps)

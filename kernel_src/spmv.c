@@ -1,5 +1,5 @@
-/* spmv_f64: the reference of products of a sparse matrix and a vector; sparse_add_rest: a step on the host. sparse/ makes the
- * matrices and their formats. */
+/* spmv.c has spmv_f64, the reference of products of a sparse matrix and a vector, and sparse_add_rest, a step on the
+ * host. The folder sparse/ has the functions that make matrices and their formats. */
 #include "formats.h"
 
 typedef struct product {
@@ -24,7 +24,8 @@ static void multiply_rows(void *user, size_t part, size_t worker)
     }
 }
 
-/* Computes y = A x in double, with the entries of a row in order. The buffers offsets, index and values hold A. */
+/* Computes y = A x in double. The entries of a row are added in order. The buffers offsets, index and values are the
+ * matrix A in CSR. */
 static kiln_status spmv_f64(void *user, kiln_call *call)
 {
     (void)user;
@@ -44,7 +45,8 @@ static kiln_status spmv_f64(void *user, kiln_call *call)
     return KILN_OK;
 }
 
-/* Adds values[i] * x[index[i]] to y[rows[i]] for each i, in order. These entries are the rest of a hybrid format. */
+/* For each i, adds values[i] * x[index[i]] to y[rows[i]], in the order of i. These entries are the rest of a hybrid
+ * format, which the ELL part has no room for. */
 static kiln_status sparse_add_rest(void *user, kiln_call *call)
 {
     (void)user;

@@ -1,18 +1,19 @@
 // spmv.cu - y = A x for a sparse matrix A, in the common formats of sparse matrices.
 //
-// A product reads each entry of A once: 4 bytes of value, in most formats 4 bytes of column, and x at that column. So
-// the bound is memory bandwidth. The kernels differ in three points: whether the lanes of a warp read neighbours,
-// whether they finish at the same time, and which data is stored beside the values.
+// For each entry of A, a product reads 4 bytes of value, in most formats 4 bytes of column number, and the element of x
+// at that column. So the bound is memory bandwidth. The kernels differ in three points: whether the lanes of a warp
+// read neighbours, whether these lanes finish at the same time, and which data is stored beside the values.
 //
-// The answer: the sum of the products of a row, in an order that depends on the kernel and its tuning parameters. The
-// same launch gives the same bits, except for the kernels that add with atomics (spmv_coo_atomic, spmv_coo_segmented,
-// and the variants that use spmv_coo_segmented for some entries). A row without entries gives 0. Infinities and NaN
-// follow IEEE
-// 754. Formats that pad (ELL, sliced ELL, DIA, BCSR) multiply a 0 by an element of x that the row does not have, so an
-// infinity or NaN there makes the row NaN. Offsets and columns have 32 bits.
+// The result of a row is the sum of its products, in an order that depends on the kernel and its tuning parameters. The
+// same launch gives the same bits, except for kernels that add with atomics: spmv_coo_atomic, spmv_coo_segmented, and
+// the variants that use spmv_coo_segmented for some entries. A row without entries gives 0. Infinities and NaN follow
+// IEEE 754. Some formats pad rows with zeros (ELL, sliced ELL, DIA, BCSR). Their kernels also multiply a 0 by elements
+// of x that the row does not need. If such an element is an infinity or NaN, the result of the row is NaN. Offsets and
+// column numbers have 32 bits.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro SPMV_<NAME> is set, or if SPMV_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro SPMV_<NAME> is set, or if SPMV_ONE
+// is not set.
 
 #include "common.cuh"
 
@@ -20,34 +21,34 @@
 #define BLOCK 128 // threads of a block
 #endif
 #ifndef VECTOR
-#define VECTOR 8 // lanes that share a row: a power of two up to 32
+#define VECTOR 8 // lanes that share a row, or a row of dense blocks: a power of two up to 32
 #endif
 #ifndef UNROLL
-#define UNROLL 2 // entries of a row in flight per lane
+#define UNROLL 2 // entries of a row that each lane has in flight
 #endif
 #ifndef ITEMS
-#define ITEMS 8 // merge: steps of the merge path per thread; segmented: entries per lane
+#define ITEMS 8 // csr_merge: steps of the merge path per thread; coo_segmented: entries per lane
 #endif
 #ifndef HEIGHT
-#define HEIGHT 32 // rows of a slice
+#define HEIGHT 32 // sell: rows of a slice
 #endif
 #ifndef BLOCK_ROWS
-#define BLOCK_ROWS 3 // rows of a dense block
+#define BLOCK_ROWS 3 // bcsr: rows of a dense block
 #endif
 #ifndef BLOCK_COLUMNS
-#define BLOCK_COLUMNS 3 // columns of a dense block
+#define BLOCK_COLUMNS 3 // bcsr: columns of a dense block
 #endif
 #ifndef WIDTH
-#define WIDTH 24576 // bins: columns of a panel
+#define WIDTH 24576 // bins: columns of a panel, which is a range of columns
 #endif
 #ifndef LINES
-#define LINES 2048 // bins: lines of a group
+#define LINES 2048 // bins: lines of a group; a line is a row of A or a piece of a row
 #endif
 #ifndef WARPS
 #define WARPS 8 // bins: warps that share a group
 #endif
 #ifndef AHEAD
-#define AHEAD 4 // bins: chunks of a warp that are in flight
+#define AHEAD 4 // bins: chunks of 128 products that each warp has in flight
 #endif
 #ifndef STREAMING
 #define STREAMING 1 // 1: loads of the matrix have the hint "used once" (ld.cs), so that x stays in the caches
@@ -60,7 +61,7 @@ __device__ __forceinline__ float product(const u32 *index, const float *values, 
     return load<STREAMING>(values + at) * __ldg(x + load<STREAMING>(index + at));
 }
 
-// Returns the sum over the `lanes` neighbours that share a row. All of them get it.
+// Returns the sum of `mine` over the `lanes` neighbouring lanes that share a row. All these lanes get the sum.
 template <unsigned lanes> __device__ __forceinline__ float row_sum(float mine)
 {
 #pragma unroll
@@ -69,7 +70,8 @@ template <unsigned lanes> __device__ __forceinline__ float row_sum(float mine)
     return mine;
 }
 
-// Returns the sum over the entries first, first + step, ... before `end`. UNROLL of them are in flight.
+// Returns the sum of the products of the entries first, first + step, ... before `end`. UNROLL of these entries are in
+// flight.
 template <unsigned step>
 __device__ __forceinline__ float strided_sum(const u32 *index, const float *values, const float *x, u32 first, u32 end)
 {
@@ -90,7 +92,8 @@ __device__ __forceinline__ float strided_sum(const u32 *index, const float *valu
 
 // ---- CSR ----
 
-// One thread per row. Lanes read places that are a row apart, and a warp takes as long as its longest row.
+// Each thread processes one row. The lanes of a warp read entries that are a row apart, and a warp takes as long as its
+// longest row.
 #if defined SPMV_CSR_THREAD || !defined SPMV_ONE
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_csr_thread(const u32 *offsets, const u32 *index, const float *values, const float *x, float *y, u32 rows)
@@ -101,8 +104,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// VECTOR lanes per row, which read neighbours. This is good if rows have about VECTOR entries or more, because lanes
-// after the end of a shorter row are idle.
+// VECTOR lanes process one row and read neighbouring entries. This is good if most rows have at least about VECTOR
+// entries, because lanes after the end of a shorter row are idle.
 #if defined SPMV_CSR_WARP || !defined SPMV_ONE
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_csr_warp(const u32 *offsets, const u32 *index, const float *values, const float *x, float *y, u32 rows)
@@ -117,12 +120,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// Merge path (Merrill, Garland: "Merge-based parallel sparse matrix-vector multiplication", SC 2016): the ends of rows
-// and the entries are two sorted lists. Each step along their merge either adds an entry or finishes a row. All threads
-// take ITEMS steps. So the work is even for any matrix, also with empty rows or with all entries in one row. If a row
-// continues into the next block's share, spmv_merge_fixup completes it.
+// A merge path (Merrill, Garland: "Merge-based parallel sparse matrix-vector multiplication", SC 2016). The ends of the
+// rows and the numbers of the entries are two sorted lists. Each step along the merge of these lists either adds an
+// entry or finishes a row. All threads take ITEMS steps. So the work is even for any matrix, also with empty rows or
+// with all entries in one row. If a row continues in the next block's part of the path, spmv_merge_fixup completes the
+// row.
 
-// Returns how many row ends are among the first `diagonal` steps. ends[r] is the end of row r.
+// Returns how many ends of rows are among the first `diagonal` steps of the path. The element ends[r] is the end of row
+// r.
 __device__ __forceinline__ u32 merge_search(u32 diagonal, const u32 *ends, u32 rows, u32 entries)
 {
     u32 low = diagonal > entries ? diagonal - entries : 0, high = min(diagonal, rows);
@@ -137,7 +142,7 @@ __device__ __forceinline__ u32 merge_search(u32 diagonal, const u32 *ends, u32 r
 }
 
 #if defined SPMV_CSR_MERGE || !defined SPMV_ONE
-// carry_rows[b], carry_sums[b]: the row that block b did not finish, and the block's sum for it.
+// carry_rows[b] is the row that block b did not finish. carry_sums[b] is the block's sum for this row.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_csr_merge(const u32 *offsets, const u32 *index, const float *values, const float *x, float *y, u32 rows,
                    u32 entries, u32 *carry_rows, float *carry_sums)
@@ -155,7 +160,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __syncthreads();
     u32 row_begin = corner[0], row_stop = corner[1], entry_begin = begin - row_begin, entry_stop = stop - row_stop;
     u32 tile_rows = row_stop - row_begin, tile_entries = entry_stop - entry_begin;
-    // The end of the row that the next block continues is needed too: it stops the loop.
+    // Also reads the end of the row that the next block continues, because this end stops the loop below.
     for (u32 i = threadIdx.x; i <= tile_rows; i += BLOCK)
         ends[i] = row_begin + i < rows ? row_ends[row_begin + i] - entry_begin : 0xffffffffu;
 #pragma unroll
@@ -185,7 +190,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             }
         }
     }
-    // The sums of the rows that threads did not finish: a segmented scan, which restarts with each row.
+    // Now the sums of the rows that threads did not finish. A segmented scan adds them, which restarts with each row.
     float carry = sum;
     u32 carry_row = row;
 #pragma unroll
@@ -202,7 +207,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __syncthreads();
     float left = __shfl_up_sync(ALL_LANES, carry, 1), from_warps = 0;
     u32 left_row = __shfl_up_sync(ALL_LANES, carry_row, 1);
-    // Adds the sums that earlier warps have for this warp's first row. The nearest warp's sum is added last.
+    // Adds the sums that the earlier warps have for the first row of this warp. The sum of the nearest warp is added
+    // last.
     u32 warp_first = __shfl_sync(ALL_LANES, first, 0);
     for (unsigned w = 0; w < warp_id(); w++)
         if (warp_rows[w] == warp_first)
@@ -219,8 +225,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-// Each thread processes one block of the previous launch. For each row, the first block that ended in it adds the sums
-// of all blocks for this row, in the order of the blocks. So the bits are the same in every run.
+// Each thread processes the carry of one block of the previous launch. Several blocks may have left the same row
+// unfinished. The thread of the first of these blocks adds their sums, in the order of the blocks. So the bits are the
+// same in every run.
 extern "C" __global__ void __launch_bounds__(256)
     spmv_merge_fixup(const u32 *carry_rows, const float *carry_sums, float *y, u32 blocks, u32 rows)
 {
@@ -235,10 +242,10 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 #endif
 
-// ---- COO: each entry with its row ----
+// ---- COO: each entry is stored with its row and column ----
 
 #if defined SPMV_COO_ATOMIC || !defined SPMV_ONE
-// One thread per entry. All entries of a row are added to one word by atomics.
+// Each thread processes one entry. All entries of a row are added to one element of y by atomics.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_coo_atomic(const u32 *row_of, const u32 *index, const float *values, const float *x, float *y, u32 entries)
 {
@@ -249,8 +256,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined SPMV_COO_SEGMENTED || !defined SPMV_ONE
-// A warp adds the entries of a row in registers, 32 at a time over ITEMS steps. It adds to memory once for each run of
-// entries of the same row that ends in them. Entries may have any order, but long runs are faster.
+// A warp adds the entries of a row in registers. It takes ITEMS steps of 32 entries. A run is a sequence of entries of
+// the same row. The warp adds to memory once for each run that ends in its entries. Entries may have any order, but
+// long runs make the kernel faster.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_coo_segmented(const u32 *row_of, const u32 *index, const float *values, const float *x, float *y, u32 entries)
 {
@@ -259,19 +267,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     float products[ITEMS];
     u32 rows[ITEMS];
 #pragma unroll
-    for (unsigned k = 0; k < ITEMS; k++) { // all loads first, so that they are in flight together
+    for (unsigned k = 0; k < ITEMS; k++) { // all loads come first, so that they are in flight together
         offset at = begin + k * WARP + lane_id();
         rows[k] = at < entries ? load<STREAMING>(row_of + at) : none;
         products[k] = at < entries ? product(index, values, x, at) : 0;
     }
-    float open = 0;      // each lane's part of the row that has not ended yet
-    u32 open_row = none; // the same in all lanes
+    float open = 0;      // each lane's part of the sum of the row that has not ended yet
+    u32 open_row = none; // the row that has not ended yet, the same in all lanes
 #pragma unroll
     for (unsigned k = 0; k < ITEMS; k++) {
         u32 row = rows[k], last = __shfl_sync(ALL_LANES, row, WARP - 1);
         bool same = __all_sync(ALL_LANES, row == last);
         float sum = products[k];
-        if (same && last == open_row) { // in the middle of a long row
+        if (same && last == open_row) { // all entries of this step are in the middle of a long row
             open += sum;
             continue;
         }
@@ -304,8 +312,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined SPMV_POPULAR || !defined SPMV_ONE
-// The columns of A are numbered by how often they occur. So the elements of x that most entries need are neighbours,
-// and stay in each multiprocessor's L1. This kernel brings x into that order, and spmv_coo_segmented does the product.
+// The columns of A are numbered by how many entries they have. So the elements of x that most entries need are
+// neighbours, and stay in the L1 of each multiprocessor. This kernel brings x into the order of these numbers. Then
+// spmv_coo_segmented multiplies.
 extern "C" __global__ void __launch_bounds__(BLOCK) spmv_renumber(const u32 *order, const float *x, float *renumbered, u32 columns)
 {
     u32 i = blockIdx.x * BLOCK + threadIdx.x;
@@ -314,9 +323,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) spmv_renumber(const u32 *ord
 }
 #endif
 
-// ---- ELL and related formats: entry j of many rows are neighbours; one thread per row ----
+// ---- ELL and related formats: the j-th entries of many rows are neighbours; each thread processes one row ----
 
-// Returns the sum over `width` entries that are `step` places apart.
+// Returns the sum of the products of `width` entries that are `step` places apart.
 __device__ __forceinline__ float column_sum(const u32 *index, const float *values, const float *x, offset first,
                                             u32 step, u32 width)
 {
@@ -336,7 +345,7 @@ __device__ __forceinline__ float column_sum(const u32 *index, const float *value
 }
 
 #if defined SPMV_ELL || !defined SPMV_ONE
-// All rows have the width of the longest row.
+// All rows are padded to the length of the longest row.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_ell(const u32 *index, const float *values, const float *x, float *y, u32 rows, u32 width)
 {
@@ -346,10 +355,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// JDS: the rows are sorted by length, the longest first; order[i] is the number of the i-th row. Neighbouring threads
-// have rows of similar lengths, so few lanes wait.
+// In the format JDS, the rows are sorted by length with the longest row first. The element order[i] is the number of
+// the i-th row. Neighbouring threads have rows of similar length, so few lanes wait.
 #if defined SPMV_JDS_CSR || !defined SPMV_ONE
-// The entries of each row are contiguous, so lanes read places that are a row apart.
+// The entries of each row are contiguous, so the lanes of a warp read places that are a row apart.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_jds_csr(const u32 *order, const u32 *offsets, const u32 *index, const float *values, const float *x, float *y,
                  u32 rows)
@@ -361,8 +370,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined SPMV_JDS_TRANSPOSED || !defined SPMV_ONE
-// The entries j of all rows that have one are contiguous, from starts[j] on. So there is no padding, and lanes read
-// neighbours.
+// The j-th entries of all rows that have one are contiguous, from starts[j] on. So there is no padding, and the lanes
+// of a warp read neighbours.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_jds_transposed(const u32 *order, const u32 *starts, const u32 *index, const float *values, const float *x,
                         float *y, u32 rows, u32 largest)
@@ -385,9 +394,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined SPMV_SELL || !defined SPMV_ONE
-// Slices of HEIGHT rows. Each slice is a separate ELL with the width of its longest row. Rows are sorted by length
-// within windows of sigma rows, so the rows of a slice have similar lengths. Therefore there is little padding, and x
-// is read in nearly the original order.
+// The rows are cut into slices of HEIGHT rows. Each slice is a separate ELL matrix with the length of its longest row.
+// Rows are sorted by length within windows of several slices, so the rows of a slice have similar lengths. Therefore
+// there is little padding, and x is read in nearly the original order.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_sell(const u32 *order, const u32 *starts, const u32 *index, const float *values, const float *x, float *y,
               u32 rows)
@@ -412,7 +421,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     float sum = 0;
 #pragma unroll UNROLL
     for (u32 d = 0; d < diagonals; d++) {
-        u32 column = row + (u32)diagonal[d]; // below 0 it wraps around to a number above all columns
+        u32 column = row + (u32)diagonal[d]; // if the column is below 0, it wraps around to a number above all columns
         if (column < columns)
             sum += load<STREAMING>(values + (offset)d * rows + row) * __ldg(x + column);
     }
@@ -420,10 +429,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// ---- BCSR: dense blocks of BLOCK_ROWS x BLOCK_COLUMNS: one column number for a whole block ----
+// ---- BCSR: dense blocks of BLOCK_ROWS x BLOCK_COLUMNS; a whole block has one column number ----
 
 #if defined SPMV_BCSR || !defined SPMV_ONE
-// VECTOR lanes add one row of the matrix. Each takes every VECTOR-th block of its row of blocks.
+// VECTOR lanes compute one row of y. Each of these lanes takes every VECTOR-th block of the row of blocks.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_bcsr(const u32 *offsets, const u32 *index, const float *values, const float *x, float *y, u32 rows, u32 columns)
 {
@@ -449,8 +458,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // ---- CSR with 16-bit columns ----
 
 #if defined SPMV_DELTA || !defined SPMV_ONE
-// Like spmv_csr_warp, but a column is stored as its distance from the diagonal: 6 bytes per entry instead of 8.
-// spmv_coo_segmented processes the entries that are further away.
+// Does the same as spmv_csr_warp, but a column is stored as its distance from the diagonal. So an entry has 6 bytes
+// instead of 8. The kernel spmv_coo_segmented processes the entries that are too far from the diagonal.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_delta(const u32 *offsets, const short *distance, const float *values, const float *x, float *y, u32 rows)
 {
@@ -469,23 +478,24 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// ---- bins: entries are scattered over the matrix, but accesses to memory are not ----
+// ---- bins: the entries are scattered over the matrix, but accesses to memory are contiguous ----
 
-// If columns have no order, each entry reads 32 bytes of x and uses 4 of them, and these reads saturate the path from
-// the L2. Here the entries are in bins (kernel_src/sparse/binned.c; Beamer, Asanovic, Patterson, "Reducing Pagerank
-// communication via propagation blocking", IPDPS 2017). A first kernel holds a panel of x in shared memory, multiplies,
-// and writes each product to the place where the second kernel reads it. The second kernel holds the sums of some rows
-// in shared memory. All accesses of both kernels to memory are contiguous: 16.5 bytes per entry.
+// If the columns of a row have no pattern, each entry reads 32 bytes of x and uses 4 of them. These reads saturate the
+// path from the L2. Here the entries are in bins (kernel_src/sparse/binned.c; Beamer, Asanovic, Patterson, "Reducing
+// Pagerank communication via propagation blocking", IPDPS 2017). A panel is a range of WIDTH columns. The first kernel
+// holds the panel's part of x in shared memory, multiplies, and writes each product to the place where the second
+// kernel reads it. The second kernel holds the sums of a group of rows in shared memory. All accesses of both kernels
+// to memory are contiguous. They transfer 16.5 bytes per entry.
 
 #if defined SPMV_BINS || !defined SPMV_ONE
-// Four entries of one octet, being loaded from memory.
+// Half of an octet, which is 8 entries with neighbouring places.
 struct Four {
     float4 value;
-    uint2 columns; // 16 bits each
+    uint2 columns; // four column numbers of 16 bits
     u32 octet;
 };
 
-// Returns the last panel that begins at or before an octet.
+// Returns the last panel that begins at or before an octet. The element starts[p] is the first octet of panel p.
 __device__ __forceinline__ u32 panel_of(const u32 *starts, u32 panels, u32 octet)
 {
     u32 low = 0, high = panels;
@@ -499,13 +509,13 @@ __device__ __forceinline__ u32 panel_of(const u32 *starts, u32 panels, u32 octet
     return low;
 }
 
-// Each block multiplies the same number of octets, which may belong to several panels. While entries are multiplied,
-// the next ones are loaded.
+// Each block multiplies the same number of octets, and these may belong to several panels. While a thread multiplies
+// entries, it loads the next ones.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_bins_multiply(const u32 *panel_starts, const unsigned short *columns, const float *values, const u32 *to,
                        const float *x, float *products, u32 panels, u32 width, u32 octets, u32 all_columns)
 {
-    extern __shared__ float4 panel_quads[]; // WIDTH elements of x
+    extern __shared__ float4 panel_quads[]; // the panel's WIDTH elements of x
     float *panel = (float *)panel_quads;
     u32 share = ceil_div(ceil_div(octets, gridDim.x), 16u) * 16;
     offset first = (offset)blockIdx.x * share;
@@ -528,8 +538,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             continue;
         offset quad = 2 * (offset)begin + threadIdx.x, last = 2 * (offset)stop;
         fetch(quad, last);
-        __syncthreads(); // no thread reads the previous panel any more
-        u32 whole = width % 4 == 0 ? here / 4 * 4 : 0; // panels begin at a multiple of 16 bytes
+        __syncthreads(); // all threads have finished reading the previous panel
+        u32 whole = width % 4 == 0 ? here / 4 * 4 : 0; // so panels begin at multiples of 16 bytes
         for (u32 i = threadIdx.x; i < whole / 4; i += BLOCK)
             panel_quads[i] = load_quad(x + base + 4 * i);
         for (u32 i = whole + threadIdx.x; i < here; i += BLOCK)
@@ -556,7 +566,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-// Adds a product to its line, for each lane. Lanes whose bit 15 is not set have different lines.
+// Each lane adds a product to the sum of its line. A slot is the number of the line in the group, and bit 15 of the
+// slot is set if an earlier lane has the same line. Lanes whose bit 15 is not set have different lines, so they add at
+// the same time.
 __device__ __forceinline__ void add_apart(float *sums, u32 slot, float product, bool anyone_twice)
 {
     const u32 nobody = 0x7fff;
@@ -567,20 +579,21 @@ __device__ __forceinline__ void add_apart(float *sums, u32 slot, float product, 
     __syncwarp();
     if (!anyone_twice)
         return;
-    for (u32 left = __ballot_sync(ALL_LANES, twice); left != 0; left &= left - 1) { // in turn
+    // the other lanes add one after the other
+    for (u32 left = __ballot_sync(ALL_LANES, twice); left != 0; left &= left - 1) {
         if (lane_id() == __ffs(left) - 1)
             sums[slot] += product;
         __syncwarp();
     }
 }
 
-// One block per group. Each of its warps has its own sums and takes every WARPS-th chunk, from the last to the first,
-// because the products that were written last are still in the L2.
+// Each block processes one group. Each warp of the block has its own sums. It takes every WARPS-th chunk, from the last
+// chunk to the first, because the products that were written last are still in the L2.
 extern "C" __global__ void __launch_bounds__(WARPS *WARP)
     spmv_bins_add(const u32 *group_starts, const u32 *group_lines, const unsigned short *slots, const float *products,
                   float *y, float *partial, u32 rows)
 {
-    extern __shared__ float all_sums[]; // WARPS times LINES sums
+    extern __shared__ float all_sums[]; // LINES sums for each of the WARPS warps
     u32 group = blockIdx.x, begin = group_starts[group], chunks = group_starts[group + 1] - begin;
     float4 product[AHEAD], next_product[AHEAD];
     uint2 slot[AHEAD], next_slot[AHEAD];
@@ -632,7 +645,8 @@ extern "C" __global__ void __launch_bounds__(WARPS *WARP)
     }
 }
 
-// Each warp adds the pieces of one row that was cut, or the whole block adds them if there are many pieces.
+// Each warp adds the pieces of one row that was cut into several lines. If a row has many pieces, the whole block adds
+// them.
 extern "C" __global__ void __launch_bounds__(256)
     spmv_bins_join(const u32 *cut_rows, const u32 *cut_starts, const float *partial, float *y, u32 cut)
 {

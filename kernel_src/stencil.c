@@ -1,12 +1,13 @@
-/* stencil_f64: STEPS explicit steps of the heat equation on a grid x[NZ][NY][NX], with the result in y. A step computes
- * centre / 4 + (the sum of six neighbours) / 8, in double. Outside of the grid x is zero. */
+/* stencil.c has stencil_f64, which computes STEPS explicit steps of the heat equation on a grid x[NZ][NY][NX]. The
+ * result is y. A step computes centre / 4 + (the sum of the six neighbours) / 8, in double. Outside the grid, x is
+ * zero. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "catalogue.h"
 
-/* The field before or after a step. Its type is the type of the input before the first step, double between steps, and
- * the type of the output after the last step. */
+/* The values of the grid before or after a step. The type is the type of the input before the first step, double
+ * between steps, and the type of the output after the last step. */
 typedef struct field {
     kiln_type type;
     void *data;
@@ -15,24 +16,26 @@ typedef struct field {
 typedef struct grid {
     size_t nx, ny, nz;
     field from, to;
-    double *lines;    /* for each worker: five rows of the input, two zeros around each, and a row of the result */
-    size_t line_room; /* numbers of one line */
+    double *lines;    /* for each worker: five rows of the input with a zero on either side, and a row of the result */
+    size_t line_room; /* number of doubles in one line */
 } grid;
 
 enum { LINES = 6, PAD = 1 };
 
-/* Writes row y of plane z as doubles between two zeros. If the grid has no such row, the line is zero. */
+/* Writes row y of plane z as doubles to `line`, between two zeros. If the grid has no such row, the whole line is
+ * zero. */
 static void read_line(const grid *g, size_t z, size_t y, double *line)
 {
     line[0] = line[g->nx + 1] = 0;
-    if (z >= g->nz || y >= g->ny) /* an index below 0 wraps to a huge number */
+    if (z >= g->nz || y >= g->ny) /* an index below 0 wraps around to a huge number */
         memset(line + PAD, 0, g->nx * sizeof *line);
     else
         kiln__to_doubles(g->from.type, g->from.data, (z * g->ny + y) * g->nx, g->nx, line + PAD);
 }
 
-/* Computes plane z of a step. The rows of the plane move through three lines, so that each is converted once. The order of
- * the additions decides the last bits of the result: first the neighbours of x, then of y, then of z. */
+/* Computes plane z after a step. The rows of the plane move through three lines, so that each row is converted only
+ * once. The order of the additions determines the last bits of the result: first the neighbours along x, then along y,
+ * then along z. */
 static void step_plane(void *user, size_t z, size_t worker)
 {
     const grid *g = user;
@@ -63,7 +66,7 @@ static void step_plane(void *user, size_t z, size_t worker)
     }
 }
 
-/* Performs all steps. The first step reads x and the last step writes y. `between` has two fields of doubles for the
+/* Computes all steps. The first step reads x and the last step writes y. `between` has two fields of doubles for the
  * other steps. */
 static void step_all(grid *g, int64_t steps, const kiln_array *x, kiln_array *y, double *const between[2])
 {
@@ -109,7 +112,7 @@ static kiln_status stencil_f64(void *user, kiln_call *call)
     if (steps < 0)
         return kiln_call_fail(call, "STEPS must be 0 or more, not %" PRId64, steps);
     grid g = {.nx = (size_t)x->shape[2], .ny = (size_t)x->shape[1], .nz = (size_t)x->shape[0]};
-    size_t count = g.nx * g.ny * g.nz; /* cannot overflow: the array exists */
+    size_t count = g.nx * g.ny * g.nz; /* the product cannot overflow, because the array exists */
     if (count == 0)
         return KILN_OK;
     if (steps == 0) {

@@ -1,19 +1,22 @@
-// stencil.cu - an explicit step of the heat equation on a grid of NX x NY x NZ points, seven ways, in single precision.
+// stencil.cu - computes an explicit step of the heat equation on a grid of NX x NY x NZ points in seven ways, in single
+// precision.
 //
 //     out = centre / 4 + (left + right + up + down + below + above) / 8
 //
-// Points outside the grid count as zero. x runs fastest in memory, z slowest. The two factors are powers of two. So
-// only the six additions round, except for denormal products. All kernels add in the same order, so their results have
-// the same bits.
+// Points outside the grid count as zero. In memory, neighbours along x are neighbours, and neighbours along z are a
+// plane apart. The two factors are powers of two. So only the six additions round, and products that are denormal. All
+// kernels add in the same order, so their results have the same bits.
 //
-// Seven threads read a point, and it need only come from memory once. So the least traffic is 8 bytes per point. The
-// kernels differ in the memory that serves the other six reads: the L2, the L1, shared memory or registers.
+// Seven threads read each point, but memory needs to deliver it only once. So the least traffic is 8 bytes per point:
+// one read and one write. The kernels differ in the memory that serves the other six reads: the L2, the L1, shared
+// memory or registers.
 //
-// All extents below 2^31 are legal, also 0, and none has to be a multiple of a tile. Offsets have 64 bits. Blocks are
-// numbered in one dimension, x fastest, so that blocks that run at the same time are neighbours.
+// All sizes below 2^31 are legal, also 0. No size has to be a multiple of a tile. Offsets have 64 bits. Blocks are
+// numbered in one dimension, first along x. So blocks that run at the same time are neighbours.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro STENCIL_<NAME> is set, or if STENCIL_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro STENCIL_<NAME> is set, or if
+// STENCIL_ONE is not set.
 
 #include "common.cuh"
 
@@ -21,33 +24,33 @@
 #define BLOCK_X 32 // threads of a block along x
 #endif
 #ifndef BLOCK_Y
-#define BLOCK_Y 8 // along y
+#define BLOCK_Y 8 // threads of a block along y
 #endif
 #ifndef BLOCK_Z
-#define BLOCK_Z 1 // naive: along z
+#define BLOCK_Z 1 // naive: threads of a block along z
 #endif
 #ifndef ROWS
-#define ROWS 2 // register_tiled, coarsened, staged, temporal: neighbouring rows along y per thread
+#define ROWS 2 // register_tiled, coarsened, staged, temporal: neighbouring points along y that each thread makes
 #endif
 #ifndef CHUNK
-#define CHUNK 32 // planes per thread along z
+#define CHUNK 32 // planes along z that each thread makes
 #endif
 #ifndef VECTOR
-// neighbouring points along x per thread: 1, 2 or 4 in coarsened, 2 or 4 in temporal, 4 in staged
+// neighbouring points along x that each thread makes: 1, 2 or 4 in coarsened, 2 or 4 in temporal, 4 in staged
 #define VECTOR 4
 #endif
 #ifndef STAGES
 #define STAGES 4 // staged: planes in shared memory, at least 3
 #endif
 #ifndef PREFETCH
-// coarsened, temporal: planes after the one that is being read whose prefetch to the L2 is in flight
+// coarsened, temporal: number of planes beyond the plane that is being read for which a prefetch to the L2 is in flight
 #define PREFETCH 2
 #endif
 #ifndef UNROLL
-#define UNROLL 1 // steps along z that are unrolled
+#define UNROLL 1 // unroll factor of the loop along z
 #endif
 
-// The tile of a block. Tiles are numbered with x fastest.
+// The first point of a block's tile. Tiles are numbered first along x, then along y, and then along z.
 struct Tile {
     unsigned x, y, z;
 };
@@ -68,8 +71,9 @@ __device__ __forceinline__ float combine(float centre, float left, float right, 
 #if defined(STENCIL_NAIVE) || !defined(STENCIL_ONE)
 // Each thread makes one point with seven loads.
 //
-// Left and right share the sectors of the centre. The L1 serves up and down if the block is high enough. Below and
-// above are a plane away, and come from the L2 as long as three planes of all running blocks fit in it.
+// The points to the left and to the right share the sectors of the centre. The L1 serves the points up and down if the
+// block has enough rows. The points below and above are a plane away. They come from the L2 if it has room for three
+// planes of all running blocks.
 extern "C" __global__ void stencil_naive(const float *__restrict__ in, float *__restrict__ out, unsigned nx, unsigned ny,
                                          unsigned nz)
 {
@@ -84,9 +88,9 @@ extern "C" __global__ void stencil_naive(const float *__restrict__ in, float *__
 #endif
 
 #if defined(STENCIL_PENCIL) || !defined(STENCIL_ONE)
-// A thread goes through CHUNK planes along z and keeps the three points of its column in registers.
+// A thread goes through CHUNK planes along z. It keeps the three points of its column in registers.
 //
-// Compared with naive: five loads per point instead of seven, and each plane goes from the L2 to an SM once instead of
+// Compared with naive, a point needs five loads instead of seven. Each plane goes from the L2 to an SM once instead of
 // three times.
 extern "C" __global__ void stencil_pencil(const float *__restrict__ in, float *__restrict__ out, unsigned nx,
                                           unsigned ny, unsigned nz)
@@ -109,10 +113,10 @@ extern "C" __global__ void stencil_pencil(const float *__restrict__ in, float *_
 #endif
 
 #if defined(STENCIL_REGISTER_TILED) || !defined(STENCIL_ONE)
-// A thread makes ROWS neighbouring points along y in each plane.
+// In each plane a thread makes ROWS neighbouring points along y.
 //
-// Compared with pencil: the points above and below are in registers too, except for the first and the last row. So a
-// point needs 3 + 2 / ROWS loads. A thread has ROWS loads of the next plane in flight at once.
+// Compared with pencil, the points up and down are in registers too, except for those beside the first and the last row
+// of the thread. So a point needs 3 + 2 / ROWS loads. A thread has ROWS loads of the next plane in flight at once.
 extern "C" __global__ void stencil_register_tiled(const float *__restrict__ in, float *__restrict__ out, unsigned nx,
                                                   unsigned ny, unsigned nz)
 {
@@ -152,11 +156,12 @@ extern "C" __global__ void stencil_register_tiled(const float *__restrict__ in, 
 #endif
 
 #if defined(STENCIL_SHARED_REGISTER) || !defined(STENCIL_ONE)
-// The current plane is in shared memory with a rim of one point. The planes below and above are in registers.
+// The current plane of the tile is in shared memory, with a rim of one point. The planes below and above are in
+// registers.
 //
-// Compared with pencil: one load from global memory per point, and the loads of the rim. Left, right, up and down come
-// from shared memory, one wavefront each. A plane costs one barrier: there are two buffers, and one is filled while the
-// other is read.
+// Compared with pencil, a point needs one load from global memory, apart from the loads of the rim. The points to the
+// left, right, up and down come from shared memory, with one wavefront each. A plane needs one barrier, because there
+// are two buffers: one is filled while the other is read.
 extern "C" __global__ void stencil_shared_register(const float *__restrict__ in, float *__restrict__ out, unsigned nx,
                                                    unsigned ny, unsigned nz)
 {
@@ -178,7 +183,7 @@ extern "C" __global__ void stencil_shared_register(const float *__restrict__ in,
             now[0][tx + 1] = x < nx && y > 0 ? in[i - nx] : 0.0f;
         if (ty == BLOCK_Y - 1)
             now[BLOCK_Y + 1][tx + 1] = x < nx && y + 1 < ny ? in[i + nx] : 0.0f;
-        __syncthreads(); // the other buffer was last read before the previous plane's barrier
+        __syncthreads(); // the other buffer was last read before the barrier of the previous plane
         if (inside)
             out[i] = combine(centre, now[ty + 1][tx], now[ty + 1][tx + 2], now[ty][tx + 1], now[ty + 2][tx + 1], below,
                              above);
@@ -191,22 +196,24 @@ extern "C" __global__ void stencil_shared_register(const float *__restrict__ in,
 #if defined(STENCIL_COARSENED) || defined(STENCIL_STAGED) || defined(STENCIL_TEMPORAL) || !defined(STENCIL_ONE)
 typedef vec<float, VECTOR> Word;
 
-// VECTOR neighbouring points. If rows are aligned to VECTOR points, one access transfers all.
+// VECTOR neighbouring points along x. If rows are aligned to VECTOR points, one access transfers all points of a
+// vector.
 struct Vector {
     float at[VECTOR];
 };
 
-// A thread's points of a plane: ROWS rows, and the rows before and after them.
+// The points of a plane that a thread needs: its ROWS rows, the row before them and the row after them.
 struct Plane {
     Vector row[ROWS], before, after;
 };
 
-// The points that a thread reads: VECTOR columns from x on, rows from y - 1 to y + ROWS.
+// The place in the input from which a thread reads. It reads VECTOR columns from x on, and the rows from y - 1 to y +
+// ROWS.
 struct Reader {
-    const float *from; // row y of the next plane to be read
+    const float *from; // address of column x and row y in the next plane to be read
     offset stride;     // distance between planes
     unsigned nx, ny, nz;
-    int x, y, z;       // z: the next plane
+    int x, y, z;       // z is the number of the next plane to be read
     bool aligned;
 };
 
@@ -234,7 +241,7 @@ __device__ __forceinline__ Vector read_vector(const Reader &reader, int row)
     return v;
 }
 
-// Reads the next plane and advances. Points outside the grid are zero.
+// Reads the next plane and advances to the plane after it. Points outside the grid count as zero.
 __device__ __forceinline__ void read_plane(Reader &reader, Plane &plane)
 {
 #pragma unroll
@@ -246,8 +253,9 @@ __device__ __forceinline__ void read_plane(Reader &reader, Plane &plane)
     ++reader.z;
 }
 
-// Begins to prefetch a thread's rows of a plane to the L2, `ahead` planes after the next one, if it comes before `end`.
-// If the plane has arrived when it is read, loads wait only for the L2. A prefetch in flight needs no registers.
+// Begins to prefetch a thread's rows of a plane to the L2. The plane is `ahead` planes after the next plane to be read,
+// and it must come before `end`. If the prefetch has ended when the plane is read, the loads wait only for the L2. A
+// prefetch in flight needs no registers.
 __device__ __forceinline__ void prefetch_plane(const Reader &reader, unsigned ahead, unsigned end)
 {
     if ((unsigned)reader.z + ahead >= end || (unsigned)reader.x >= reader.nx)
@@ -277,7 +285,7 @@ __device__ __forceinline__ bool rows_aligned(const float *in, const float *out, 
     return nx % VECTOR == 0 && is_aligned<4 * VECTOR>(in, out);
 }
 
-// Computes one row of a step. `left` and `right` are the points beside the vector.
+// Computes one vector of points of the next time step. `left` and `right` are the points beside the vector `centre`.
 __device__ __forceinline__ Vector step(const Vector &centre, float left, float right, const Vector &up,
                                        const Vector &down, const Vector &below, const Vector &above)
 {
@@ -292,14 +300,14 @@ __device__ __forceinline__ Vector step(const Vector &centre, float left, float r
 #endif
 
 #if defined(STENCIL_COARSENED) || !defined(STENCIL_ONE)
-// VECTOR x ROWS points per thread in each plane. Left and right come from the neighbouring lanes, and PREFETCH planes
-// are being copied from memory to the L2.
+// A thread makes VECTOR x ROWS points in each plane. It gets the points to the left and right from neighbouring lanes.
+// PREFETCH planes are on their way from memory to the L2.
 //
-// Compared with register_tiled: 1 + 2 / ROWS loads for VECTOR points, of 4 VECTOR bytes each, and one or two shuffles
-// instead of the loads of left and right. A byte needs few instructions and many bytes are in flight, so memory is the
-// bound. On an H200 the prefetch gains 7 % for threads of one row. Threads of two rows have more loads in flight and
-// gain almost nothing. Holding the plane after the next in registers instead is slower than both, because fewer warps
-// remain to hide the latency of the L2.
+// Compared with register_tiled, VECTOR points need 1 + 2 / ROWS loads of 4 VECTOR bytes. One or two shuffles replace
+// the loads of the points to the left and right. There are few instructions per byte and many bytes in flight, so
+// memory is the bound. On an H200 the prefetch makes the kernel 7 % faster if ROWS is 1. If ROWS is 2, threads have
+// more loads in flight and gain almost nothing. A thread could also hold the plane after the next in registers. This is
+// slower than both, because fewer warps remain to hide the latency of the L2.
 extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     stencil_coarsened(const float *__restrict__ in, float *__restrict__ out, unsigned nx, unsigned ny, unsigned nz)
 {
@@ -309,16 +317,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     Reader reader = {in + (tile.z * ((offset)nx * ny) + (offset)y * nx + x) - (offset)nx * ny,
                      (offset)nx * ny, nx, ny, nz, (int)x, (int)y, (int)tile.z - 1, rows_aligned(in, out, nx)};
     float *to = out + (tile.z * reader.stride + (offset)y * nx + x);
-    // Lane 0 reads the points left of the warp, lane 31 the points right of it.
+    // Lane 0 reads the points to the left of the warp, and lane 31 reads the points to the right of it.
     bool edge = lane == 0 ? x > 0 && x <= nx : lane == 31 && x + VECTOR < nx;
     const float *beside = to - out + in + (lane == 0 ? -1 : VECTOR);
 
-    const unsigned needed = min(end + 1, nz); // later planes are not needed
+    const unsigned needed = min(end + 1, nz); // planes from this number on are not needed
 
     Plane below, centre, above; // planes z - 1, z, z + 1
 #pragma unroll
     for (unsigned k = 1; k < PREFETCH; ++k)
-        prefetch_plane(reader, 2 + k, needed); // the planes that the loop does not prefetch
+        prefetch_plane(reader, 2 + k, needed); // the first planes, which the loop does not prefetch
     read_plane(reader, below);
     read_plane(reader, centre);
 #pragma unroll UNROLL
@@ -350,31 +358,32 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 #endif
 
 #if defined(STENCIL_STAGED) || !defined(STENCIL_ONE)
-// A block's tile of a plane with its rim is copied from global to shared memory without registers. STAGES - 2 planes
-// are being copied while one is processed.
+// The block's tile of a plane and its rim are copied asynchronously from global to shared memory. While one plane is
+// processed, STAGES - 2 planes are being copied.
 //
-// Compared with coarsened: copies in flight need shared memory instead of registers. So tiles can be as high as BLOCK_Y
-// * ROWS rows, and only the two rows of the rim are read twice: each point goes from the L2 to an SM little more than
-// once. On an H200 this does not pay: 609 us instead of 543 for two steps at 512^3.
+// Compared with coarsened, copies in flight need shared memory instead of registers. So tiles can have BLOCK_Y * ROWS
+// rows. Only the two rows of the rim are read twice, and each point goes from the L2 to an SM little more than once. On
+// an H200 this does not pay: two time steps at 512^3 take 609 us instead of 543 us.
 //
-// A warp is a row of 32 lanes with four points each. Below and above are in registers, and within a thread also up and
-// down. A plane costs one barrier.
+// A warp has 32 lanes along x with four points each. The points below and above are in registers, and the points up and
+// down are too if the same thread makes them. A plane needs one barrier.
 static_assert(VECTOR == 4, "four points a lane");
-// floats of a row of the tile in shared memory: 128 points, one more point on either side, rounded up to 16 bytes
+// floats of a row of the tile in shared memory: 128 points, one more point on either side, and padding for reads of 16
+// bytes
 #define STAGED_WIDTH 136
 #define STAGED_ROWS (BLOCK_Y * ROWS + 2)
 static_assert(2 * (STAGED_ROWS - 2) <= 32 * BLOCK_Y, "a thread copies one point of the rim at most");
 static_assert(STAGES >= 3, "the current plane, the one above, and one on its way");
 
-// Begins to copy plane z of the tile at x0, y0 and its rim to shared memory, WIDTH points at a time. A warp copies a
-// row in complete lines of memory. The points beside the rows are copied one by one, because quads would read two
-// sectors at each end. The corners are not needed.
+// Begins to copy plane z of the tile at x0, y0 and its rim to shared memory, by copies of WIDTH points. A warp copies a
+// row of the tile in complete cache lines. The points beside the rows are copied one by one, because copies of four
+// points would read two sectors at each end. The four corners of the rim are not needed.
 template <int WIDTH>
 __device__ __forceinline__ void stage(float *to, const float *in, int x0, int y0, int z, int nx, int ny, int nz)
 {
     const int lane = threadIdx.x, thread = threadIdx.y * 32 + lane;
     const bool plane_inside = (unsigned)z < (unsigned)nz;
-    const float *from = in + ((long long)z * ny + y0 - 1) * nx + x0; // row 0 of the tile belongs to the rim
+    const float *from = in + ((long long)z * ny + y0 - 1) * nx + x0; // row 0 of the tile in shared memory is in the rim
 #pragma unroll
     for (int row = threadIdx.y; row < STAGED_ROWS; row += BLOCK_Y) {
         bool row_inside = plane_inside && (unsigned)(y0 - 1 + row) < (unsigned)ny;
@@ -394,20 +403,21 @@ __device__ __forceinline__ void stage(float *to, const float *in, int x0, int y0
 extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
     stencil_staged(const float *__restrict__ in, float *__restrict__ out, unsigned nx, unsigned ny, unsigned nz)
 {
-    extern __shared__ float4 ring[]; // STAGES planes of STAGED_ROWS x STAGED_WIDTH
+    extern __shared__ float4 ring[]; // STAGES planes of STAGED_ROWS x STAGED_WIDTH floats
     const Tile tile = tile_of_block(nx, ny, 128, BLOCK_Y * ROWS, CHUNK);
     const int lane = threadIdx.x, x0 = (int)tile.x, y0 = (int)tile.y, z0 = (int)tile.z;
     const int x = x0 + lane * 4, y = y0 + threadIdx.y * ROWS, end = (int)min(tile.z + CHUNK, nz);
     const bool aligned = rows_aligned(in, out, nx);
     auto slot = [&](int z) { return (float *)ring + (z - z0 + 1) % STAGES * (STAGED_WIDTH * STAGED_ROWS); };
-    auto begin = [&](int z) { // planes after `end` are not needed
+    auto begin = [&](int z) { // commits a group for each plane, also for the planes after `end`, which are not needed
         if (z <= end && aligned)
             stage<4>(slot(z), in, x0, y0, z, nx, ny, nz);
         else if (z <= end)
             stage<1>(slot(z), in, x0, y0, z, nx, ny, nz);
         copy_async_commit();
     };
-    const int width = STAGED_WIDTH, mine = (threadIdx.y * ROWS + 1) * width + 4 + lane * 4; // in a slot of the ring
+    // offset of the thread's first point in a slot of the ring
+    const int width = STAGED_WIDTH, mine = (threadIdx.y * ROWS + 1) * width + 4 + lane * 4;
     auto read = [](const float *from) {
         Vector v;
         unpack(v.at, load_quad(from));
@@ -459,15 +469,16 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
 #endif
 
 #if defined(STENCIL_TEMPORAL) || !defined(STENCIL_ONE)
-// Two steps in one pass (or one, if `steps` is 1). The points between the steps never leave the SM.
+// Computes two time steps in one pass, or one step if `steps` is 1. The points after the first step never leave the SM.
 //
-// Compared with coarsened: half the traffic per step, and twice the arithmetic per byte. A block makes the first step
-// on a tile that is larger than its own by a rim. The neighbouring blocks compute this rim too: a row above and below,
-// and a lane on either side of each warp. The outer points of these lanes are wrong, and no thread uses them. Rows of
-// the first step that another warp needs go through shared memory, with two buffers and one barrier per plane.
-// Everything else is in registers: three planes of the input and three of the first step.
+// Compared with coarsened, a step has half the traffic, and there is twice as much arithmetic per byte. A block makes
+// the first step on a larger tile: its own tile and a rim around it. The neighbouring blocks also compute the points of
+// this rim. The rim is a row above, a row below, and a lane on either side of each warp. The outermost points of these
+// two lanes are wrong, and no thread uses them. If another warp needs a row of the first step, the row goes through
+// shared memory. There are two buffers and one barrier per plane. All other points are in registers: three planes of
+// the input and three planes of the first step.
 //
-// A warp is a row of lanes, of which 30 write. A block is BLOCK_Y warps, one above the other.
+// A warp has 32 lanes along x, and 30 of these lanes write results. A block has BLOCK_Y warps along y.
 #if VECTOR < 2
 #error "a lane of the rim holds two points: one that comes out wrong, and one that its neighbour needs"
 #endif
@@ -486,22 +497,23 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
                      rows_aligned(in, out, nx)};
     float *to = out + (z0 * stride + (long long)y * nx + x);
 
-    const unsigned needed = min((unsigned)end + 2, nz); // later planes are not needed
+    const unsigned needed = min((unsigned)end + 2, nz); // planes from this number on are not needed
 
-    // Planes z - 1, z, z + 1 of the first step; planes z, z + 1 and z + 2 of the input, of which z + 2 is being read.
+    // The variables below, centre and above are the planes z - 1, z and z + 1 of the first step. The variables last,
+    // next and ahead are the planes z, z + 1 and z + 2 of the input. Plane z + 2 is being read.
     Vector below[ROWS], centre[ROWS], above[ROWS];
     Plane last, next, ahead;
 #pragma unroll
     for (unsigned k = 1; k < PREFETCH; ++k)
-        prefetch_plane(reader, 2 + k, needed); // the planes that the loop does not prefetch
+        prefetch_plane(reader, 2 + k, needed); // the first planes, which the loop does not prefetch
     read_plane(reader, last);
     read_plane(reader, next);
 #pragma unroll
     for (int r = 0; r < ROWS; ++r)
         below[r] = centre[r] = Vector{};
 
-    // The iteration for z makes plane z + 1 of the first step from the input, then plane z of the second step from it.
-    // The first two iterations only fill the registers.
+    // The iteration for z makes plane z + 1 of the first step from the input. Then it makes plane z of the second step
+    // from the first step. The first two iterations only fill the registers, and write nothing.
 #pragma unroll UNROLL
     for (int z = z0 - 2; z < end; ++z) {
         if (PREFETCH > 0)
@@ -514,7 +526,8 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
             float left = shuffle_up(c.at[VECTOR - 1], 1), right = shuffle_down(c.at[0], 1);
             above[r] = step(c, left, right, r > 0 ? next.row[r > 0 ? r - 1 : 0] : next.before,
                             r + 1 < ROWS ? next.row[r + 1 < ROWS ? r + 1 : 0] : next.after, last.row[r], ahead.row[r]);
-            bool inside = plane_inside && (unsigned)(y + r) < ny; // outside the grid the first step is zero too
+            // points outside the grid count as zero in the first step too
+            bool inside = plane_inside && (unsigned)(y + r) < ny;
 #pragma unroll
             for (int i = 0; i < VECTOR; ++i)
                 above[r].at[i] = inside && (unsigned)(x + i) < nx ? above[r].at[i] : 0.0f;
@@ -527,7 +540,7 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
                     firsts[z & 1][warp][i][lane] = centre[0].at[i];
                     lasts[z & 1][warp + 1][i][lane] = centre[ROWS - 1].at[i];
                 }
-                __syncthreads(); // the other buffer was last read before the previous plane's barrier
+                __syncthreads(); // the other buffer was last read before the barrier of the previous plane
 #pragma unroll
                 for (int i = 0; i < VECTOR; ++i) {
                     up.at[i] = warp > 0 ? lasts[z & 1][warp][i][lane] : 0.0f;

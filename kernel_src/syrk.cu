@@ -1,31 +1,33 @@
-// syrk.cu - C = A A' in single precision, five ways. A is N x K, C is N x N and symmetric, both dense and row-major.
+// syrk.cu - C = A A' in single precision, in five ways. A' is the transpose of A. A is N x K, C is N x N and symmetric.
+// Both are dense and row-major.
 //
 // An element of C is the dot product of two rows of A, so both operands are read along K. In matmul, neighbouring lanes
 // read neighbouring elements of a row of B. In this product neighbouring lanes read elements of different rows, which
 // costs sectors in global memory and bank conflicts in shared memory. The first three kernels reduce these costs. The
-// last two kernels use the symmetry and compute only half of the products. All kernels write both triangles of C, and
-// both have the same bits.
+// last two kernels use the symmetry and compute only half of the elements of C. All kernels write both triangles of C,
+// with the same bits in both.
 //
-// All sizes below 2^31 are legal, also 0, and none has to be a multiple of a tile. Offsets have 64 bits.
+// All sizes below 2^31 are legal, also 0. No size has to be a multiple of a tile. Offsets have 64 bits.
 //
 // All kernels add in order of k, from 0 on, with one fused multiply-add per term. So their results have the same bits.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
-// definitions. A kernel is compiled if its own macro SYRK_<NAME> is set, or if SYRK_ONE is not set.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro SYRK_<NAME> is set, or if SYRK_ONE
+// is not set.
 
 #include "common.cuh"
 
 #ifndef BLOCK_X
-#define BLOCK_X 32 // strided: threads of a block across
+#define BLOCK_X 32 // strided: threads of a block along a row of C
 #endif
 #ifndef BLOCK_Y
-#define BLOCK_Y 8 // strided: threads of a block down
+#define BLOCK_Y 8 // strided: threads of a block along a column of C
 #endif
 #ifndef TILE
-#define TILE 32 // side of the square of C that a block makes
+#define TILE 32 // rows and columns of the square of C that a block makes
 #endif
 #ifndef TILE_K
-#define TILE_K 16 // coarsened: columns of A in one step
+#define TILE_K 16 // coarsened: columns of A in one step along K
 #endif
 #ifndef PAD
 #define PAD 1 // tiled_padded, triangle: unused elements after each row of a tile
@@ -40,14 +42,15 @@
 #define LANES_M 8 // coarsened: a warp is LANES_M x 32 / LANES_M threads
 #endif
 #ifndef UNROLL
-#define UNROLL 8 // steps along K that are unrolled
+#define UNROLL 8 // unroll factor of the loop along K
 #endif
 
 #if defined(SYRK_STRIDED) || !defined(SYRK_ONE)
-// Each thread makes one element of C. Both rows come directly from global memory.
+// Each thread makes one element of C. The operands come directly from global memory.
 //
-// The lanes of a warp read one element of each of BLOCK_X rows, K apart: one sector per lane, of which 4 of 32 bytes
-// are used. The next seven steps use the other 28 bytes, if the L1 still has the sector by then.
+// The lanes of a warp read elements of BLOCK_X different rows, which are K elements apart. So a request has one sector
+// per lane, and 4 of the 32 bytes of a sector are used. The next seven steps along K use the other 28 bytes, if the L1
+// still has the sector by then.
 extern "C" __global__ void syrk_strided(const float *__restrict__ A, float *__restrict__ C, unsigned N, unsigned K)
 {
     unsigned col = blockIdx.x * BLOCK_X + threadIdx.x, row = blockIdx.y * BLOCK_Y + threadIdx.y;
@@ -63,8 +66,8 @@ extern "C" __global__ void syrk_strided(const float *__restrict__ A, float *__re
 #endif
 
 #if defined(SYRK_TILED) || defined(SYRK_TILED_PADDED) || defined(SYRK_TRIANGLE) || !defined(SYRK_ONE)
-// Returns the sum of a thread in a block of TILE x TILE: row row0 + threadIdx.y of A times row col0 + threadIdx.x.
-// WIDTH is the distance between rows of the tiles in shared memory.
+// Computes one element of C in a block of TILE x TILE threads: the dot product of row row0 + threadIdx.y and row col0 +
+// threadIdx.x of A. WIDTH is the distance between rows of the tiles in shared memory.
 template <unsigned WIDTH>
 __device__ __forceinline__ float tile_sum(const float *__restrict__ A, unsigned N, unsigned K, unsigned row0,
                                           unsigned col0)
@@ -88,12 +91,13 @@ __device__ __forceinline__ float tile_sum(const float *__restrict__ A, unsigned 
 #endif
 
 #if defined(SYRK_TILED) || !defined(SYRK_ONE)
-// Tiles of both operands are in shared memory. TILE neighbouring lanes read them from global memory along K.
+// Tiles of both operands are in shared memory. TILE neighbouring lanes read the elements of a tile from global memory
+// along K.
 //
-// Compared with strided: all bytes of every sector are used, and each element is read N / TILE times instead of N
-// times. But now the lanes read a column of a tile, cols[x][k]. Rows of TILE = 32 elements begin in the same bank, so a
-// request takes 32 wavefronts. With TILE = 16 every second row begins in the same bank, and a request takes 8. With 8
-// it takes 2.
+// Compared with strided, all bytes of every sector are used, and each element is read N / TILE times instead of N
+// times. But now the lanes read a column of a tile, cols[x][k]. If TILE = 32, all rows begin in the same bank, so a
+// request takes 32 wavefronts. If TILE = 16, every second row begins in the same bank, and a request takes 8
+// wavefronts. If TILE = 8, a request takes 2 wavefronts.
 extern "C" __global__ void syrk_tiled(const float *__restrict__ A, float *__restrict__ C, unsigned N, unsigned K)
 {
     float sum = tile_sum<TILE>(A, N, K, blockIdx.y * TILE, blockIdx.x * TILE);
@@ -104,11 +108,11 @@ extern "C" __global__ void syrk_tiled(const float *__restrict__ A, float *__rest
 #endif
 
 #if defined(SYRK_TILED_PADDED) || !defined(SYRK_ONE)
-// The rows of the tiles are PAD elements further apart.
+// The rows of a tile in shared memory have PAD unused elements at their ends.
 //
-// Compared with tiled: with an odd distance, the elements of a column are in different banks, and each read takes one
-// wavefront. If TILE is below 32, a warp writes several rows at once. These now overlap by PAD banks, so a store takes
-// two wavefronts.
+// Compared with tiled, if the distance between rows is odd, the elements of a column are in different banks. Then each
+// read takes one wavefront. If TILE is below 32, a warp writes several rows of a tile at once. With the padding, these
+// rows overlap in PAD banks, so a store takes two wavefronts.
 extern "C" __global__ void syrk_tiled_padded(const float *__restrict__ A, float *__restrict__ C, unsigned N, unsigned K)
 {
     float sum = tile_sum<TILE + PAD>(A, N, K, blockIdx.y * TILE, blockIdx.x * TILE);
@@ -119,9 +123,9 @@ extern "C" __global__ void syrk_tiled_padded(const float *__restrict__ A, float 
 #endif
 
 #if defined(SYRK_TRIANGLE) || defined(SYRK_COARSENED) || !defined(SYRK_ONE)
-// Returns the row and column of a tile. The tiles of the lower triangle and the diagonal are numbered row by row: row r
-// begins with number r (r + 1) / 2. Near the end of a row, the square root may be rounded up to the next row, so the
-// result is checked.
+// Returns the row and the column of tile `number` in the grid of tiles. The tiles of the lower triangle and the
+// diagonal are numbered row by row. Row r begins with the number r (r + 1) / 2. Near the end of a row, the square root
+// may be rounded up to the next row, so the loops below correct the result.
 __device__ __forceinline__ void lower_tile(unsigned number, unsigned &row, unsigned &col)
 {
     row = (unsigned)((sqrt(8.0 * number + 1.0) - 1.0) / 2.0);
@@ -134,11 +138,11 @@ __device__ __forceinline__ void lower_tile(unsigned number, unsigned &row, unsig
 #endif
 
 #if defined(SYRK_TRIANGLE) || !defined(SYRK_ONE)
-// Only the blocks on and below the diagonal run. A block below the diagonal writes its tile twice, the second time
-// transposed.
+// The grid has only the tiles on and below the diagonal. A block whose tile is below the diagonal writes the tile
+// twice. The second copy is transposed.
 //
-// Compared with tiled_padded: half the products and half the reads. The tile is transposed in shared memory, so the
-// second write is coalesced too.
+// Compared with tiled_padded, there is half as much arithmetic, and half as many reads. The tile is transposed in
+// shared memory, so the second write is coalesced too.
 extern "C" __global__ void syrk_triangle(const float *__restrict__ A, float *__restrict__ C, unsigned N, unsigned K)
 {
     __shared__ float turned[TILE][TILE + 1];
@@ -148,7 +152,7 @@ extern "C" __global__ void syrk_triangle(const float *__restrict__ A, float *__r
     float sum = tile_sum<TILE + PAD>(A, N, K, row0, col0);
     if (row0 + y < N && col0 + x < N)
         C[(offset)(row0 + y) * N + col0 + x] = sum;
-    if (row_tile == col_tile) // the tile is its own mirror image
+    if (row_tile == col_tile) // a tile on the diagonal is its own mirror image
         return;
     turned[x][y] = sum;
     __syncthreads();
@@ -158,20 +162,22 @@ extern "C" __global__ void syrk_triangle(const float *__restrict__ A, float *__r
 #endif
 
 #if defined(SYRK_COARSENED) || !defined(SYRK_ONE)
-// Each thread makes THREAD_M x THREAD_N results. The operands of a step are in registers, all reads have 16 bytes, and
-// the next tiles and operands are always being loaded, as in matmul's kernel of the same name.
+// Each thread makes THREAD_M x THREAD_N results. The operands of a step along K are in registers, and the reads of
+// shared memory are 16 bytes wide. While a thread multiplies, it already loads the next tiles and operands, as in the
+// kernel coarsened of matmul.cu.
 //
-// Compared with triangle: THREAD_M THREAD_N multiply-adds need THREAD_M + THREAD_N elements of shared memory, instead
-// of two elements for one multiply-add. So arithmetic is the bound. Both tiles are rows of A, so both are transposed on
-// their way into shared memory, and the elements of step k that a thread needs are neighbours. A thread's results are
-// squares of 4 x 4. The thread can write a square by rows and, for the other triangle, by columns, and writes 16 bytes
-// at a time in both cases. So no further transposition is needed.
+// Compared with triangle, THREAD_M THREAD_N multiply-adds read THREAD_M + THREAD_N elements from shared memory. In
+// triangle, one multiply-add reads two elements. So arithmetic is the bound. Both tiles are rows of A, so both are
+// transposed on their way into shared memory. Then the elements that a thread needs for one k are neighbours. The
+// results of a thread are squares of 4 x 4. The thread writes a square by rows, and for the other triangle by columns.
+// In both cases it writes 16 bytes at a time. So no further transposition is needed.
 
 #define THREADS ((TILE / THREAD_M) * (TILE / THREAD_N))
 #define LANES_N (32 / LANES_M)
 #define WARPS_N (TILE / (LANES_N * THREAD_N))
-// Tiles in shared memory are k-major. A thread writes four k of one row. The gap after every fourth k spreads the rows
-// and k that a warp writes at once over all 32 banks, and keeps quads aligned.
+// In shared memory, the elements of a tile with the same k are neighbours. A thread writes the elements at four
+// neighbouring k of one row of A. A gap after every fourth k spreads the elements that a warp writes at once over all
+// 32 banks. The gap also keeps groups of 4 floats aligned.
 #define AT_K(k) ((k) * TILE + (k) / 4 * (128 / TILE_K))
 #define TILE_FLOATS AT_K(TILE_K)
 #define LOADS (TILE * TILE_K / 4 / THREADS)
@@ -181,12 +187,13 @@ static_assert(THREAD_M % 4 == 0 && THREAD_N % 4 == 0, "a thread's results come i
 static_assert(TILE % (LANES_M * THREAD_M) == 0 && TILE % (LANES_N * THREAD_N) == 0, "whole warps must fill a tile");
 static_assert(LOADS * THREADS * 4 == TILE * TILE_K, "every thread must load the same number of quads");
 
-// A thread's part of one tile, in registers between global and shared memory.
+// The elements of one tile that a thread holds in registers, on their way from global to shared memory.
 struct Staged {
     float4 quad[LOADS];
 };
 
-// Reads TILE rows from row0 on, columns from k0 on. `whole`: the rows exist and quads are aligned.
+// Reads TILE rows from row0 on and TILE_K columns from k0 on. `whole` means that all these rows exist and that groups
+// of 4 floats are aligned.
 __device__ __forceinline__ void fetch(const float *__restrict__ A, unsigned N, unsigned K, bool whole, unsigned row0,
                                       unsigned k0, Staged &staged)
 {
@@ -234,7 +241,7 @@ __device__ __forceinline__ void read_strip(Strip &strip, const float *a, const f
         unpack(strip.b + j, load_quad(b + AT_K(k) + j * LANES_N));
 }
 
-// Writes four neighbours of a row of C.
+// Writes four neighbouring elements of a row of C.
 __device__ __forceinline__ void write_quad(float *__restrict__ C, unsigned N, bool whole, unsigned row, unsigned col,
                                            float4 quad)
 {
@@ -263,12 +270,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     unsigned row_tile, col_tile;
     lower_tile(blockIdx.x, row_tile, col_tile);
     const unsigned row0 = row_tile * TILE, col0 = col_tile * TILE;
-    // The tile of rows extends further down than the tile of columns.
+    // In C, the tile's rows extend further than its columns, so it suffices to check the rows.
     const bool inside = row0 + TILE <= N, whole_a = inside && K % 4 == 0 && is_aligned<16>(A),
                whole_c = inside && N % 4 == 0 && is_aligned<16>(C);
 
-    // A thread's squares of 4 x 4 are LANES_M * 4 rows and LANES_N * 4 columns apart, so that the lanes of a warp read
-    // neighbouring quads.
+    // The squares of a thread are LANES_M * 4 rows and LANES_N * 4 columns apart, so that the lanes of a warp read
+    // neighbouring groups of 4 floats.
     unsigned warp = warp_id(), lane = lane_id();
     unsigned m = warp / WARPS_N * (LANES_M * THREAD_M) + lane / LANES_N * 4;
     unsigned n = warp % WARPS_N * (LANES_N * THREAD_N) + lane % LANES_N * 4;
@@ -293,7 +300,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             }
 #pragma unroll UNROLL
             for (unsigned k = 0; k < TILE_K; ++k) {
-                if (k == TILE_K - 1 && more) { // go to the next tiles before the last products of these
+                // switch to the next pair of tiles before the last multiply-adds of this pair
+                if (k == TILE_K - 1 && more) {
                     // One barrier is enough: the pair that is written here was last read before the previous step's
                     // barrier.
                     reading ^= 1;
@@ -305,7 +313,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     b = pair + TILE_FLOATS + n;
                 }
                 if (k < TILE_K - 1 || more)
-                    read_strip(next, a, b, (k + 1) % TILE_K); // these reads overlap with the products
+                    read_strip(next, a, b, (k + 1) % TILE_K); // these reads overlap with the multiply-adds
 #pragma unroll
                 for (unsigned i = 0; i < THREAD_M; ++i)
 #pragma unroll

@@ -1,10 +1,10 @@
-// syrk_tensor.cu - C = A A' in single precision on tensor cores, as exact as syrk.cu from K = 512 on. A is N x K, C is
-// N x N and symmetric, both dense and row-major, with any sizes below 2^31, as in syrk.cu.
+// syrk_tensor.cu - C = A A' in single precision on tensor cores. From K = 512 on it is as exact as syrk.cu. A is N x K,
+// C is N x N and symmetric. Both are dense and row-major, and all sizes below 2^31 are legal, as in syrk.cu.
 //
-// Numbers are split into three bf16 parts as in matmul_tensor.cu, with the same errors and the same treatment of
-// numbers that cannot be split (TENSOR.md). There are two differences. Both operands are rows of A, so its parts are
-// made once, both tensor maps use the same memory, and both operands are read along K. And half of the tiles need not
-// be computed.
+// Numbers are split into three bf16 parts as in matmul_tensor.cu. The errors are the same, and so is the treatment of
+// numbers that cannot be split (TENSOR.md). There are two differences. First, both operands are rows of A. So the bf16
+// parts of A are made once, both tensor maps use the same memory, and both operands are read along K. Second, half of
+// the tiles need not be computed.
 
 #include "async.cuh"
 #include "common.cuh"
@@ -12,13 +12,13 @@
 #include "tensor.cuh"
 
 #ifndef TILE_N
-#define TILE_N 128 // columns of C that a block makes; divides its rows
+#define TILE_N 128 // columns of C that a block makes; ROWS must be a multiple of it
 #endif
 #ifndef TILE_K
-#define TILE_K 32 // columns of A in one step
+#define TILE_K 32 // columns of A in one step along K
 #endif
 #ifndef STAGES
-#define STAGES 3 // steps in shared memory: one is multiplied while the others are copied
+#define STAGES 3 // number of steps along K in shared memory: one is multiplied while the others are copied
 #endif
 #ifndef CONSUMERS
 #define CONSUMERS 2 // warp groups that multiply, 64 rows of C each
@@ -33,12 +33,12 @@ extern "C" __global__ void __launch_bounds__(128)
 #endif
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-#define ROWS (64 * CONSUMERS)          // rows of C per block
-#define ACROSS (ROWS / TILE_N)         // tiles side by side that are together as wide as one tile is high
-#define PART_A (ROWS * TILE_K * 2)     // bytes of one part of a step's rows
-#define PART_B (TILE_N * TILE_K * 2)   // bytes of one part of a step's columns
+#define ROWS (64 * CONSUMERS)          // rows of C that a block makes
+#define ACROSS (ROWS / TILE_N)         // number of tiles side by side that are as wide as one tile is high
+#define PART_A (ROWS * TILE_K * 2)     // bytes of one bf16 part of the tile's rows of A in one step
+#define PART_B (TILE_N * TILE_K * 2)   // bytes of one bf16 part of the rows of A for the tile's columns in one step
 #define STAGE_BYTES (3 * (PART_A + PART_B))
-// registers of a thread that multiplies: the rest after the other warps
+// registers of each thread that multiplies: those that the copying warp group gives up go to these threads
 #define GROUP_REGISTERS (CONSUMERS == 2 ? 232 : 160)
 #define OTHER_REGISTERS (CONSUMERS == 2 ? 40 : 32)
 
@@ -51,8 +51,9 @@ struct Corner {
     unsigned row, col;
 };
 
-// Returns a tile on or below the diagonal: row r has the first ACROSS (r + 1) tiles, as far as C extends. The order
-// goes down `walk` rows before the next column, so that blocks that run at the same time share rows of A in the L2.
+// Returns the corner of a tile on or below the diagonal. Row r of tiles has the first ACROSS (r + 1) tiles, as far as C
+// extends. The order of tiles goes down `walk` rows before it moves to the next column, so that blocks that run at the
+// same time share rows of A in the L2.
 __device__ __forceinline__ Corner lower_tile(unsigned number, unsigned N, unsigned walk)
 {
     const unsigned rows = ceil_div(N, ROWS), cols = ceil_div(N, TILE_N);
@@ -66,7 +67,8 @@ __device__ __forceinline__ Corner lower_tile(unsigned number, unsigned N, unsign
             break;
         number -= tiles;
     }
-    const unsigned whole = min(ACROSS * (first + 1), cols); // number of columns that all rows of the group have
+    // number of columns that all rows of this group of `walk` rows have
+    const unsigned whole = min(ACROSS * (first + 1), cols);
     if (number < whole * height)
         return {(first + number % height) * ROWS, number / height * TILE_N};
     number -= whole * height;
@@ -78,7 +80,8 @@ __device__ __forceinline__ Corner lower_tile(unsigned number, unsigned N, unsign
     }
 }
 
-// One thread copies a step per stage: all parts of the rows and of the columns.
+// Copies the operands of the block, by one thread. For each step along K, all bf16 parts of the rows and of the columns
+// go to a stage of the ring buffer.
 __device__ __forceinline__ void copy_parts(const tensor_map &map_rows, const tensor_map &map_cols, char *stages,
                                            barrier *full, barrier *empty, Corner corner, unsigned steps)
 {
@@ -95,8 +98,8 @@ __device__ __forceinline__ void copy_parts(const tensor_map &map_rows, const ten
     }
 }
 
-// Writes two neighbours of a row of C, if they are on or below the diagonal, and their mirror images. So both triangles
-// have the same bits. Eight lanes with neighbouring rows write a sector of the mirror image.
+// Writes two neighbouring elements of a row of C, if they are on or below the diagonal, and writes their mirror images.
+// So both triangles have the same bits. Eight lanes with neighbouring rows write a sector of the mirror image.
 __device__ __forceinline__ void write_both(float *C, unsigned N, bool paired, unsigned row, unsigned col, float first,
                                            float second)
 {
@@ -112,7 +115,7 @@ __device__ __forceinline__ void write_both(float *C, unsigned N, bool paired, un
         C[(offset)(col + 1) * N + row] = second;
 }
 
-// A warp computes 16 x TILE_N of C by ordinary multiply-adds, because some numbers cannot be split.
+// A warp computes 16 x TILE_N elements of C by ordinary multiply-adds, because some numbers cannot be split.
 __device__ __noinline__ void make_plain(const float *A, float *C, unsigned N, unsigned K, Corner corner)
 {
     for (unsigned i = lane_id(); i < 16 * TILE_N; i += WARP) {
@@ -130,14 +133,16 @@ __device__ __noinline__ void make_plain(const float *A, float *C, unsigned N, un
 
 // Computes six products of bf16 parts by wgmma for the tiles on and below the diagonal.
 //
-// Compared with coarsened: both kernels compute half of the tiles. This kernel computes them at a sixth of the rate of
-// the tensor cores. One warp of the first group copies. The groups that multiply take that group's registers for their
-// two sets of sums: one step's sums in the tensor core, and their total, rounded to nearest.
+// As in coarsened of syrk.cu, only half of the tiles are computed. Each multiply-add takes six products of the tensor
+// cores. One thread of the first warp group issues all copies. The other warp groups multiply. They take over registers
+// of the first warp group, because each result needs two accumulators: the sum of one step from the tensor core, and
+// the total, rounded to nearest.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     syrk_tensor_bf16x6(const __grid_constant__ tensor_map map_rows, const __grid_constant__ tensor_map map_cols,
                        const float *__restrict__ A, float *__restrict__ C, unsigned N, unsigned K, unsigned walk)
 {
-    extern __shared__ __align__(1024) char ring[]; // boxes with a swizzle of 128 bytes begin at multiples of 1024
+    // boxes with a swizzle of 128 bytes begin at addresses that are multiples of 1024
+    extern __shared__ __align__(1024) char ring[];
     __shared__ barrier full[STAGES], empty[STAGES];
     const Corner corner = lower_tile(blockIdx.x, N, walk);
     const unsigned steps = ceil_div(K, TILE_K), group = warp_id() / 4;
@@ -175,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 #pragma unroll
     for (unsigned i = 0; i < TILE_N / 2; ++i)
         carried &= total[i] == total[i];
-    const Corner mine = {corner.row + (warp_id() - 4) * 16, corner.col}; // the 16 rows of this warp
+    const Corner mine = {corner.row + (warp_id() - 4) * 16, corner.col}; // the 16 rows of C that this warp makes
     if (!__all_sync(ALL_LANES, carried)) {
         make_plain(A, C, N, K, mine);
         return;

@@ -1,11 +1,14 @@
 // tensor.cuh - functions for tensor cores: types of elements, loads and stores of fragments in shared memory (ldmatrix,
-// stmatrix), and products. A warp multiplies by mma.sync from sm_80 on, and a warp group by wgmma on sm_90a only.
+// stmatrix), and matrix instructions. A warp multiplies by mma.sync from sm_80 on. A warp group multiplies by wgmma,
+// which only sm_90a has.
 //
-// All products add to sums in single precision. Both kinds of product spread the sums of a tile over the lanes in the
-// same way (lane = 4 row + column / 2 in a square of 8 x 8). In a tile of 16 rows and 8 columns, a lane has:
-//     d[0], d[1]: row lane / 4,     columns 2 (lane % 4) and the next
-//     d[2], d[3]: row lane / 4 + 8, the same columns
-// A step along K is always 32 bytes of both operands: 16 elements of 16 bits, 32 of 8, 8 of 32.
+// All matrix instructions here have accumulators in single precision. mma.sync and wgmma spread the accumulators of a
+// tile over the lanes in the same way. In a square of 8 x 8, an accumulator is in lane 4 row + column / 2. In a tile of
+// 16 rows and 8 columns, the accumulators d[0] and d[1] of a lane are in row lane / 4, and d[2] and d[3] are in row
+// lane / 4 + 8. Both pairs are in the columns 2 (lane % 4) and 2 (lane % 4) + 1.
+//
+// One instruction multiplies 32 bytes of both operands along K: 16 elements of 16 bits, 32 elements of 8 bits, or 8
+// elements of 32 bits.
 
 #ifndef TENSOR_CUH
 #define TENSOR_CUH
@@ -23,13 +26,13 @@ struct f8e4m3 {
     unsigned char bits;
 };
 struct tf32 {
-    float value; // the tensor core reads its sign, exponent and first 10 fraction bits
+    float value; // the tensor core reads the sign, the exponent and the first 10 fraction bits of `value`
 };
 
 // ---- results ----
 
-// Converts two sums to the type of the result, rounded to nearest even. The lower half of the word has the first
-// number.
+// Converts two floats to the type of the result, rounded to nearest even. The lower half of the returned word has the
+// first number.
 __device__ __forceinline__ unsigned pack_pair(f16, float first, float second)
 {
     unsigned pair;
@@ -64,7 +67,7 @@ template <class T> __device__ __forceinline__ void store_one(T *to, float value)
     to->bits = (unsigned short)pack_pair(T(), value, value);
 }
 
-// Load one element, or two neighbours, as floats.
+// Loads one element, or two neighbouring elements, as floats.
 __device__ __forceinline__ float load_one(const float *from)
 {
     return *from;
@@ -94,8 +97,8 @@ template <class T> __device__ __forceinline__ float2 load_pair(const T *from)
     return {load_one(&first), load_one(&second)};
 }
 
-// Writes two neighbours of a row to an M x N matrix, as far as they are inside it. `paired`: no row ends between two
-// neighbours, and pairs are aligned.
+// Writes two neighbouring elements of a row to an M x N matrix. Elements outside the matrix are not written. `paired`
+// means that no row ends between the two elements, and that pairs are aligned.
 template <class T>
 __device__ __forceinline__ void store_inside(T *matrix, unsigned row, unsigned col, unsigned M, unsigned N, bool paired,
                                              float first, float second)
@@ -112,11 +115,12 @@ __device__ __forceinline__ void store_inside(T *matrix, unsigned row, unsigned c
     }
 }
 
-// ---- fragments ----
+// ---- fragments: the parts of a tile that a lane has in registers ----
 
-// Loads four squares of 8 rows of 16 bytes. Lane i gives the address of row i % 8 of square i / 8, a multiple of 16
-// bytes. In to[s] each lane gets the 4 bytes number lane % 4 of row lane / 4 of square s. The addresses of a square's
-// rows should differ in bits 4 to 6, so that all rows are in different banks.
+// Loads four squares. A square has 8 rows of 16 bytes. Lane i gives the address of row i % 8 of square i / 8. The
+// address is a multiple of 16 bytes. Each lane gets 4 bytes of each square: to[s] has bytes 4 (lane % 4) to 4 (lane %
+// 4) + 3 of row lane / 4 of square s. If the addresses of a square's rows differ in bits 4 to 6, all rows are in
+// different banks.
 __device__ __forceinline__ void load_fragments(unsigned (&to)[4], unsigned address)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -125,7 +129,7 @@ __device__ __forceinline__ void load_fragments(unsigned (&to)[4], unsigned addre
                  : "memory");
 }
 
-// Reads fragments as the function above, but transposes each square of 8 x 8 elements of 16 bits: rows of the matrix in
+// Does the same as load_fragments(), but transposes each square of 8 x 8 elements of 16 bits. Rows of the square in
 // memory become columns.
 __device__ __forceinline__ void load_fragments_turned(unsigned (&to)[4], unsigned address)
 {
@@ -135,7 +139,7 @@ __device__ __forceinline__ void load_fragments_turned(unsigned (&to)[4], unsigne
                  : "memory");
 }
 
-// Stores fragments, from sm_90 on.
+// Stores four squares as load_fragments() loads them, from sm_90 on.
 __device__ __forceinline__ void store_fragments(unsigned address, unsigned a, unsigned b, unsigned c, unsigned d)
 {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a), "r"(b),
@@ -143,7 +147,7 @@ __device__ __forceinline__ void store_fragments(unsigned address, unsigned a, un
                  : "memory");
 }
 
-// Does the same as store_fragments(), but transposes each square: a fragment's columns become rows in shared memory.
+// Does the same as store_fragments(), but transposes each square. Columns of the square become rows in shared memory.
 __device__ __forceinline__ void store_fragments_turned(unsigned address, unsigned a, unsigned b, unsigned c, unsigned d)
 {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a), "r"(b),
@@ -151,10 +155,11 @@ __device__ __forceinline__ void store_fragments_turned(unsigned address, unsigne
                  : "memory");
 }
 
-// ---- products of a warp: d (16 x 8) += a (16 x 32 bytes) b (32 bytes x 8) ----
-//
-// a[0..3]: the squares of rows 0 to 7 and 8 to 15 with the first 16 bytes, then the same squares with the second 16
-// bytes. b0, b1: the columns with the first and the second 16 bytes.
+// ---- mma.sync: matrix instructions of a warp ----
+
+// Computes d += a b, where d is 16 x 8, a is 16 x 32 bytes, and b is 32 bytes x 8. The operands a[0] and a[1] are the
+// squares of rows 0 to 7 and of rows 8 to 15 with the first 16 bytes along K. The operands a[2] and a[3] are the
+// squares with the second 16 bytes. The operands b0 and b1 are the columns with the first and with the second 16 bytes.
 #define MMA_OF(T, SHAPE, KIND)                                                                                         \
     __device__ __forceinline__ void multiply(T, float(&d)[4], const unsigned(&a)[4], unsigned b0, unsigned b1)         \
     {                                                                                                                  \
@@ -169,35 +174,39 @@ MMA_OF(f8e4m3, "m16n8k32", "e4m3") // from sm_89 on
 MMA_OF(tf32, "m16n8k8", "tf32")
 #undef MMA_OF
 
-// ---- products of a warp group, sm_90a: d (64 x n) += a (64 x 32 bytes) b (32 bytes x n) ----
+// ---- wgmma: matrix instructions of a warp group, on sm_90a ----
+
+// The instruction computes d += a b, where d is 64 x n, a is 64 x 32 bytes, and b is 32 bytes x n. All 128 threads of
+// the warp group call these functions. Warp w of the group has the rows 16 w to 16 w + 15 of d. The elements d[4 j] to
+// d[4 j + 3] are the accumulators of this warp's columns 8 j to 8 j + 7. The operands are in shared memory, and
+// descriptors give their layout. The operand a may also be in registers, in the layout of mma.sync. The instructions
+// run asynchronously. A thread calls the functions in this order:
 //
-// All 128 threads call these functions. Warp w of the group has rows 16 w to 16 w + 15, and d[4 j] to d[4 j + 3] are
-// its columns 8 j to 8 j + 7. Operands are in shared memory, and descriptors give their layout. a may also be in
-// registers, in the layout of a warp's product. The product runs asynchronously:
-//     wgmma_fence();                      before the first product, and after writes to registers of d or a
-//     wgmma<bf16, 256>::multiply(...);    several, to the same or other sums
-//     wgmma_commit(); wgmma_wait<0>();    before d is read, and before a's registers or the shared memory are written
-// If a thread reads d before the wait, or the compiler moves d to other registers, the compiler waits after each
-// product (warnings C7509 to C7520 of ptxas).
+// 1. `wgmma_fence()`, before the first instruction, and after writes to registers of d or a.
+// 2. `wgmma<bf16, 256>::multiply()`, once or several times, for the same or for other accumulators.
+// 3. `wgmma_commit()`, and then `wgmma_wait<0>()`, before it reads d, or writes the registers of a or shared memory.
+//
+// If a thread reads d before the wait, or if the compiler moves d to other registers, the compiler makes a wait after
+// each instruction (warnings C7509 to C7520 of ptxas).
 
 __device__ __forceinline__ void wgmma_fence()
 {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-// Makes one group of the products since the last call.
+// Makes a group of all wgmma instructions since the last call.
 __device__ __forceinline__ void wgmma_commit()
 {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// Waits until all groups except the latest `pending` have ended.
+// Waits until all groups except the last `pending` groups have ended.
 template <unsigned pending> __device__ __forceinline__ void wgmma_wait()
 {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
 }
 
-// Keeps the compiler from moving accesses to sums across this point.
+// Keeps the compiler from moving accesses to accumulators across this point.
 template <unsigned count> __device__ __forceinline__ void wgmma_keep(float (&d)[count])
 {
 #pragma unroll
@@ -205,20 +214,25 @@ template <unsigned count> __device__ __forceinline__ void wgmma_keep(float (&d)[
         asm volatile("" : "+f"(d[i])::"memory");
 }
 
-// Returns the descriptor of an operand in shared memory. All numbers are in units of 16 bytes:
-//     bits 0 to 13    the address
-//     bits 16 to 29   the leading distance
-//     bits 32 to 45   the stride
-//     bits 49 to 51   the base offset: 0 if swizzled boxes begin at multiples of 1024 (512, 256) bytes
-//     bits 62 and 63  the swizzle: 1 for 128 bytes, 2 for 64, 3 for 32, 0 for none; the tensor map must have the same
-// A box of a tensor map with this swizzle consists of blocks of 8 rows of `swizzle` bytes. The meaning of the
-// distances:
-// - Elements along K are neighbours (A by rows, B by columns): the stride is the distance from 8 rows to the next 8
-//   rows, 8 x swizzle bytes in one box. The leading distance is not used. The next 32 bytes of K begin 32 bytes further
-//   on with any swizzle, because the swizzle acts on address bits.
-// - Elements along M or N are neighbours (B by rows; 16-bit types only): a row of the box is one k and swizzle / 2
-//   elements. The stride is the distance from 8 k to the next 8 k, 8 x swizzle bytes. The leading distance is the
-//   distance from one box to the next along N. The next 16 k begin 16 rows further on, 16 x swizzle bytes.
+// Returns the descriptor of an operand in shared memory, as a number of 64 bits. Addresses and distances are in units
+// of 16 bytes:
+//
+// - Bits 0 to 13 are the address.
+// - Bits 16 to 29 are the leading distance.
+// - Bits 32 to 45 are the stride.
+// - Bits 49 to 51 are the base offset. It is 0 here, because swizzled boxes begin at multiples of 8 x swizzle bytes.
+// - Bits 62 and 63 are the swizzle: 1 for 128 bytes, 2 for 64, 3 for 32, 0 for none. The tensor map must have the same
+//   swizzle.
+//
+// A box of a tensor map with a swizzle consists of blocks of 8 rows of `swizzle` bytes. The meaning of the two
+// distances depends on the order of the elements:
+// - If elements along K are neighbours (A by rows, B by columns), the stride is the distance from 8 rows to the next 8
+//   rows. In one box it is 8 x swizzle bytes. The leading distance is not used. The next 32 bytes along K begin 32
+//   bytes later with any swizzle, because the swizzle acts on address bits.
+// - If elements along M or N are neighbours (B by rows, for types of 16 bits only), a row of the box has the swizzle /
+//   2 elements of one k. The stride is the distance from 8 rows to the next 8 rows, which is 8 x swizzle bytes. The
+//   leading distance is the distance from a box to the next box along N. The next 16 rows begin 16 x swizzle bytes
+//   later.
 template <unsigned swizzle>
 __device__ __forceinline__ offset matrix_descriptor(unsigned address, unsigned leading, unsigned stride)
 {
@@ -226,13 +240,13 @@ __device__ __forceinline__ offset matrix_descriptor(unsigned address, unsigned l
     return (offset)(address >> 4 & 0x3fff) | (offset)(leading >> 4) << 16 | (offset)(stride >> 4) << 32 | kind << 62;
 }
 
-// Returns the descriptor of the operand that begins `bytes` bytes further on.
+// Returns the descriptor of the operand that begins `bytes` bytes after the operand of `descriptor`.
 __device__ __forceinline__ offset descriptor_after(offset descriptor, unsigned bytes)
 {
     return descriptor + (bytes >> 4);
 }
 
-// Operands of an assembler text: the registers 0 to n / 2 - 1, and the sums in them.
+// These macros list operands of the PTX text: the names of n / 2 registers, and the accumulators in these registers.
 #define WGMMA_R16 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
 #define WGMMA_R32                                                                                                      \
     WGMMA_R16                                                                                                          \
@@ -294,7 +308,8 @@ __device__ __forceinline__ offset descriptor_after(offset descriptor, unsigned b
 
 template <class T, unsigned n> struct wgmma;
 
-// If `add` is 0, d is overwritten instead of added to. With b_rows, B lies by rows (see matrix_descriptor).
+// If `add` is 0, the instruction overwrites d and does not add to it. With b_rows, B is stored by rows as
+// matrix_descriptor() describes.
 #define WGMMA_16_BIT(T, KIND, n, c, p0, p1, p2, p3, p4, p5, p6)                                                        \
     template <> struct wgmma<T, n> {                                                                                   \
         template <bool b_rows>                                                                                         \
@@ -316,7 +331,7 @@ template <class T, unsigned n> struct wgmma;
                          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "n"((int)b_rows));            \
         }                                                                                                              \
     };
-// Other types take B by columns only.
+// For types of 8 and 32 bits, B must be stored by columns.
 #define WGMMA_OTHER(T, SHAPE, KIND, n, c, p0, p1, p2, p3, p4, p5)                                                          \
     template <> struct wgmma<T, n> {                                                                                   \
         template <bool b_rows>                                                                                         \

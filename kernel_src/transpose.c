@@ -1,8 +1,8 @@
-/* transpose_exact: the reference of transposes. T[..., n, m] = A[..., m, n] for elements of any type, bit by bit, for
- * matrices or stacks of them (up to the dimensions that an array can have).
+/* transpose.c has transpose_exact, the reference of transposes. It sets T[..., n, m] = A[..., m, n] for elements of any
+ * type, bit by bit. A and T are matrices, or stacks of matrices with as many dimensions as an array can have.
  *
- * It works in tiles of 64 x 64 elements, so that the cache lines of both sides stay in the cache. Threads take rows of
- * tiles. */
+ * The reference works in tiles of 64 x 64 elements, so that the cache lines of A and T stay in the cache. Each thread
+ * takes one row of tiles after another. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,11 +13,12 @@ enum { TILE = 64 };
 typedef struct transpose {
     const unsigned char *a;
     unsigned char *t;
-    size_t size;                   /* bytes of an element */
-    uint64_t rows, columns, tiles; /* of a matrix; tiles: the number of its rows of tiles */
+    size_t size;                   /* number of bytes of an element */
+    uint64_t rows, columns, tiles; /* rows and columns of a matrix; number of rows of tiles of a matrix */
 } transpose;
 
-/* Compiled once for each element size, so that copying an element is one instruction. */
+/* Transposes one tile. The function is compiled once for each element size, so that copying an element is one
+ * instruction. */
 static inline __attribute__((always_inline)) void turn(const unsigned char *a, unsigned char *t, uint64_t rows,
                                                        uint64_t columns, uint64_t row, uint64_t column, size_t size)
 {
@@ -44,7 +45,8 @@ static void tile_row(void *user, size_t index, size_t worker)
         }
 }
 
-/* The reference of transposes of matrices or stacks of matrices of any type. Threads take rows of tiles. */
+/* The reference of transposes, for matrices or stacks of matrices of any type. Each thread takes one row of tiles after
+ * another. */
 static kiln_status transpose_exact(void *user, kiln_call *call)
 {
     (void)user;

@@ -1,34 +1,38 @@
-// transpose.cu - T = the transpose of each of BATCH matrices A, M x N each, dense and row-major, 4-byte elements: nine
-// ways. Two of them only copy; their times bound the others.
+// transpose.cu - transposes each of BATCH matrices A of M x N elements into a matrix T, in nine ways. The matrices are
+// dense and row-major, and an element has 4 bytes. Two of the kernels only copy. Their times are bounds for the other
+// kernels.
 //
-// There is no arithmetic, so the time depends only on the accesses. A warp's 32 elements along a row are one request of
-// four sectors; along a column they are a request of 32 sectors. A transpose needs one of each. The kernels differ in
-// the place where rows become columns. In naive the place is global memory, and in tiled it is shared memory.
-// tiled_padded and swizzled avoid bank conflicts there, and tiled_unrolled and vectorised have more bytes in flight at
-// a time. Elements are words of 32 bits whose bits are kept, also for floats: NaN, -0 and others.
+// There is no arithmetic, so the time depends only on the accesses. If the 32 lanes of a warp access elements along a
+// row, the request has four sectors. Along a column it has 32 sectors. A transpose needs one access along a row and one
+// along a column. The kernels differ in the place where rows become columns. In the kernels naive_* this place is
+// global memory, and in tiled it is shared memory. The kernels tiled_padded and swizzled avoid bank conflicts in shared
+// memory. The kernels tiled_unrolled and vectorised have more bytes in flight at a time. Elements are words of 32 bits,
+// and their bits are kept. So floats such as NaN and -0 keep their bits too.
 //
-// M and N may be any numbers below 2^31, also 0; edges are checked. Matrices may have more than 2^32 elements, because
-// offsets have 64 bits. Blocks are numbered in one dimension, because a grid is at most 65,535 high.
+// M and N may be any numbers below 2^31, also 0, because all accesses are checked against the edges. Matrices may have
+// more than 2^32 elements, because offsets have 64 bits. Blocks are numbered in one dimension, because a grid is at
+// most 65,535 high.
 //
-// The tuning parameters are macros. A spec sets them. The defaults are for an editor. A kernel is compiled if its own
-// macro TRANSPOSE_<NAME> is set, or if TRANSPOSE_ONE is not set. A sweep compiles this file once per configuration.
+// The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
+// editor or a compiler parse this file alone. A kernel is compiled if its own macro TRANSPOSE_<NAME> is set, or if
+// TRANSPOSE_ONE is not set. A sweep compiles this file once per configuration.
 
 #include "common.cuh"
 
 #ifndef BLOCK_X
-#define BLOCK_X 32 // threads of a block across; also the width of the tile if a thread has one element
+#define BLOCK_X 32 // threads of a block along x; also the width of the tile if a thread has one element
 #endif
 #ifndef BLOCK_Y
-#define BLOCK_Y 16 // and down
+#define BLOCK_Y 16 // threads of a block along y; also the height of the tile if a thread has one element
 #endif
 #ifndef ITEMS
-#define ITEMS 4 // copy_row, copy_column: elements of a thread
+#define ITEMS 4 // copy_row, copy_column: elements per thread
 #endif
 #ifndef PAD
-#define PAD 1 // tiled_padded, tiled_unrolled: unused elements after each row of the tile (or after each 32 elements)
+#define PAD 1 // tiled_padded, tiled_unrolled: unused elements after each row of the tile (at least after 32 elements)
 #endif
 #ifndef TILE
-#define TILE 32 // tiled_unrolled, swizzled: side of the square tile
+#define TILE 32 // tiled_unrolled, swizzled: rows and columns of the square tile
 #endif
 #ifndef DIAGONAL
 #define DIAGONAL 0 // swizzled: 1: neighbouring blocks take tiles along a diagonal, not along a row
@@ -37,7 +41,7 @@
 #define TILE_M 64 // vectorised: rows of A in a tile; a multiple of 32
 #endif
 #ifndef TILE_N
-#define TILE_N 64 // vectorised: columns; a multiple of 32
+#define TILE_N 64 // vectorised: columns of A in a tile; a multiple of 32
 #endif
 #ifndef THREADS
 #define THREADS 256 // vectorised: threads of a block
@@ -46,19 +50,20 @@
 #define DOWN 0 // vectorised: 1: neighbouring blocks take tiles below each other; 0: beside each other
 #endif
 #ifndef STREAM
-#define STREAM 0 // vectorised: hint "used once": 1: for stores, 2: for loads, 3: for both
+#define STREAM 0 // vectorised: the accesses with the hint "used once": 1: stores, 2: loads, 3: both
 #endif
 
-// The part of the work of a block: its matrices, and the first row and column of A's tile.
+// The work of a block: a matrix A, its transpose T, and the first row and column of a tile of A.
 struct Place {
     const unsigned *a;
     unsigned *t;
     unsigned row, col;
 };
 
-// Returns the place of tile blockIdx.x among the `height` x `width` tiles of BATCH matrices of M x N. A division takes
-// about twenty instructions, as many as the rest of a kernel with one element per thread. If there is only one matrix,
-// the function saves the first division.
+// Returns the work of this block. Each of the BATCH matrices of M x N elements has tiles of `height` x `width`, and the
+// block has tile blockIdx.x of all these tiles. A division takes about twenty instructions. In a kernel with one
+// element per thread, the rest of the kernel has no more. If there is only one matrix, the function saves the first
+// division.
 __device__ __forceinline__ Place place(const unsigned *A, unsigned *T, unsigned M, unsigned N, unsigned height,
                                        unsigned width, bool down)
 {
@@ -70,11 +75,12 @@ __device__ __forceinline__ Place place(const unsigned *A, unsigned *T, unsigned 
 }
 
 #if defined(TRANSPOSE_NAIVE_COLUMN) || !defined(TRANSPOSE_ONE)
-// Each thread moves one element. Neighbouring threads have neighbours along a row of T, so the write is coalesced and
-// the read is not.
+// Each thread moves one element. Neighbouring threads access neighbouring elements of a row of T. So the write is
+// coalesced, and the read is not.
 //
-// Each warp reads 32 sectors of 32 bytes and needs 4 bytes of each, so a request uses 12.5 % of its bytes. The rest is
-// used only if the block reads it again before the L1 or L2 evicts it. A store has 4 sectors per request, like a copy.
+// The read of a warp has 32 sectors of 32 bytes, and the warp needs 4 bytes of each sector. So the request uses 12.5 %
+// of its bytes. The other bytes are used only if the block reads the sector again before the L1 or L2 evicts it. The
+// write has 4 sectors per request, as in a copy.
 extern "C" __global__ void transpose_naive_column(const unsigned *__restrict__ A, unsigned *__restrict__ T, unsigned M,
                                                   unsigned N)
 {
@@ -86,12 +92,12 @@ extern "C" __global__ void transpose_naive_column(const unsigned *__restrict__ A
 #endif
 
 #if defined(TRANSPOSE_NAIVE_ROW) || !defined(TRANSPOSE_ONE)
-// Each thread moves one element. Neighbouring threads have neighbours along a row of A, so the read is coalesced and
-// the write is not.
+// Each thread moves one element. Neighbouring threads access neighbouring elements of a row of A. So the read is
+// coalesced, and the write is not.
 //
-// Compared with naive_column, the counters change sides: 4 sectors per request are read, 32 written. No thread waits
-// for a write, and the L2 combines the pieces of a sector if it can. But if a sector leaves the L2 incomplete, memory
-// must also read it.
+// Compared with naive_column, a read has 4 sectors per request, and a write has 32. No thread waits for a write, and if
+// the parts of a sector arrive in time, the L2 combines them. But if the L2 evicts an incomplete sector, memory must
+// also read the sector.
 extern "C" __global__ void transpose_naive_row(const unsigned *__restrict__ A, unsigned *__restrict__ T, unsigned M,
                                                unsigned N)
 {
@@ -102,13 +108,13 @@ extern "C" __global__ void transpose_naive_row(const unsigned *__restrict__ A, u
 }
 #endif
 
-// The input of the two copies was transposed before by transpose_naive_row, so their answer is checked like any other:
-// X and T are BATCH matrices of N x M. A thread has ITEMS elements, and the distance between two of them is the size of
-// a block. All loads of a thread are in flight together.
+// The two kernels below copy X to T, which are BATCH matrices of N x M. X is the transpose of A, which
+// transpose_naive_row made before, so the result is checked as for the other kernels. The ITEMS elements of a thread
+// are a block apart. All loads of a thread are in flight together.
 
 #if defined(TRANSPOSE_COPY_ROW) || !defined(TRANSPOSE_ONE)
-// A copy, whose speed is the upper bound of a transpose. Neighbouring threads read and write neighbours along a row:
-// 4 sectors per request on both sides.
+// This kernel copies by rows. A transpose cannot be faster than this kernel. Neighbouring threads read and write
+// neighbouring elements of a row. So reads and writes have 4 sectors per request.
 extern "C" __global__ void transpose_copy_row(const unsigned *__restrict__ X, unsigned *__restrict__ T, unsigned M,
                                               unsigned N)
 {
@@ -125,7 +131,8 @@ extern "C" __global__ void transpose_copy_row(const unsigned *__restrict__ X, un
 #endif
 
 #if defined(TRANSPOSE_COPY_COLUMN) || !defined(TRANSPOSE_ONE)
-// The lower bound: neighbours along a column for reading and writing, 32 sectors per request on both sides.
+// This kernel copies by columns, which is the slowest way. Neighbouring threads read and write neighbouring elements of
+// a column, so reads and writes have 32 sectors per request.
 extern "C" __global__ void transpose_copy_column(const unsigned *__restrict__ X, unsigned *__restrict__ T, unsigned M,
                                                  unsigned N)
 {
@@ -142,16 +149,17 @@ extern "C" __global__ void transpose_copy_column(const unsigned *__restrict__ X,
 #endif
 
 #if defined(TRANSPOSE_TILED) || defined(TRANSPOSE_TILED_PADDED) || !defined(TRANSPOSE_ONE)
-// Returns the offset of element `number` of the tile, counted along its rows. There are `pad` unused elements after
-// each row, or after each 32 elements if rows are shorter, so that the writes of a warp stay contiguous.
+// Returns the offset in shared memory of element `number` of the tile. The elements are numbered along the rows of the
+// tile. `pad` unused elements follow each row. If rows are shorter than 32 elements, the unused elements follow each 32
+// elements, so that the writes of a warp stay contiguous.
 template <unsigned pad> __device__ __forceinline__ constexpr unsigned in_tile(unsigned number)
 {
     return number + number / (BLOCK_X < 32 ? 32 : BLOCK_X) * pad;
 }
 
-// Moves a tile of BLOCK_Y x BLOCK_X elements through shared memory, one element per thread: writes it by rows of A and
-// reads it by rows of T. The threads are numbered differently in the second half, so that neighbouring threads have
-// neighbours there too.
+// Moves a tile of BLOCK_Y x BLOCK_X elements through shared memory, one element per thread. The block writes the tile
+// to shared memory by rows of A, and reads it by rows of T. For the second half the threads are numbered in another
+// way, so that neighbouring threads access neighbouring elements of T.
 template <unsigned pad>
 __device__ __forceinline__ void through_tile(const unsigned *A, unsigned *T, unsigned M, unsigned N)
 {
@@ -170,10 +178,11 @@ __device__ __forceinline__ void through_tile(const unsigned *A, unsigned *T, uns
 #endif
 
 #if defined(TRANSPOSE_TILED) || !defined(TRANSPOSE_ONE)
-// Compared with naive: both accesses of global memory are coalesced, 4 sectors per request if BLOCK_X and BLOCK_Y are
-// 32 (a read is BLOCK_X wide, a write BLOCK_Y). But the read of shared memory goes down a column. Rows of 32 elements
-// begin in the same bank, so the BLOCK_Y lanes of a column are all in one bank and take BLOCK_Y wavefronts instead of
-// one. (With rows of 16 or 8 elements, only every second or fourth row begins there.)
+// Compared with the naive kernels, both accesses to global memory are coalesced. If BLOCK_X and BLOCK_Y are 32, a
+// request has 4 sectors, because a read is BLOCK_X elements wide and a write BLOCK_Y. But the read of shared memory
+// goes down a column of the tile. If BLOCK_X is 32, all rows begin in the same bank. So the BLOCK_Y lanes of a column
+// access one bank, and take BLOCK_Y wavefronts instead of one. (If BLOCK_X is 16 or 8, only every second or fourth row
+// begins in this bank.)
 extern "C" __global__ void transpose_tiled(const unsigned *__restrict__ A, unsigned *__restrict__ T, unsigned M,
                                            unsigned N)
 {
@@ -182,9 +191,10 @@ extern "C" __global__ void transpose_tiled(const unsigned *__restrict__ A, unsig
 #endif
 
 #if defined(TRANSPOSE_TILED_PADDED) || !defined(TRANSPOSE_ONE)
-// Compared with tiled: PAD elements after each row shift the next row by PAD banks. A warp reads 32 / BLOCK_Y columns.
-// So with PAD = 32 / BLOCK_Y its elements are in 32 different banks, and the conflict counter is 0. With any other PAD
-// some elements are in the same bank. Accesses of global memory do not change.
+// Compared with tiled, PAD unused elements after each row shift the next row by PAD banks. The lanes of a warp read 32
+// / BLOCK_Y columns of the tile. So if PAD = 32 / BLOCK_Y, the elements of a warp are in 32 different banks, and the
+// conflict counter is 0. With any other PAD, some of these elements are in the same bank. The accesses to global memory
+// do not change.
 extern "C" __global__ void transpose_tiled_padded(const unsigned *__restrict__ A, unsigned *__restrict__ T, unsigned M,
                                                   unsigned N)
 {
@@ -193,11 +203,12 @@ extern "C" __global__ void transpose_tiled_padded(const unsigned *__restrict__ A
 #endif
 
 #if defined(TRANSPOSE_TILED_UNROLLED) || !defined(TRANSPOSE_ONE)
-// A square tile with fewer threads than elements: each thread reads TILE / BLOCK_Y elements before it writes the first.
+// The tile is square, and a block has fewer threads than the tile has elements. Each thread reads TILE / BLOCK_Y
+// elements before it writes the first.
 //
-// Compared with tiled_padded without conflicts: the same sectors and wavefronts. But each thread has that many loads in
-// flight at a time, and there are fewer index computations, barriers and blocks per element. A thread waits for memory
-// only once.
+// Compared with tiled_padded without conflicts, the sectors and wavefronts are the same. But each thread has TILE /
+// BLOCK_Y loads in flight at a time. There are fewer index computations, barriers and blocks per element. A thread
+// waits for memory only once per tile.
 extern "C" __global__ void transpose_tiled_unrolled(const unsigned *__restrict__ A, unsigned *__restrict__ T,
                                                     unsigned M, unsigned N)
 {
@@ -224,21 +235,22 @@ extern "C" __global__ void transpose_tiled_unrolled(const unsigned *__restrict__
 #endif
 
 #if defined(TRANSPOSE_SWIZZLED) || !defined(TRANSPOSE_ONE)
-// Element (y, x) of the tile is stored at column x ^ y, so a column of the tile is spread over all banks without
+// Element (y, x) of the tile is stored at column x ^ y. So a column of the tile is spread over all banks without
 // padding.
 //
-// Compared with tiled_unrolled: there are no conflicts either, no shared memory is unused, and rows stay aligned. TILE
-// must be a power of two. With DIAGONAL, blocks that run at the same time take tiles along a diagonal, each one row and
-// one column further. Tiles along a row of A would begin to write in one column of T, TILE rows of M elements apart. On
-// older devices, if M is a power of two, these addresses fell on the same few memory channels. Today's devices
-// distribute addresses over the channels by a hash, so such addresses fall on many channels also without DIAGONAL.
+// As in tiled_unrolled there are no conflicts. In addition, no shared memory is unused, and rows stay aligned. TILE
+// must be a power of two. With DIAGONAL, blocks that run at the same time take tiles along a diagonal of A. Without
+// DIAGONAL these blocks take tiles along a row of A, and begin to write in one column of T. The places are TILE rows of
+// M elements apart. On older devices, if M is a power of two, these addresses fell on the same few memory channels.
+// Today's devices distribute addresses over the channels by a hash. So these addresses fall on many channels even
+// without DIAGONAL.
 extern "C" __global__ void transpose_swizzled(const unsigned *__restrict__ A, unsigned *__restrict__ T, unsigned M,
                                               unsigned N)
 {
     __shared__ unsigned tile[TILE][TILE];
     static_assert((TILE & (TILE - 1)) == 0 && TILE % BLOCK_Y == 0, "TILE must be a power of two, a multiple of BLOCK_Y");
     Place at = place(A, T, M, N, TILE, TILE, false);
-    if (DIAGONAL) { // each column of tiles is rotated down by its number, so every tile still comes exactly once
+    if (DIAGONAL) { // each column of tiles is rotated down by its number, so every tile is still processed exactly once
         unsigned tiles_m = ceil_div(M, TILE);
         at.row = (at.row / TILE + at.col / TILE) % tiles_m * TILE;
     }
@@ -264,14 +276,15 @@ extern "C" __global__ void transpose_swizzled(const unsigned *__restrict__ A, un
 #endif
 
 #if defined(TRANSPOSE_VECTORISED) || !defined(TRANSPOSE_ONE)
-// Four elements per access everywhere. A thread reads squares of 4 x 4 as four rows of 16 bytes, transposes each in its
-// registers, and writes it as four rows of 16 bytes to the tile, which is stored transposed.
+// Every access transfers four elements. A thread reads squares of 4 x 4 elements as four rows of 16 bytes, and
+// transposes each square in its registers. It writes the square as four rows of 16 bytes to the tile in shared memory,
+// which is stored transposed.
 //
-// Compared with swizzled: a quarter of the requests to global and to shared memory. A thread's whole share of the tile,
-// 16 elements per square, is in flight before the first result is used. A request of a warp is 16 sectors. If rows of A
-// do not begin at multiples of 16 bytes (N % 4), a thread reads four rows of one column instead, one element per
-// access. If rows of T do not (M % 4), it writes single elements. The tile is the same in these cases, and it has no
-// bank conflicts.
+// Compared with swizzled, there are a quarter of the requests to global and to shared memory. All elements that a
+// thread has of the tile, 16 per square, are in flight before the first one is used. A request of a warp has 16
+// sectors. If rows of A do not begin at multiples of 16 bytes (N % 4 != 0), a thread reads four elements of one column
+// instead, one element per access. If rows of T do not begin at such multiples (M % 4 != 0), a thread writes single
+// elements. In both cases the tile in shared memory is the same, and it has no bank conflicts.
 
 #define QUADS_M (TILE_M / 4)
 #define QUADS_N (TILE_N / 4)
@@ -280,10 +293,11 @@ extern "C" __global__ void transpose_swizzled(const unsigned *__restrict__ A, un
 static_assert(TILE_M % 32 == 0 && TILE_N % 32 == 0, "rows of the tile must fill the banks");
 static_assert(SQUARES * THREADS == QUADS_M * QUADS_N, "every thread must have the same number of squares");
 
-// Row n of the tile holds column n of A, in quads. Quad r of the row is at place r ^ spread(n). Shared memory serves
-// eight lanes at a time for accesses of 16 bytes. These eight lanes must access eight different places (mod 8) in three
-// cases. For squares they write quad r of rows 0, 4, ..., 28. For single columns they write quad r of rows 0, 1, ...,
-// 7. Or they read eight quads of one row.
+// Row n of the tile in shared memory has column n of A as quads, which are groups of 4 elements. Quad r of row n is at
+// place r ^ spread(n). For accesses of 16 bytes, shared memory serves eight lanes at a time. These eight lanes must
+// access places that differ modulo 8. There are three cases. If a thread has squares, the eight lanes write quad r of
+// the rows 0, 4, ..., 28. If a thread has single columns, the eight lanes write quad r of the rows
+// 0 to 7. In the second half they read eight quads of one row.
 __device__ __forceinline__ unsigned spread(unsigned n)
 {
     return (n ^ n / 4) % 8;

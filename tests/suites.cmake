@@ -55,24 +55,36 @@ function(kiln_remember_compiles regex)
   endforeach()
 endfunction()
 
-# The builds with sanitizers leave out the tests of covered.txt, because other tests run their lines (bench/cover.py).
+# Two lists name tests that run only every night: covered.txt for the builds with sanitizers, where other tests run the
+# same lines (bench/cover.py), and nightly.txt for the release build.
 # kiln_leave_covered(): disables the tests of this folder that are in the list, and gives them the label `covered`. It is called
-# after all other changes of the tests' LABELS. A suite of the list is only built if its target is named.
-option(KILN_EVERY_TEST "Under a sanitizer: also the tests of tests/covered.txt" ON)
-set(KILN_COVERED "")
-if(KILN_SANITIZE AND NOT KILN_EVERY_TEST)
-  set(sanitizer asan)
-  if(KILN_SANITIZE MATCHES thread)
-    set(sanitizer tsan)
+# after all other changes of the tests' LABELS. Under a sanitizer, a suite of the list is only built if its target is named.
+option(KILN_EVERY_TEST "Also the tests of tests/covered.txt and tests/nightly.txt" ON)
+set(KILN_COVERED "") # names
+set(KILN_NIGHTLY "") # regular expressions of names
+if(NOT KILN_EVERY_TEST)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${KILN_ROOT}/tests/covered.txt ${KILN_ROOT}/tests/nightly.txt)
+  if(KILN_SANITIZE)
+    set(sanitizer asan)
+    if(KILN_SANITIZE MATCHES thread)
+      set(sanitizer tsan)
+    endif()
+    file(STRINGS ${KILN_ROOT}/tests/covered.txt KILN_COVERED REGEX "^${sanitizer} ")
+    list(TRANSFORM KILN_COVERED REPLACE "^[a-z]+ " "")
+  else()
+    file(STRINGS ${KILN_ROOT}/tests/nightly.txt KILN_NIGHTLY REGEX "^[^#]")
   endif()
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${KILN_ROOT}/tests/covered.txt)
-  file(STRINGS ${KILN_ROOT}/tests/covered.txt KILN_COVERED REGEX "^${sanitizer} ")
-  list(TRANSFORM KILN_COVERED REPLACE "^[a-z]+ " "")
 endif()
 function(kiln_leave_covered)
   get_property(tests DIRECTORY PROPERTY TESTS)
+  set(left ${KILN_COVERED})
+  foreach(pattern IN LISTS KILN_NIGHTLY)
+    set(matching ${tests})
+    list(FILTER matching INCLUDE REGEX "^${pattern}$")
+    list(APPEND left ${matching})
+  endforeach()
   foreach(test ${tests})
-    if(test IN_LIST KILN_COVERED)
+    if(test IN_LIST left)
       set_property(TEST ${test} APPEND PROPERTY LABELS covered)
       set_tests_properties(${test} PROPERTIES DISABLED TRUE)
     endif()

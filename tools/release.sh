@@ -3,7 +3,7 @@
 # annotated tag vVERSION, whose message is the section of the changelog. It pushes nothing: `git push origin vVERSION` does.
 #
 #   tools/release.sh 0.2.0 --quick    only the checks that take seconds
-#   tools/release.sh 0.2.0            also tools/test.sh, and tests/bare/run.sh on Debian 12 and Ubuntu 24.04 (needs root)
+#   tools/release.sh 0.2.0            also tools/test.sh whole, and tests/bare/run.sh on Debian 12 and Ubuntu 24.04 (needs root)
 #
 # It checks: the work tree is clean; the version of the build, of the header and of the changelog is VERSION; the tag does
 # not exist; the changelog's section has notes, and Unreleased has none; everything that was tested passes.
@@ -48,7 +48,7 @@ echo "release.sh: $version: the tree, the version and the changelog are ready"
 [ $quick = 0 ] || exit 0
 
 # ---- the tests ----
-tools/test.sh
+tools/test.sh whole
 for system in debian-12 ubuntu-24.04; do
     tests/bare/run.sh --commit HEAD "$system"
 done

@@ -4,12 +4,12 @@
 #
 #   tools/test.sh                  all of it (14 minutes on two cores, with a new machine's packages)
 #   tools/test.sh release          only that part: release, asan, tsan, lint or fuzz
-#   tools/test.sh whole [PART...]  with more configurations of the catalogue's kernels (tests/README.md)
+#   tools/test.sh whole [PART...]  every test, with more configurations of the catalogue's kernels (tests/README.md)
 #   KILN_FUZZ_SECONDS=900 tools/test.sh fuzz
-#   KILN_EVERY_TEST=1 tools/test.sh asan tsan
 #
-# The parts asan and tsan leave out the tests of tests/covered.txt, and say how many. Nearly all lines of these tests run in other
-# tests too (tests/README.md). With KILN_EVERY_TEST=1 both parts run all tests, as CI does every night.
+# The parts asan and tsan leave out the tests of tests/covered.txt, and the part release leaves out those of
+# tests/nightly.txt. Each part says how many. Other tests find nearly all errors of these tests (tests/README.md). With `whole`,
+# or with KILN_EVERY_TEST=1, all tests run. CI does this every night.
 #
 # At the end stands a list of what was skipped, and why (tests/skips.py). It is an error to skip a test that this
 # machine could run.
@@ -26,13 +26,18 @@ tests=$((cores * 2 + 2)) # number of tests at a time
 # clone, so its cache is empty.
 export KILN_TEST_CACHE="$PWD/build/test-cache"
 every=OFF
-[ "${KILN_EVERY_TEST:-0}" = 0 ] || every=ON
+if [ "${KILN_EVERY_TEST:-0}" != 0 ] || [ "${1:-}" = whole ]; then
+    every=ON
+    export KILN_EVERY_TEST=1 KILN_TEST_WHOLE=1 # KILN_EVERY_TEST is for the work ahead
+    [ "${1:-}" != whole ] || shift
+fi
 
 # build PART [TARGET]
 build() {
     # shellcheck disable=SC2086  # no word where there is no target
     case $1 in
-    release) KILN_CMAKE_ARGS='-DKILN_WERROR=ON -DKILN_DEBUG_INFO=ON' tools/build.sh release ${2-} ;; # for the test abi
+    release) # KILN_DEBUG_INFO is for the test abi
+        KILN_CMAKE_ARGS="-DKILN_WERROR=ON -DKILN_DEBUG_INFO=ON -DKILN_EVERY_TEST=$every" tools/build.sh release ${2-} ;;
     asan) KILN_CMAKE_ARGS="-DKILN_WERROR=ON -DKILN_EVERY_TEST=$every" tools/build.sh asan ${2-} ;;
     tsan) KILN_CMAKE_ARGS="-DKILN_WERROR=ON -DKILN_EVERY_TEST=$every" tools/build.sh tsan "${2-threads}" ;;
     fuzz) tools/build.sh asan fuzzers ;; # linked from the objects of asan
@@ -54,10 +59,6 @@ if [ "${1:-}" = --ahead ]; then
     exit
 fi
 
-if [ "${1:-}" = whole ]; then
-    export KILN_TEST_WHOLE=1
-    shift
-fi
 [ $# != 0 ] || set -- $all
 given=" $* "
 for part; do
@@ -131,7 +132,7 @@ address_options='handle_sigill=1:quarantine_size_mb=32:thread_local_quarantine_s
 
 # glibc gives freed memory back to the operating system, and the next allocation of a test makes it again page by page.
 # Programs that keep up to 256 MB take a tenth less processor time in the tests of the judge.
-export GLIBC_TUNABLES="${GLIBC_TUNABLES-glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=268435456}"
+export GLIBC_TUNABLES="${GLIBC_TUNABLES-glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=268435456:glibc.malloc.hugetlb=1}"
 
 while [ $# != 0 ]; do
     part=$1
@@ -151,11 +152,13 @@ while [ $# != 0 ]; do
         only=
         [ "$part" != asan ] || look_for_leaks
         [ "$part" != tsan ] || only='-L threads'
+        list=tests/covered.txt
+        [ "$part" != release ] || list=tests/nightly.txt
         # shellcheck disable=SC2086  # a list of words
         count() { ctest --test-dir "build/$part" -N $only "$@" | sed -n 's/^Total Tests: //p'; }
         covered=$(count -L '^covered$')
         [ "$covered" = 0 ] || echo "$part: $(count -LE '^covered$') of $(count) tests run. $covered are left out" \
-            "(tests/covered.txt). KILN_EVERY_TEST=1 runs all."
+            "($list). KILN_EVERY_TEST=1 runs all."
         # shellcheck disable=SC2086  # a list of words
         ASAN_OPTIONS="$address_options${ASAN_OPTIONS:+:$ASAN_OPTIONS}" \
             ctest --test-dir "build/$part" --output-on-failure --no-tests=error -j "$tests" $only -LE '^covered$' \

@@ -543,9 +543,25 @@ static kiln_status read_source(kiln_engine *engine, const kiln__config *config, 
     return status;
 }
 
+/* Replaces definitions in the source and its headers that have the same names as macros of the configuration. */
+static kiln_status replace_definitions(kiln__code_job *job, kiln_error **error)
+{
+    kiln__prelude_macro *macros = kiln__arena_alloc(&job->arena, (job->macro_count + 1) * sizeof *macros);
+    if (!macros)
+        return kiln__fail_memory(error);
+    for (size_t i = 0; i < job->macro_count; i++)
+        macros[i] = (kiln__prelude_macro){job->macros[i].name, job->macros[i].value};
+    KILN__TRY(kiln__definitions_replace(job->arena.mem, &job->arena, &job->includes, macros, job->macro_count, error));
+    for (size_t i = 0; i < job->macro_count; i++)
+        job->macros[i].name = macros[i].name;
+    job->request.includes = job->includes.items;
+    return KILN_OK;
+}
+
 /* Writes the text that the compiler gets. The options and the names of the kernels must already be known. */
 static kiln_status write_source(kiln__code_job *job, kiln_error **error)
 {
+    KILN__TRY(replace_definitions(job, error));
     kiln_status status = write_macros(job, error);
     kiln__text_puts(&job->source, "#line 1 \"");
     for (const char *at = job->request.name; *at; at++)

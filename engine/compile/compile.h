@@ -119,6 +119,13 @@ kiln_status kiln__prelude_find(const kiln__nvrtc *nvrtc, kiln__arena *arena, con
 typedef struct kiln__prelude_macro {
     const char *name, *value;
 } kiln__prelude_macro;
+/* Lets the macros replace the values that the source and its project headers give to the same names: `#define TILE 16`
+ * or `constexpr int TILE = 16;`. Edits the texts of `includes`, so that each text is the same for all values. If a text
+ * has a constant of a name, the function changes the name of the macro to a name that the constant refers to. If a text
+ * has an #include that names a macro, the function changes nothing. A #define with arguments or without a value, and a
+ * name that a text undefines, keep their definitions. */
+kiln_status kiln__definitions_replace(const kiln_allocator *mem, kiln__arena *arena, kiln__includes *includes,
+                                      kiln__prelude_macro *macros, size_t count, kiln_error **error);
 /* Writes the prelude: an #include for each of `headers`. If a directive of these headers mentions a macro, the function
  * writes the macro before the headers, and sets its bit in *first. The caller writes all other macros after the
  * prelude. If there are more than 64 macros, this function writes nothing, not even the headers. */

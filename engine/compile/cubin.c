@@ -134,7 +134,9 @@ static kiln_status read_symbols(reader *in, Elf_Scn *section, const GElf_Shdr *h
             !(symbol.st_other & ENTRY_FLAG))
             continue;
         const char *name = elf_strptr(in->elf, header->sh_link, symbol.st_name);
-        if (!name || !*name || strlen(name) >= sizeof in->kernels->symbol || find_by_name(in, name))
+        /* many symbols may share one long name, so the length is measured only up to the limit */
+        if (!name || !*name || strnlen(name, sizeof in->kernels->symbol) == sizeof in->kernels->symbol ||
+            find_by_name(in, name))
             continue;
         if (in->count >= MOST_KERNELS)
             return kiln__fail(in->mem, error, KILN_ERROR_IO, "the cubin has more than %d kernels", (int)MOST_KERNELS);

@@ -6,6 +6,7 @@
  * collect_includes() searches depth first: it reads each file once, and calls itself for each new file that the file
  * includes. Depth, number and bytes are bounded. */
 #include <errno.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +16,11 @@
 #include "chars.h"
 #include "compile_internal.h"
 
-/* Limits of one collection: depth of inclusion, number of headers, and bytes of all headers. The code looks for a
- * directive at every line start, and a comment or a joined line may extend to the end of the text. So the number of
- * bytes that are read after line starts is limited too. Without this limit a hostile text of 1 MB would take hours. */
-enum { MOST_DEPTH = 64, MOST_HEADERS = 4096 };
+/* Limits of one collection: depth of inclusion, number of headers, bytes of all headers, and number of paths at which
+ * the code looks for a file. The code looks for a directive at every line start, and a comment, a joined line or the
+ * name of a header may extend to the end of the text. So the number of bytes that are read after line starts is limited
+ * too. Without this limit a hostile text of 1 MB would take hours. */
+enum { MOST_DEPTH = 64, MOST_HEADERS = 4096, MOST_PATHS = 1 << 22 };
 static const size_t most_bytes = (size_t)64 << 20, most_looked = (size_t)64 << 20;
 enum { SEARCH_SPEED = 16 }; /* bytes that strstr() reads in the time that the functions below need for one byte */
 
@@ -31,6 +33,9 @@ typedef struct collector {
     kiln__include *items;
     const char **files; /* for each entry of `items`, the path of the file with its links resolved */
     size_t count, item_room, file_room, bytes;
+    char *path, *file, *refused; /* room for PATH_MAX bytes each, which every search overwrites */
+    size_t searched;             /* number of paths at which files were searched; at most MOST_PATHS */
+    unsigned invented;           /* number of the last folder that choose_name() has invented */
     size_t looked;       /* number of bytes that were read after line starts and in macros; at most most_looked */
     const char **others; /* names that were not found; the digest of CUDA's headers needs them */
     size_t other_count, other_room;
@@ -215,40 +220,49 @@ const char *kiln__include_next(const char *text, const char **at)
 
 /* ---- finding the files ---- */
 
-/* The result of a search for a file. */
+/* The result of a search for a file. The texts are valid until the next search. */
 typedef struct found {
     /* `path` is the path that was searched, or NULL. `file` is this path with its links resolved */
     const char *path, *file;
     const char *refused; /* path of a file that exists but may not be read */
 } found;
 
-/* Searches one folder. Returns true if the search is over because the file was found or memory ran out. */
-static bool search_folder(collector *all, const char *folder, const char *name, found *result)
+/* Searches the folder in the first `length` bytes of a text. Returns true if it found a file that may be
+ * read. The search keeps nothing in the arena: a source may name a header any number of times, and
+ * there may be many folders. */
+static bool search_folder(collector *all, const char *folder, size_t length, const char *name, found *result)
 {
-    const char *path = kiln__arena_printf(all->arena, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name);
     struct stat info;
-    if (!path || stat(path, &info) != 0 || S_ISDIR(info.st_mode))
-        return !path;
-    char *full = realpath(path, NULL);
-    const char *file = full ? kiln__arena_strdup(all->arena, full) : NULL;
-    free(full);
-    for (size_t i = 0; file && i < all->where->allowed_count; i++)
-        if (kiln__path_below(file, all->where->allowed[i])) {
-            *result = (found){.path = path, .file = file};
+    all->searched++;
+    if (length == 1 && *folder == '/')
+        length = 0;
+    if (length + 1 + strlen(name) >= PATH_MAX) /* the system has no file with such a path */
+        return false;
+    memcpy(all->path, folder, length);
+    all->path[length] = '/';
+    strcpy(all->path + length + 1, name);
+    if (stat(all->path, &info) != 0 || S_ISDIR(info.st_mode))
+        return false;
+    if (!realpath(all->path, all->file))
+        return false;
+    for (size_t i = 0; i < all->where->allowed_count; i++)
+        if (kiln__path_below(all->file, all->where->allowed[i])) {
+            *result = (found){.path = all->path, .file = all->file};
             return true;
         }
     if (!result->refused)
-        result->refused = file;
-    return all->arena->failed;
+        result->refused = strcpy(all->refused, all->file);
+    return false;
 }
 
 static found search_folders(collector *all, const char *from, const char *name, bool quoted)
 {
     found result = {0};
-    const char *beside = quoted ? kiln__arena_folder(all->arena, from) : NULL;
-    bool over = beside && search_folder(all, beside, name, &result);
-    for (size_t i = 0; i < all->where->folder_count && !over; i++)
-        over = search_folder(all, all->where->folders[i], name, &result);
+    const char *slash = strrchr(from, '/'), *beside = slash ? from : ".";
+    const size_t length = slash > from ? (size_t)(slash - from) : 1;
+    bool is_found = quoted && search_folder(all, beside, length, name, &result);
+    for (size_t i = 0; i < all->where->folder_count && !is_found; i++)
+        is_found = search_folder(all, all->where->folders[i], strlen(all->where->folders[i]), name, &result);
     return result;
 }
 
@@ -321,11 +335,17 @@ static const char *choose_name(collector *all, const char *name, const found *at
     const char *base = all->where->folder_count ? all->where->folders[0] : "";
     if (kiln__path_below(at->file, base) && is_name_free(all, at->file + strlen(base) + 1))
         return at->file + strlen(base) + 1;
-    for (unsigned i = 2;; i++) {
-        const char *made = kiln__arena_printf(all->arena, "%u/%s", i, name);
+    for (;;) { /* goes on behind the last number, so that the time does not grow with the square of their number */
+        const char *made = kiln__arena_printf(all->arena, "%u/%s", ++all->invented, name);
         if (!made || is_name_free(all, made))
             return made;
     }
+}
+
+static kiln_status fail_headers(collector *all, const char *name)
+{
+    return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s: more than %d headers are included", name,
+                      (int)MOST_HEADERS);
 }
 
 /* Adds a file unless it was added before, and collects the headers that it includes. *as receives the name of the file
@@ -339,14 +359,20 @@ static kiln_status add_file(collector *all, const char *name, const found *at, u
             return KILN_OK;
         }
     if (all->count >= MOST_HEADERS)
-        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s: more than %d headers are included", at->path,
-                          (int)MOST_HEADERS);
+        return fail_headers(all, at->path);
     char *data = NULL;
     size_t length = 0;
     kiln_status status = kiln__file_read_below(all->mem, at->file, all->where->allowed, all->where->allowed_count,
                                                most_bytes - all->bytes, &data, &length, all->error);
     if (status != KILN_OK)
         return status;
+    /* the next search overwrites the texts of this search */
+    const found kept = {.path = kiln__arena_strdup(all->arena, at->path),
+                        .file = kiln__arena_strdup(all->arena, at->file)};
+    if (!kept.path || !kept.file) {
+        kiln__free(all->mem, data);
+        return kiln__fail_memory(all->error);
+    }
     if (memchr(data, '\0', length)) {
         kiln__free(all->mem, data);
         return kiln__fail(all->mem, all->error, KILN_ERROR_IO, "%s: not a text file: it contains a zero byte",
@@ -355,14 +381,14 @@ static kiln_status add_file(collector *all, const char *name, const found *at, u
     all->bytes += length;
     const char *text = kiln__arena_strndup(all->arena, data, length);
     kiln__free(all->mem, data);
-    *as = choose_name(all, name, at);
+    *as = choose_name(all, name, &kept);
     if (!text || !*as || !kiln__grow(all->mem, &all->items, &all->item_room, all->count + 1, sizeof *all->items) ||
         !kiln__grow(all->mem, &all->files, &all->file_room, all->count + 1, sizeof *all->files))
         return kiln__fail_memory(all->error);
     size_t place = all->count++;
-    all->items[place] = (kiln__include){.name = *as, .text = text, .path = at->path};
-    all->files[place] = at->file;
-    edited file = {.path = at->path, .text = text, .copied = text, .out = {.mem = all->mem}};
+    all->items[place] = (kiln__include){.name = *as, .text = text, .path = kept.path};
+    all->files[place] = kept.file;
+    edited file = {.path = kept.path, .text = text, .copied = text, .out = {.mem = all->mem}};
     status = collect_includes(all, &file, depth + 1);
     all->items[place].text = finish_text(all, &file);
     return status == KILN_OK && !all->items[place].text ? kiln__fail_memory(all->error) : status;
@@ -374,6 +400,8 @@ static kiln_status add_own(collector *all, const char *name, const char *text, u
     for (size_t i = 0; i < all->count; i++)
         if (strcmp(all->items[i].name, name) == 0)
             return KILN_OK;
+    if (all->count >= MOST_HEADERS)
+        return fail_headers(all, name);
     if (!kiln__grow(all->mem, &all->items, &all->item_room, all->count + 1, sizeof *all->items) ||
         !kiln__grow(all->mem, &all->files, &all->file_room, all->count + 1, sizeof *all->files))
         return kiln__fail_memory(all->error);
@@ -391,6 +419,17 @@ static void replace_name(edited *file, const char *at, size_t length, const char
     kiln__text_add(&file->out, file->copied, (size_t)(at - file->copied));
     kiln__text_puts(&file->out, as);
     file->copied = at + length;
+}
+
+/* Counts the bytes of a name that ends `length` bytes after `at`, and refuses a name that no file can have. On one line
+ * each name may extend to the same end, so the names together may be much longer than the text. */
+static kiln_status check_length(collector *all, const char *path, const char *text, const char *at, size_t length)
+{
+    KILN__TRY(count_looked(all, path, length));
+    return length < PATH_MAX ? KILN_OK
+                             : kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
+                                          "%s:%u: the name of a header has more than %d bytes", path,
+                                          count_line(text, at), PATH_MAX - 1);
 }
 
 static kiln_status check_name(collector *all, const edited *file, const char *at, const char *name)
@@ -418,8 +457,10 @@ static kiln_status include_name(collector *all, const edited *file, const char *
     if (status != KILN_OK)
         return status;
     found header = search_folders(all, file->path, name, is_quoted);
-    if (all->arena->failed)
-        return kiln__fail_memory(all->error);
+    if (all->searched > MOST_PATHS)
+        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
+                          "%s: finding its headers takes too long: they were searched at %zu paths", file->path,
+                          all->searched);
     if (header.file)
         return add_file(all, name, &header, depth, as);
     if (header.refused)
@@ -563,6 +604,7 @@ static kiln_status handle_include(collector *all, edited *file, const char *at, 
     char close = *at == '"' ? '"' : '>';
     size_t length = *at == '"' || *at == '<' ? strcspn(at + 1, close == '"' ? "\"\n" : ">\n") : 0;
     bool plain = length > 0 && at[1 + length] == close, none = false;
+    KILN__TRY(check_length(all, file->path, file->text, at, length));
     const char *end = plain ? at + length + 2 : read_macro(at, &use);
     if (!plain && end)
         KILN__TRY(count_looked(all, file->path, (size_t)(skip_blank(end) - at)));
@@ -608,6 +650,7 @@ static kiln_status check_probe(collector *all, const char *path, const char *tex
         return KILN_OK; /* #ifdef __has_include */
     at = skip_blank(advance(at));
     size_t length = *at == '"' ? strcspn(at + 1, "\"\n") : *at == '<' ? strcspn(at + 1, ">\n") : 0;
+    KILN__TRY(check_length(all, path, text, at, length));
     if (!leads_away(at + 1, length)) { /* the cache key must cover whether CUDA has this header */
         char *name = length ? kiln__arena_strndup(all->arena, at + 1, length) : NULL;
         if (length && !name)
@@ -681,9 +724,12 @@ static kiln_status collect_includes(collector *all, edited *file, unsigned depth
 kiln_status kiln__includes_collect(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
                                    const kiln__include_paths *where, kiln__includes *includes, kiln_error **error)
 {
-    collector all = {.mem = mem, .arena = arena, .where = where, .source = text, .error = error};
+    collector all = {.mem = mem, .arena = arena, .where = where, .source = text, .invented = 1, .error = error};
     edited file = {.path = path, .text = text, .copied = text, .out = {.mem = mem}};
-    kiln_status status = collect_includes(&all, &file, 0);
+    all.path = kiln__arena_alloc(arena, PATH_MAX);
+    all.file = kiln__arena_alloc(arena, PATH_MAX);
+    all.refused = kiln__arena_alloc(arena, PATH_MAX);
+    kiln_status status = arena->failed ? kiln__fail_memory(error) : collect_includes(&all, &file, 0);
     const char *source = finish_text(&all, &file);
     kiln__include *kept = status == KILN_OK ? kiln__arena_alloc(arena, (all.count + 1) * sizeof *kept) : NULL;
     const char **names = status == KILN_OK ? kiln__arena_alloc(arena, (all.other_count + 1) * sizeof *names) : NULL;

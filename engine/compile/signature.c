@@ -118,8 +118,8 @@ static bool read_param(scanner *s, named *param)
             param->type.pointer = true;
         } else if (is_text(s, "[")) {
             uint32_t count;
-            if (!typed || !read_word(s) || !parse_number(s, &count) || count > (1u << 20) / param->type.bytes ||
-                !read_word(s) || !is_text(s, "]"))
+            if (!typed || param->type.array || !read_word(s) || !parse_number(s, &count) ||
+                count > (1u << 20) / param->type.bytes || !read_word(s) || !is_text(s, "]"))
                 return false;
             param->type.array = true;
             param->type.bytes *= count;
@@ -245,29 +245,16 @@ done:
     return status;
 }
 
-/* Moves *from, a position in front of `at`, forward to `at`. *plain tells whether only directives are between the start
- * of the line and that position. Then the position is in no comment and no quoted text. The whole text is read only
- * once, even if one line has many such positions. */
-static void follow_line(const char **from, const char *at, bool *plain)
-{
-    for (; *from < at; ++*from) {
-        const char c = **from;
-        *plain = c == '\n' || (*plain && ((c >= 'a' && c <= 'z') || c == '.' || c == ' ' || c == '\t'));
-    }
-}
-
+/* Reads the text word by word. A search for `.entry` would also find it in comments and quoted texts. Inline assembly may
+ * write any comment, also one that looks like another kernel with other parameters. */
 kiln_status kiln__signature_read(kiln__arena *arena, const char *ptx, size_t length, const char *symbol,
                                  kiln__signature *signature, kiln_error **error)
 {
     scanner s = {.at = ptx, .end = ptx + length};
-    const char *from = ptx;
-    bool plain = true;
     *signature = (kiln__signature){0};
-    while (find_instruction(&s, ".entry")) {
-        follow_line(&from, s.word, &plain);
-        if (plain && is_text(&s, ".entry") && read_word(&s) && is_text(&s, symbol))
+    while (read_word(&s))
+        if (is_text(&s, ".entry") && read_word(&s) && is_text(&s, symbol))
             return read_entry(arena, &s, symbol, signature, error);
-    }
     return kiln__fail(arena->mem, error, KILN_ERROR_NOT_FOUND, "the compiled code has no kernel '%s'", symbol);
 }
 

@@ -13,6 +13,8 @@ enum { MOST_SOURCE = 16 << 20 };
  * machine. A step is one instruction of a warp. The wall time of a trial run is limited too, as a last resort. */
 #define TRIAL_STEPS (UINT64_C(1) << 28)
 #define VALUES_STEPS (UINT64_C(1) << 30) /* the steps for the trial runs of all values of tuning parameters together */
+#define SLOW_STEPS (UINT64_C(1) << 24)   /* if the first run takes more steps than this, smaller sizes are tried */
+#define FIRST_STEPS (UINT64_C(1) << 26)  /* the steps that the first run may take while the sizes may become smaller */
 #define TRIAL_SECONDS 1800.0
 #define MOST_ROUNDS 12 /* the most runs in the trial with the default values */
 /* the most trial runs with other values of tuning parameters, because each of them needs a compile */
@@ -106,9 +108,10 @@ static kiln_status parse(kiln_engine *engine, const kiln__draft *draft, kiln_spe
 
 /* Traces the accesses of the first and the last block. In most kernels these two blocks together access both ends of
  * every array. If the kernel may read indices, traces more blocks between them, as long as *left has enough steps for
- * another run. */
+ * another run. If `may_shrink` is true and the first trace is slow, ends after it, because the caller then tries
+ * smaller sizes. */
 static kiln_status trace(kiln_engine *engine, kiln__draft *draft, const kiln_spec *spec, const uint64_t *left,
-                         kiln_error **error)
+                         bool may_shrink, kiln_error **error)
 {
     enum { MOST_TRACED = 64 };
     kiln_choice choice = {.size_set = "tiny"};
@@ -120,6 +123,8 @@ static kiln_status trace(kiln_engine *engine, kiln__draft *draft, const kiln_spe
     const uint64_t first = *left;
     KILN__TRY(kiln_trace(engine, spec, &choice, &options, 0, note_access, draft, error));
     const uint64_t cost = first - *left; /* the number of steps that each trace costs, because it runs the whole grid */
+    if (may_shrink && cost > SLOW_STEPS)
+        return KILN_OK;
     for (size_t i = 0; i < draft->argument_count; i++)
         draft->arguments[i].begin = draft->arguments[i].extent;
     if (blocks > 1)
@@ -236,30 +241,65 @@ static bool repair(kiln__draft *draft, const char *message)
     return false;
 }
 
+/* The sizes before they became smaller, and the grid and block that depend on them. */
+typedef struct sizes_before {
+    kiln__size sizes[KILN__MOST_SIZES];
+    kiln__axis axes[3];
+    bool taken, final; /* `final`: the sizes do not become smaller any more */
+} sizes_before;
+
+/* Decides after a first run whether the next run gets other sizes. If the run was slow, or reached its step limit, the
+ * sizes become smaller. If the kernel fails with smaller sizes, for example because it needs whole tiles, the old sizes
+ * come back. Returns true if another run is needed. */
+static bool choose_smaller_sizes(kiln__draft *draft, sizes_before *before, kiln_status status, bool slow)
+{
+    if (status != KILN_OK && !slow && before->taken) {
+        memcpy(draft->sizes, before->sizes, sizeof draft->sizes);
+        memcpy(draft->axes, before->axes, sizeof draft->axes);
+        before->taken = false;
+        return before->final = true;
+    }
+    if (!slow || before->final)
+        return false;
+    if (!before->taken) {
+        memcpy(before->sizes, draft->sizes, sizeof draft->sizes);
+        memcpy(before->axes, draft->axes, sizeof draft->axes);
+        before->taken = true;
+    }
+    before->final = !kiln__shrink_sizes(draft);
+    return true; /* if no size can become smaller, the next run may take more steps */
+}
+
 /* Runs the drafted spec, takes the shapes of arrays from its accesses, and runs the new spec again. If a run shows that
- * a guess was too small, the function makes the guess larger for the next run. A failure becomes a comment in the spec,
- * because the author of the spec knows more than this program. */
+ * a guess was too small, the function makes the guess larger for the next run. If the first run is slow, the next run
+ * has smaller sizes. A failure becomes a comment in the spec, because the author of the spec knows more than this
+ * program. */
 static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **error)
 {
     bool traced = false;
+    sizes_before before = {.taken = false};
     for (int round = 0, last = 1; round <= last; round++) {
         kiln_spec *spec = NULL;
         kiln_error *why = NULL;
         kiln_status status = parse(engine, draft, &spec, &why);
         bool written = status == KILN_OK, repaired = false;
-        uint64_t left = TRIAL_STEPS;
+        const uint64_t most = !traced && !before.final ? FIRST_STEPS : TRIAL_STEPS;
+        uint64_t left = most;
         engine->driver.simulator->steps(&left);
         if (written)
-            status = !traced ? trace(engine, draft, spec, &left, &why) : run(engine, draft, spec, &repaired, &why);
+            status = !traced ? trace(engine, draft, spec, &left, !before.final, &why)
+                             : run(engine, draft, spec, &repaired, &why);
         engine->driver.simulator->steps(NULL);
         kiln_spec_free(spec);
         if (status != KILN_OK && written && last < MOST_ROUNDS)
             repaired = repair(draft, kiln_error_message(why));
+        if (!traced && written && !repaired && last < MOST_ROUNDS)
+            repaired = choose_smaller_sizes(draft, &before, status, most - left > SLOW_STEPS);
         bool over = status != KILN_OK && !kiln__can_go_on(engine, why);
         if (status != KILN_OK && (!repaired || over))
             draft->trouble = kiln__first_line(draft, kiln_error_message(why));
         last = over ? round : last + repaired; /* no further run is possible if the driver's context is lost */
-        draft->tried = draft->tried || (!traced && status == KILN_OK);
+        draft->tried = draft->tried || (!traced && status == KILN_OK && !repaired);
         /* the written text is a valid spec, unless the source has a name that this program does not expect */
         if (!written)
             kiln__fail(engine->mem, error, status, "kiln init cannot write a spec for kernel %s of %s:\n%s",
@@ -267,9 +307,12 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
         kiln_error_free(why);
         if (!written || status == KILN_ERROR_MEMORY || status == KILN_ERROR_INTERRUPTED)
             return status;
-        if (!traced && status != KILN_OK)
-            for (size_t i = 0; i < draft->argument_count; i++)
-                draft->arguments[i].seen = false;
+        if (!traced && (status != KILN_OK || repaired))
+            for (size_t i = 0; i < draft->argument_count; i++) {
+                kiln__draft_argument *argument = &draft->arguments[i];
+                argument->seen = argument->read = argument->written = argument->atomic = false;
+                argument->extent = argument->begin = 0;
+            }
         traced = traced || !repaired;
         kiln__guess_shapes(draft);
     }
@@ -337,27 +380,31 @@ static bool gives_evidence(const kiln__draft *draft)
 
 /* Runs the drafted spec once for each other value of each tuning parameter. Removes a value if the kernel does not
  * compile with it, faults, or gives another answer than with the defaults. Does nothing unless the spec has already run
- * with the defaults. */
+ * with the defaults. Tuning parameters that the source itself defines (`own`) come last. They keep only the values with
+ * which a trial run gives the answer of the default. */
 static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, kiln_error **error)
 {
     size_t tried = 0;
     draft->steps = VALUES_STEPS;
     const bool proves = gives_evidence(draft);
-    for (size_t i = 0; i < draft->tunable_count && draft->tried && !draft->trouble; i++) {
-        kiln__tunable *tunable = &draft->tunables[i];
-        const char *at = tunable->size ? "" : tunable->values, *value = NULL;
+    for (size_t k = 0; k < 2 * draft->tunable_count && draft->tried && !draft->trouble; k++) {
+        kiln__tunable *tunable = &draft->tunables[k % draft->tunable_count];
+        const bool now = tunable->own == (k >= draft->tunable_count) && !(tunable->own && !proves);
+        const char *at = tunable->size || !now ? "" : tunable->values, *value = NULL;
         while ((value = kiln__next_value(draft, &at)) != NULL) {
             kiln_error *why = NULL;
             if (strcmp(value, tunable->chosen) == 0)
                 continue;
             if (tried >= MOST_VALUES || draft->steps == 0) {
-                draft->untried = true;
-                return KILN_OK;
+                draft->untried = draft->untried || !tunable->own;
+                break;
             }
             const kiln_status status = repair_or_leave_out(engine, draft, tunable, value, proves, &why);
             const bool over = status != KILN_OK && !kiln__can_go_on(engine, why);
             tried += status != KILN_ERROR_CONSTRAINT;
-            draft->untried = draft->untried || status == KILN_ERROR_TIMEOUT;
+            draft->untried = draft->untried || (status == KILN_ERROR_TIMEOUT && !tunable->own);
+            if (status == KILN_OK)
+                kiln__note_proved(draft, tunable, value);
             kiln_error_free(why);
             if (status == KILN_ERROR_INTERRUPTED)
                 return kiln__fail(engine->mem, error, status, "kiln init was interrupted");
@@ -445,11 +492,16 @@ static kiln_status take_odd_sizes(kiln_engine *engine, kiln__draft *draft, kiln_
     }
     kiln_status status = odd ? try_odd(engine, draft, NULL, NULL, &why) : KILN_OK;
     for (size_t i = 0; i < draft->tunable_count && odd && !why && status == KILN_OK; i++) {
-        const kiln__tunable *tunable = &draft->tunables[i];
+        kiln__tunable *tunable = &draft->tunables[i];
         const char *at = tunable->size ? "" : tunable->values, *value = NULL;
-        while (!why && status == KILN_OK && (value = kiln__next_value(draft, &at)) != NULL)
+        while (!why && status == KILN_OK && (value = kiln__next_value(draft, &at)) != NULL) {
             if (strcmp(value, tunable->chosen) != 0 && tried++ < MOST_VALUES)
                 status = try_odd(engine, draft, tunable->name, value, &why);
+            if (why && tunable->own) { /* the value is only a guess, so it is removed, and the odd sizes stay */
+                kiln__leave_out(draft, tunable, value, why);
+                why = NULL;
+            }
+        }
     }
     for (size_t i = 0; i < draft->size_count && why; i++) {
         draft->sizes[i].tiny -= draft->sizes[i].odd;
@@ -489,6 +541,8 @@ static void warn_of_left_out(const kiln_engine *engine, const kiln__draft *draft
     size_t count = 0;
     for (size_t i = 0; i < draft->tunable_count; i++) {
         const kiln__tunable *tunable = &draft->tunables[i];
+        if (tunable->own) /* the draft guessed these values, so a failure says nothing about the kernel */
+            continue;
         for (const char *at = tunable->left_out; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
             count++;
         first = first || !tunable->left_out ? first : tunable;
@@ -677,11 +731,15 @@ static kiln_status finish(kiln_engine *engine, kiln__draft *draft, const char *t
     if (engine->driver.simulator) {
         KILN__TRY(try_it(engine, draft, error));
         KILN__TRY(try_values(engine, draft, error));
+        kiln__drop_unproved(draft);
         KILN__TRY(try_sizes(engine, draft, error));
         KILN__TRY(take_odd_sizes(engine, draft, error));
+        kiln__drop_unused_sizes(draft);
         warn_of_tiles(engine, draft);
         warn_of_left_out(engine, draft);
     }
+    if (!engine->driver.simulator)
+        kiln__drop_unproved(draft);
     warn_of_bytes(engine, draft);
     return draft->arena->failed ? kiln__fail_memory(error) : KILN_OK;
 }

@@ -111,7 +111,8 @@ bool kiln__word_whole(const kiln__scan *scan, size_t word, int64_t *value);
 typedef enum kiln__tunable_kind {
     KILN__TUNABLE_MACRO,    /* a macro of the source */
     KILN__TUNABLE_TEMPLATE, /* an argument of the kernel's template */
-    KILN__TUNABLE_THREADS   /* a number of threads that only the launch uses */
+    KILN__TUNABLE_THREADS,  /* a number of threads that only the launch uses */
+    KILN__TUNABLE_BLOCKS    /* a number of blocks that only the launch uses */
 } kiln__tunable_kind;
 
 typedef struct kiln__tunable {
@@ -126,6 +127,11 @@ typedef struct kiln__tunable {
     /* The values with which a trial run failed, one per line with the reason: "2: misaligned". NULL means that no value
      * failed. */
     const char *left_out;
+    /* If `own` is set, the values with which a trial run gave the answer of the default. NULL means that there are
+     * none. */
+    const char *proved;
+    /* true if the source itself gives the name a value, which the tuning parameter replaces */
+    bool own;
     bool launched; /* true if the source launches the kernel with each of the values */
     bool unknown;  /* true if the source does not show a value, so that the user must give one */
     bool any_type; /* true if the tuning parameter is a type, and the source does not show which type */
@@ -360,11 +366,19 @@ const char *kiln__guess_size_of(kiln__draft *draft, size_t argument);
 bool kiln__is_used_by_device(const kiln__draft *draft, const char *name);
 /* Lowers the default numbers of threads until the block satisfies __launch_bounds__ and the limit of the device. */
 void kiln__fit_block(kiln__draft *draft);
+/* Makes the sizes of the set `tiny` half as large where this is possible, and computes grid and block again. Returns
+ * false if no size can become smaller (smaller.c). */
+bool kiln__shrink_sizes(kiln__draft *draft);
+/* removes the sizes that no other part of the spec uses (smaller.c) */
+void kiln__drop_unused_sizes(kiln__draft *draft);
 /* Sets the values of the sizes. All values differ, so that a trial run shows which size an extent depends on. */
 void kiln__set_sizes(kiln__draft *draft);
 /* Adds a tuning parameter for the number of threads along an axis. Its default is `chosen`, or the usual number if
  * `chosen` is 0. Returns its name, or NULL if the table of tuning parameters is full. */
 const char *kiln__add_threads(kiln__draft *draft, int axis, bool flat, int64_t chosen);
+/* Adds a tuning parameter for the number of blocks, which is `chosen` in the source. Returns its name, or NULL if the
+ * table of tuning parameters is full. */
+const char *kiln__add_blocks(kiln__draft *draft, int64_t chosen);
 /* Finds an element type by its name in CUDA sources: "__nv_bfloat162" gives "bf16" with two lanes. Returns false for an
  * unknown name. */
 bool kiln__element_named(const char *name, size_t length, const char **type, int *lanes);
@@ -443,6 +457,11 @@ kiln_status kiln__run_value(kiln_engine *engine, const kiln_spec *spec, const ch
 /* Returns true if the failure is due to the value of the tuning parameter. Three failures say nothing about the value:
  * a constraint that excludes it together with the other defaults, a time limit, and a lack of memory. */
 bool kiln__is_due_to_value(kiln_status status);
+/* Notes that a trial run with a value of a tuning parameter gave the answer of the default. */
+void kiln__note_proved(kiln__draft *draft, kiln__tunable *tunable, const char *value);
+/* If the source itself defines a tuning parameter (`own`), removes the values with which no trial run gave the answer
+ * of the default. */
+void kiln__drop_unproved(kiln__draft *draft);
 /* Removes a value from the list of its tuning parameter, and keeps the reason for a comment. */
 void kiln__leave_out(kiln__draft *draft, kiln__tunable *tunable, const char *value, const char *message);
 

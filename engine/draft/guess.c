@@ -522,11 +522,100 @@ static void add_tested(kiln__draft *draft)
     }
 }
 
+/* Returns true if the name looks like the work of a block, a warp or a thread, which other values can replace. */
+static bool is_tile_name(const char *name)
+{
+    return (kiln__name_is_block(name) || HAS(name, "unroll", "items", "per_thread", "perthread", "coarse", "vec",
+                                             "stage", "warps", "rows_per", "cols_per", "chunk", "ept", "factor")) &&
+           !HAS(name, "warp_size", "warpsize", "lane", "max_", "head", "channel", "class");
+}
+
+/* Returns true if device code contains the name: the kernel, a `__device__` function, or a macro. */
+static bool is_name_of_device(const kiln__draft *draft, const char *name)
+{
+    const kiln__scan *scan = draft->scan;
+    const kiln__kernel *kernel = draft->kernel;
+    if (kiln__words_have(scan, kernel->body_from, kernel->body_to, name) ||
+        (kernel->bounds && kiln__word_is(scan, kernel->bounds, name)))
+        return true;
+    for (size_t i = 0; i < scan->macro_count; i++)
+        for (size_t k = scan->macros[i].from; k < scan->macros[i].to; k++)
+            if (kiln__word_is(scan, k, name))
+                return true;
+    for (size_t i = 1; i < scan->count && draft->looked < MOST_LOOKED; i++) {
+        if (!kiln__word_is(scan, i, "__device__"))
+            continue;
+        while (i < scan->count && !strchr("{;", scan->words[i].kind))
+            i++;
+        const size_t close = i < scan->count && scan->words[i].kind == '{' ? kiln__word_close(scan, i) : i;
+        if (kiln__words_have(scan, i, close, name))
+            return true;
+        i = close;
+    }
+    return false;
+}
+
+/* Adds a tuning parameter for a name to which the source itself gives the value at the token `at`. The trial runs later
+ * decide which other values keep the answer. */
+static void add_own(kiln__draft *draft, const char *name, size_t at)
+{
+    int64_t value = 0;
+    if (!name || !kiln__word_whole(draft->scan, at, &value) || value < 2 || value > 1024 ||
+        (value & (value - 1)) != 0 || draft->looked++ >= MOST_LOOKED || !is_tile_name(name) ||
+        kiln__tunable_find(draft, name) || !is_name_of_device(draft, name))
+        return;
+    kiln__tunable *tunable = add_tunable(draft, KILN__TUNABLE_MACRO, name);
+    if (!tunable)
+        return;
+    set_around(draft, tunable, value);
+    tunable->own = true;
+    tunable->why = kiln__arena_printf(draft->arena, "replaces the %lld of the source", (long long)value);
+    draft->tunable_count++;
+}
+
+/* Returns true if the source defines a macro as exactly one integer, so that this integer is its value. */
+static bool has_one_number(const kiln__scan *scan, const kiln__macro *macro)
+{
+    int64_t value;
+    for (size_t i = 0; i < scan->macro_count; i++) {
+        const kiln__macro *other = &scan->macros[i];
+        if (other != macro && strcmp(other->name, macro->name) == 0 &&
+            (other->function || (other->to == other->from + 1 && kiln__word_whole(scan, other->from, &value))))
+            return false;
+    }
+    return !macro->function && macro->to == macro->from + 1;
+}
+
+/* Makes tuning parameters of tile sizes and similar numbers that the source or its headers define: `#define TILE 16`,
+ * or `constexpr int TILE = 16;` outside of functions or in the kernel. In the spec the tuning parameter replaces such a
+ * value. */
+static void add_defined(kiln__draft *draft)
+{
+    const kiln__scan *scan = draft->scan;
+    const size_t end = scan->launch ? scan->launch : scan->count;
+    for (size_t i = 0; i < scan->macro_count; i++)
+        if (!scan->macros[i].guarded && scan->macros[i].from < end && has_one_number(scan, &scan->macros[i]))
+            add_own(draft, scan->macros[i].name, scan->macros[i].from);
+    for (size_t i = 2; i + 3 < end; i++) {
+        if (scan->words[i].kind != 'w' || scan->words[i].directive || scan->words[i + 1].kind != '=' ||
+            scan->words[i + 2].kind != '0' || scan->words[i + 3].kind != ';' || scan->words[i - 1].kind != 'w')
+            continue;
+        const bool constant = kiln__word_is(scan, i - 2, "const") || kiln__word_is(scan, i - 2, "constexpr") ||
+                              kiln__word_is(scan, i - 3, "const") || kiln__word_is(scan, i - 3, "constexpr");
+        const bool inside = i > draft->kernel->body_from && i < draft->kernel->body_to;
+        const bool number = !kiln__word_is(scan, i - 1, "float") && !kiln__word_is(scan, i - 1, "double");
+        if (constant && number && draft->looked++ < MOST_LOOKED &&
+            (inside || kiln__enclosing_function(draft, i).from == 0))
+            add_own(draft, kiln__word_copy(scan, i), i + 2);
+    }
+}
+
 void kiln__guess_macros(kiln__draft *draft)
 {
     for (size_t i = 0; i < draft->scan->macro_count; i++)
         add_guarded(draft, &draft->scan->macros[i]);
     add_tested(draft);
+    add_defined(draft);
 }
 
 void kiln__guess_templates(kiln__draft *draft)
@@ -1029,7 +1118,7 @@ static size_t add_param_extents(const kiln__draft *draft, candidate *list, size_
     const size_t plain = count;
     for (size_t t = 0; t < draft->tunable_count; t++) {
         const kiln__tunable *tunable = &draft->tunables[t];
-        if (tunable->size || tunable->number < 2 || tunable->kind == KILN__TUNABLE_THREADS)
+        if (tunable->size || tunable->number < 2 || tunable->kind >= KILN__TUNABLE_THREADS)
             continue;
         /* a tuning parameter that limits an index, as in i < BINS */
         if (count < room && !kiln__name_is_block(tunable->source) && is_limit(draft, tunable->source))
@@ -1076,6 +1165,12 @@ static const char *wide_shape(const kiln__draft *draft, size_t most, uint64_t be
     if (!draft->tried && shape && (usual > 1 || factor > 1))
         shape = kiln__arena_printf(draft->arena, "%llu * %s", (unsigned long long)(factor > usual ? factor : usual),
                                    shape);
+    if (!shape) { /* the kernel has no sizes, so the shape is a number */
+        const uint64_t least_elements = factor > usual ? factor : usual;
+        const uint64_t elements = draft->tried ? multiply(2, beyond) : 0;
+        shape = kiln__arena_printf(draft->arena, "%llu",
+                                   (unsigned long long)(elements > least_elements ? elements : least_elements));
+    }
     return shape;
 }
 

@@ -698,10 +698,65 @@ static bool is_dim3_parameter(const kiln__draft *draft, size_t name)
     return false;
 }
 
+/* Finds `if (CONDITION)` directly before the token `at`, perhaps with a brace between them. Returns the tokens of the
+ * condition, or {0, 0}. */
+static kiln__range find_condition_before(const kiln__draft *draft, size_t at)
+{
+    size_t close = at - 1;
+    close -= kind_of_word(draft, close) == '{';
+    for (size_t open = close; kind_of_word(draft, close) == ')' && open > 1 && close - open < MOST_STATEMENT; open--)
+        if (kind_of_word(draft, open) == '(' && kiln__word_close(draft->scan, open) == close)
+            return is_text(draft, open - 1, "if") ? (kiln__range){open + 1, close} : (kiln__range){0, 0};
+    return (kiln__range){0, 0};
+}
+
+/* Reads a statement that adds to an axis of a dim3, such as `if (n % 16 != 0) grid.x += 1;`, and changes the tree
+ * *axis. The tokens `added` are the summand, and {0, 0} means 1. If the axis was n / 16 before this example, it becomes
+ * ceil_div(n, 16). Returns false if the statement cannot be read. */
+static bool add_to_axis(kiln__draft *draft, size_t at, kiln__range added, kiln__tree **axis)
+{
+    const reader r = {.draft = draft};
+    const kiln__range where = find_condition_before(draft, at);
+    kiln__tree *plus = added.from ? kiln__host_read(draft, added) : make_number(&r, 1);
+    kiln__tree *condition = where.from ? kiln__host_read(draft, where) : NULL;
+    if (!plus || !*axis || (where.from && !condition))
+        return false;
+    const kiln__tree *rest = condition && (condition->op == 'd' || condition->op == '>') && is_number(condition->b, 0)
+                                 ? condition->a
+                                 : condition;
+    if (rest && rest->op == '%' && (*axis)->op == '/' && is_number(plus, 1) && is_same_tree(rest->a, (*axis)->a) &&
+        is_same_tree(rest->b, (*axis)->b)) {
+        *axis = make_tree(&r, 'C', (*axis)->a, (*axis)->b);
+        return *axis != NULL;
+    }
+    kiln__tree *sum = make_tree(&r, '+', kiln__tree_copy(draft, *axis), plus);
+    kiln__tree *both = condition && sum ? make_tree(&r, ':', sum, *axis) : NULL;
+    *axis = both ? make_tree(&r, '?', condition, both) : condition ? NULL : sum;
+    return *axis != NULL;
+}
+
+/* Reads the statements between the definition of a dim3 and the launch that add to one of its axes. */
+static bool add_to_axes(kiln__draft *draft, size_t name, kiln__range before, kiln__tree **axes)
+{
+    for (size_t i = before.from; i + 4 < before.to; i++) {
+        const size_t axis = (size_t)(kind_of_word(draft, i + 2) == 'w' ? draft->scan->words[i + 2].text[0] - 'x' : 3);
+        size_t end = i + 5;
+        if (!same_word(draft, i, name) || kind_of_word(draft, i + 1) != '.' || axis > 2 ||
+            kind_of_word(draft, i + 3) != '+' || !strchr("+=", kind_of_word(draft, i + 4)))
+            continue;
+        while (end < before.to && kind_of_word(draft, end) != ';')
+            end++;
+        const bool counts = kind_of_word(draft, i + 4) == '+';
+        if (!add_to_axis(draft, i, counts ? (kiln__range){0, 0} : (kiln__range){i + 5, end}, &axes[axis]))
+            return false;
+    }
+    return true;
+}
+
 /* Reads up to three extents: `n`, `dim3(a, b)`, `{a, b, 1}`, or a variable of type dim3. */
 static bool read_axes(kiln__draft *draft, kiln__range range, size_t end_at, kiln__tree **axes)
 {
-    kiln__range list[MOST_LIST];
+    kiln__range list[MOST_LIST], later = {0, 0};
     size_t count = 0;
     if (range.to == range.from + 1 && kind_of_word(draft, range.from) == 'w') { /* the range is a variable */
         const kiln__host_launch *host = &draft->host;
@@ -727,8 +782,10 @@ static bool read_axes(kiln__draft *draft, kiln__range range, size_t end_at, kiln
         if (value.from == 0 && host->scope.from > 2 && is_dim3_parameter(draft, range.from))
             /* the caller of the function sets the variable, so its value is not known, and it is not a number */
             return false;
-        if (dim3 && value.from)
+        if (dim3 && value.from) {
             count = kiln__words_split(draft, value.from, value.to, false, list);
+            later = (kiln__range){value.to, before.to};
+        }
         /* adds assignments to members, such as grid.x = n; */
         for (size_t i = before.from; dim3 && i + 3 < before.to; i++)
             if (same_word(draft, i, range.from) && kind_of_word(draft, i + 1) == '.' &&
@@ -758,5 +815,5 @@ static bool read_axes(kiln__draft *draft, kiln__range range, size_t end_at, kiln
         if (!axes[i] || kiln__tree_has_real(axes[i])) /* n / 128.0 is not n // 128 */
             return false;
     }
-    return count <= 3;
+    return count <= 3 && (later.from == 0 || add_to_axes(draft, range.from, later, axes));
 }

@@ -360,6 +360,8 @@ const char *kiln__add_threads(kiln__draft *draft, int axis, bool flat, int64_t c
         name = kiln__arena_printf(draft->arena, "%s_", name);
     if (chosen && chosen % 2) /* half of an odd number of threads is not an integer */
         list = kiln__arena_printf(draft->arena, "%lld", (long long)chosen);
+    else if (chosen == 32 && !flat) /* fewer threads leave a part of a warp idle */
+        list = "32, 64";
     else if (chosen)
         list = kiln__arena_printf(draft->arena, 2 * chosen <= 1024 ? "%lld, %lld, %lld" : "%lld, %lld",
                                   (long long)chosen / 2, (long long)chosen, (long long)chosen * 2);
@@ -368,6 +370,21 @@ const char *kiln__add_threads(kiln__draft *draft, int axis, bool flat, int64_t c
         return NULL;
     draft->tunables[draft->tunable_count++] =
         (kiln__tunable){.kind = KILN__TUNABLE_THREADS, .name = name, .values = list, .chosen = text, .number = number};
+    return name;
+}
+
+const char *kiln__add_blocks(kiln__draft *draft, int64_t chosen)
+{
+    const char *name = "BLOCKS";
+    while (name && kiln__words_have(draft->scan, 1, draft->scan->count, name))
+        name = kiln__arena_printf(draft->arena, "%s_", name);
+    const char *text = kiln__arena_printf(draft->arena, "%lld", (long long)chosen);
+    const char *list = kiln__arena_printf(draft->arena, "%lld, %s, %lld", (long long)chosen / 2, text,
+                                          (long long)chosen * 2);
+    if (!name || !list || draft->tunable_count == KILN__MOST_TUNABLES)
+        return NULL;
+    draft->tunables[draft->tunable_count++] = (kiln__tunable){
+        .kind = KILN__TUNABLE_BLOCKS, .name = name, .values = list, .chosen = text, .number = chosen, .own = true};
     return name;
 }
 

@@ -169,9 +169,20 @@ void kiln__tree_replace(kiln__tree *tree, const kiln__tree *number, const char *
     kiln__tree_replace(tree->b, number, name);
 }
 
-/* Returns true if a loop of the kernel has the number of threads as its step: `i += blockDim.x`, or `i += n` with a
- * variable n that is set to blockDim.x. */
-static bool strides_by_block(const kiln__draft *draft)
+/* Returns true if the tokens from `at` to the end of the expression contain the name. */
+static bool expression_has(const kiln__draft *draft, size_t at, const char *name)
+{
+    enum { MOST_WORDS = 16 };
+    for (size_t i = at; i < draft->kernel->body_to && i < at + MOST_WORDS && !strchr(";{}", kind_of_word(draft, i));
+         i++)
+        if (kiln__word_is(draft->scan, i, name))
+            return true;
+    return false;
+}
+
+/* Returns true if a loop of the kernel has the number of threads or blocks as its step: `i += blockDim.x`, or `i += n`
+ * with a variable n that is set to blockDim.x. `extent` is "blockDim" or "gridDim". */
+static bool strides_by(const kiln__draft *draft, const char *extent)
 {
     enum { MOST_TRIED = 64 };
     const kiln__scan *scan = draft->scan;
@@ -180,12 +191,12 @@ static bool strides_by_block(const kiln__draft *draft)
         if (kind_of_word(draft, i) != '+' || kind_of_word(draft, i + 1) != '=' || kind_of_word(draft, i + 2) != 'w')
             continue;
         tried++;
-        if (kiln__word_is(scan, i + 2, "blockDim"))
+        if (expression_has(draft, i + 2, extent))
             return true;
         const char *name = kiln__word_copy(scan, i + 2);
         for (size_t k = draft->kernel->body_from; name && k + 2 < i; k++)
             if (kiln__word_is(scan, k, name) && kind_of_word(draft, k + 1) == '=' &&
-                kiln__word_is(scan, k + 2, "blockDim"))
+                expression_has(draft, k + 2, extent))
                 return true;
     }
     return false;
@@ -211,6 +222,64 @@ static void tie_templates(kiln__draft *draft, kiln__tree **block, kiln__tree **g
     }
 }
 
+/* Returns true if the kernel's body contains the quotient of two names. */
+static bool divides(const kiln__draft *draft, const char *above, const char *below)
+{
+    for (size_t i = draft->kernel->body_from; i + 2 < draft->kernel->body_to; i++)
+        if (kiln__word_is(draft->scan, i, above) && kind_of_word(draft, i + 1) == '/' &&
+            kiln__word_is(draft->scan, i + 2, below))
+            return true;
+    return false;
+}
+
+/* Replaces a literal number of threads by the quotient of two template arguments, as in `quantize<4096, 4><<<n,
+ * 1024>>>`. Does so only if the kernel also computes this quotient. */
+static void tie_quotient(kiln__draft *draft, kiln__tree **block)
+{
+    const kiln__host_launch *host = &draft->host;
+    const size_t count = host->template_count < draft->kernel->template_count ? host->template_count
+                                                                              : draft->kernel->template_count;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < count; k++) {
+            const kiln__tree *above = host->trees[i], *below = host->trees[k];
+            if (!block[0] || block[0]->op != '0' || block[0]->text || i == k || !above || !below || above->op != '0' ||
+                below->op != '0' || below->value < 2 || above->value != below->value * block[0]->value ||
+                !divides(draft, draft->kernel->templates[i].name, draft->kernel->templates[k].name))
+                continue;
+            const kiln__tunable *a = kiln__tunable_find(draft, draft->kernel->templates[i].name);
+            const kiln__tunable *b = kiln__tunable_find(draft, draft->kernel->templates[k].name);
+            kiln__tree *left = a && b ? kiln__tree_make(draft, 'w', NULL, NULL) : NULL;
+            kiln__tree *right = left ? kiln__tree_make(draft, 'w', NULL, NULL) : NULL;
+            kiln__tree *both = right ? kiln__tree_make(draft, '/', left, right) : NULL;
+            if (!both)
+                continue;
+            left->text = a->name;
+            right->text = b->name;
+            block[0] = both;
+            return;
+        }
+}
+
+/* A loop of the kernel may have the number of blocks as its step. Then other numbers of blocks also work. So a literal
+ * number of blocks in the launch becomes a tuning parameter, unless the kernel contains the same number. */
+static void set_blocks(kiln__draft *draft, kiln__tree **grid)
+{
+    const kiln__tree *number = grid[0];
+    char digits[24];
+    if (!number || number->op != '0' || number->value < 2 || number->value > 1 << 16 || number->value % 2 ||
+        (grid[1] && !(grid[1]->op == '0' && grid[1]->value == 1)) ||
+        (grid[2] && !(grid[2]->op == '0' && grid[2]->value == 1)) || !strides_by(draft, "gridDim"))
+        return;
+    kiln__format(digits, sizeof digits, "%lld", (long long)number->value);
+    if (kiln__words_have(draft->scan, draft->kernel->body_from, draft->kernel->body_to,
+                         number->text ? number->text : digits))
+        return;
+    const kiln__tree same = *number;
+    const char *name = kiln__add_blocks(draft, number->value);
+    if (name)
+        kiln__tree_replace(grid[0], &same, name);
+}
+
 static bool is_zero(const kiln__tree *tree) { return tree->op == '0' && tree->value == 0; }
 
 /* Returns true if the kernel reads its number of threads, from blockDim or from the groups of cooperative_groups. */
@@ -233,11 +302,11 @@ static void set_threads(kiln__draft *draft, kiln__tree **block, kiln__tree **gri
         const kiln__tree number = *block[axis];
         char digits[24];
         kiln__format(digits, sizeof digits, "%lld", (long long)number.value);
-        bool known = number.value < (used ? 2 : 64) || number.value > MOST_BLOCK ||
+        bool known = number.value < (used ? 2 : 32) || number.value > MOST_BLOCK ||
                      (number.text && kiln__is_used_by_device(draft, number.text)) ||
                      (!number.text && (used || kiln__is_used_by_device(draft, digits))) || !reads_threads(draft) ||
                      !(has_number(grid[0], &number) || has_number(grid[1], &number) || has_number(grid[2], &number) ||
-                       strides_by_block(draft)) ||
+                       strides_by(draft, "blockDim") || strides_by(draft, "gridDim")) ||
                      (shared && !has_number(shared, &number) && !is_zero(shared));
         const char *name = known ? NULL : kiln__add_threads(draft, axis, used > 0, number.value);
         for (int k = 0; name && k < 3; k++) {
@@ -263,6 +332,21 @@ static void add_host_threads(kiln__draft *draft, int axis, kiln__tree **block, k
         kiln__tree_bind(block[k], host, name);
         kiln__tree_bind(grid[k], host, name);
     }
+}
+
+/* Host code may compute the number of threads in a function that cannot be read, as in `<<<n, threads_for(m)>>>`. If a
+ * loop of the kernel has the number of threads as its step, any number works, and it becomes a tuning parameter. */
+static bool add_computed_threads(kiln__draft *draft, kiln__range range, kiln__tree **block)
+{
+    kiln__tree *tree = NULL;
+    if (range.to < range.from + 3 || kind_of_word(draft, range.from) != 'w' || is_text(draft, range.from, "dim3") ||
+        kind_of_word(draft, range.from + 1) != '(' || kiln__word_close(draft->scan, range.from + 1) + 1 != range.to ||
+        !strides_by(draft, "blockDim") || (tree = kiln__tree_make(draft, 'w', NULL, NULL)) == NULL)
+        return false;
+    tree->text = kiln__add_threads(draft, 0, false, 0);
+    block[0] = tree;
+    block[1] = block[2] = NULL;
+    return tree->text != NULL;
 }
 
 /* If the block depends on sizes, chooses values of these sizes with which the block has at most 1024 threads. */
@@ -308,7 +392,7 @@ static void round_sizes(kiln__draft *draft, kiln__tree *const *grid)
     int64_t numbers[KILN__MOST_TUNABLES];
     for (size_t i = 0; i < draft->tunable_count; i++) {
         numbers[i] = draft->tunables[i].number;
-        if (numbers[i] > 0 && draft->tunables[i].kind != KILN__TUNABLE_THREADS && !draft->tunables[i].size)
+        if (numbers[i] > 0 && draft->tunables[i].kind < KILN__TUNABLE_THREADS && !draft->tunables[i].size)
             draft->tunables[i].number = largest_value(&draft->tunables[i]);
     }
     for (int axis = 0; axis < 3; axis++) {
@@ -459,7 +543,8 @@ bool kiln__host_is_argument(const kiln__draft *draft, const char *name)
 static bool read_launch(kiln__draft *draft, kiln__tree **grid, kiln__tree **block, kiln__tree **shared)
 {
     const kiln__host_launch *host = &draft->host;
-    bool read = kiln__host_axes(draft, host->grid, grid) && kiln__host_axes(draft, host->block, block);
+    bool read = kiln__host_axes(draft, host->grid, grid) &&
+                (kiln__host_axes(draft, host->block, block) || add_computed_threads(draft, host->block, block));
     for (int axis = 0; axis < 3 && read; axis++) {
         if (block[axis] && block[axis]->op == 'w' && block[axis]->free &&
             !kiln__host_is_argument(draft, block[axis]->text))
@@ -524,7 +609,9 @@ bool kiln__host_apply(kiln__draft *draft)
                       join_launches(draft, grid, block, &shared);
     if (read) {
         tie_templates(draft, block, grid, shared);
+        tie_quotient(draft, block);
         set_threads(draft, block, grid, shared);
+        set_blocks(draft, grid);
         round_sizes(draft, grid);
         fit_sizes(draft, block);
         fit_grid(draft, grid);

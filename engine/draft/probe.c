@@ -48,16 +48,17 @@ static kiln__prelude_macro *list_macros(const kiln__draft *draft, size_t *count)
 /* Writes the text for the compiler as a sweep does: the CUDA headers at the beginning of the source come before the
  * macros. Therefore the macros cannot disturb the headers, and the headers are precompiled once for the draft, its
  * trial runs and the first sweep. */
-static kiln_status fill(kiln_engine *engine, const kiln__draft *draft, const kiln__includes *includes,
-                        const char *headers, const char *before, kiln__text *out, kiln__compile_request *request,
-                        kiln_error **error)
+static kiln_status fill(kiln_engine *engine, const kiln__draft *draft, kiln__includes *includes, const char *headers,
+                        const char *before, kiln__text *out, kiln__compile_request *request, kiln_error **error)
 {
     const char *const *prelude = NULL, *slash = strrchr(draft->path, '/');
     size_t count = 0, prelude_count = 0;
     uint64_t first = 0;
-    const kiln__prelude_macro *macros = list_macros(draft, &count);
+    kiln__prelude_macro *macros = list_macros(draft, &count);
     if (!macros || draft->arena->failed)
         return kiln__fail_memory(error);
+    KILN__TRY(kiln__definitions_replace(engine->mem, draft->arena, includes, macros, count, error));
+    request->includes = includes->items;
     KILN__TRY(kiln__prelude_find(engine->nvrtc, draft->arena, includes, &prelude, &prelude_count, error));
     if (prelude_count > 0 && *headers)
         KILN__TRY(kiln__prelude_write(engine->nvrtc, prelude, prelude_count, macros, count, out, &first, error));

@@ -35,6 +35,34 @@ const char *kiln__next_value(const kiln__draft *draft, const char **at)
     return value;
 }
 
+static bool is_in_list(const kiln__draft *draft, const char *list, const char *value)
+{
+    const char *one = NULL;
+    while (list && (one = kiln__next_value(draft, &list)) != NULL)
+        if (strcmp(one, value) == 0)
+            return true;
+    return false;
+}
+
+void kiln__note_proved(kiln__draft *draft, kiln__tunable *tunable, const char *value)
+{
+    tunable->proved = tunable->proved ? kiln__arena_printf(draft->arena, "%s, %s", tunable->proved, value) : value;
+}
+
+/* The value in the source stays, because it is the reference. The values around it are only a guess, and only a trial
+ * run shows that they keep the meaning of the source. */
+void kiln__drop_unproved(kiln__draft *draft)
+{
+    for (size_t i = 0; i < draft->tunable_count; i++) {
+        kiln__tunable *tunable = &draft->tunables[i];
+        const char *list = NULL, *one = NULL;
+        for (const char *at = tunable->own ? tunable->values : ""; (one = kiln__next_value(draft, &at)) != NULL;)
+            if (strcmp(one, tunable->chosen) == 0 || is_in_list(draft, tunable->proved, one))
+                list = list ? kiln__arena_printf(draft->arena, "%s, %s", list, one) : one;
+        tunable->values = list ? list : tunable->values;
+    }
+}
+
 /* Converts the text of a value in the spec to an integer, true or false, or a text. */
 static kiln_value read_value(const char *text)
 {

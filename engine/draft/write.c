@@ -107,7 +107,7 @@ static void write_where(const kiln__draft *draft, kiln__text *out)
     for (int axis = 0; axis < 3 && axes[axis].used; axis++)
         for (size_t i = 0; i < draft->tunable_count; i++)
             varies |= !draft->tunables[i].size && strstr(axes[axis].block, draft->tunables[i].name);
-    if (varies && (bounded || axes[1].used || strpbrk(axes[0].block, "*+"))) {
+    if (varies && (bounded || axes[1].used || strpbrk(axes[0].block, "*+/"))) {
         kiln__text_puts(out, "where:\n  - \"");
         conditions++;
         for (int axis = 0; axis < 3 && axes[axis].used; axis++)
@@ -140,8 +140,8 @@ static void write_values(const kiln__draft *draft, const char *values, kiln__tex
     }
 }
 
-/* Writes the section `params` with a comment for each tuning parameter. Another comment lists the macros that the
- * source defines without #ifndef, and which therefore cannot be tuned yet. */
+/* Writes the section `params` with a comment for each tuning parameter. Another comment lists the other macros that the
+ * source defines as integers. */
 static void write_params(const kiln__draft *draft, kiln__text *out)
 {
     bool first = true;
@@ -167,6 +167,8 @@ static void write_params(const kiln__draft *draft, kiln__text *out)
                               tunable->source, tunable->source);
         else if (tunable->kind == KILN__TUNABLE_THREADS)
             kiln__text_puts(out, " # the block's threads, which the source takes from blockDim");
+        else if (tunable->kind == KILN__TUNABLE_BLOCKS)
+            kiln__text_puts(out, " # the grid's blocks, which the source takes from gridDim");
         if (tunable->why)
             kiln__text_printf(out, "%s%s", tunable->kind == KILN__TUNABLE_MACRO ? " # " : "; ", tunable->why);
         kiln__text_puts(out, "\n");
@@ -188,9 +190,9 @@ static void write_params(const kiln__draft *draft, kiln__text *out)
         if (macro->from >= draft->scan->own || macro->function || macro->to != macro->from + 1 ||
             !kiln__word_whole(draft->scan, macro->from, &value) || kiln__tunable_find(draft, macro->name))
             continue;
-        kiln__text_printf(
-            out, hints ? ", %s" : "# To tune these too, write #ifndef NAME and #endif around their #define: %s",
-            macro->name);
+        kiln__text_printf(out,
+                          hints ? ", %s" : "# A param replaces a #define of the same name. The source also defines: %s",
+                          macro->name);
         hints = true;
     }
     kiln__text_puts(out, hints ? "\n\n" : "\n");

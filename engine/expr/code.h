@@ -5,8 +5,8 @@
 
 #include "expr.h"
 
-/* The operators with two operands. X has the opcode and the operator as it is written. The opcodes in the enum have the
- * same order. */
+/* The operators with two operands. X(opcode, the operator in the text). The opcodes in kiln__opcode have the same
+ * order. */
 #define KILN__BINARY_OPS(X)                                                                                            \
     X(ADD, "+")                                                                                                        \
     X(SUB, "-")                                                                                                        \
@@ -28,8 +28,8 @@
     X(EQ, "==")                                                                                                        \
     X(NE, "!=")
 
-/* X(opcode, name, fewest arguments, most arguments). MIN and MAX take any number of arguments, and are computed two at
- * a time. */
+/* X(opcode, name, fewest arguments, most arguments). For MIN and MAX of several arguments, the parser emits one
+ * instruction for each argument after the first. */
 #define KILN__FUNCTIONS(X)                                                                                             \
     X(MIN, "min", 1, 64)                                                                                               \
     X(MAX, "max", 1, 64)                                                                                               \
@@ -46,8 +46,8 @@
     X(CEIL, "ceil", 1, 1)
 
 typedef enum kiln__opcode {
-    KILN__OP_CONSTANT, /* pushes the constant number `operand` of the expression */
-    KILN__OP_NAME,     /* pushes the value of the name number `operand` */
+    KILN__OP_CONSTANT, /* pushes constants[operand] of the expression */
+    KILN__OP_NAME,     /* pushes the value of names[operand] of the expression */
 #define KILN_X(op, text) KILN__OP_##op,
     KILN__BINARY_OPS(KILN_X)
 #undef KILN_X
@@ -60,26 +60,26 @@ typedef enum kiln__opcode {
     KILN__OP_NOT,
     KILN__OP_TRUTH,      /* converts the top of the stack to a boolean */
     KILN__OP_JUMP,       /* skips `operand` instructions */
-    KILN__OP_JUMP_FALSE, /* pops the top of the stack, and jumps if it was false */
+    KILN__OP_JUMP_FALSE, /* pops the top of the stack, and skips `operand` instructions if it was false */
     KILN__OP_AND,        /* if the top of the stack is false, leaves it there and jumps; otherwise pops it */
     KILN__OP_OR,         /* if the top of the stack is true, leaves it there and jumps; otherwise pops it */
-    /* makes one comparison in a chain such as a < b < c. The operator of the comparison is in `detail`. The stack
-     * before it has a and b. If the comparison holds, b stays on the stack. If it does not hold, the stack has `false`
-     * instead, and the instruction jumps */
+    /* Makes one comparison of a chain such as a < b < c, by the operator `detail`. The instruction pops a and b. If the
+     * comparison holds, it pushes b. Otherwise it pushes `false` and jumps. */
     KILN__OP_CHAIN,
-    KILN__OP_IN,    /* stack before it: x, found, member; stack after it: x, (found or x == member) */
-    KILN__OP_IN_END /* stack before it: x, found; stack after it: found, or `not found` if `operand` is 1 */
+    KILN__OP_IN,    /* pops x, found, member; pushes x, (found or x == member) */
+    KILN__OP_IN_END /* pops x, found; pushes found, or `not found` if `operand` is 1 */
 } kiln__opcode;
 
 typedef struct kiln__expr_op {
     uint8_t code; /* kiln__opcode */
-    /* CHAIN: the operator of the comparison; AND, OR: 1 if the result is the operand itself, as in Python */
+    /* for CHAIN: the operator of the comparison; for AND and OR: 1 if the result is an operand, as in Python, and 0 if
+     * it is a boolean */
     uint8_t detail;
-    int32_t operand; /* an index; for a jump, the number of instructions that the jump skips */
+    int32_t operand; /* an index into `constants` or `names`; for a jump, the number of instructions that it skips */
     uint32_t at;     /* the offset into the text of the expression, for messages */
 } kiln__expr_op;
 
-/* With this flag `if` ends the expression, because `if` may follow the condition of a comprehension. */
+/* With this flag the parser stops at `if`, because another `if` may follow the condition of a comprehension. */
 #define KILN__EXPR_NO_CHOICE 0x80000000u
 
 enum { KILN__EXPR_STACK = 64, KILN__EXPR_NESTING = 100, KILN__EXPR_LENGTH = 1 << 16 };
@@ -90,7 +90,7 @@ struct kiln__expr {
     kiln__pos pos;
     size_t name_count;
     const char **names;
-    uint32_t *name_at; /* the place at which the expression first uses each name */
+    uint32_t *name_at; /* for each name: the offset in `text` at which the expression first uses it */
     size_t code_count;
     kiln__expr_op *code;
     kiln_value *constants;
@@ -100,17 +100,17 @@ struct kiln__expr {
  * text literally. For a text that YAML has folded or unescaped, the function returns `pos`. */
 kiln__pos kiln__expr_place(kiln__pos pos, const char *text, size_t length, size_t at);
 
-/* Parses one expression from text[from..length). *end gets the offset of the first character that does not belong to
- * the expression. Offsets and errors count from text[0], whose place is `pos`. The expression points into the text, so
- * the text must live as long as the expression. A copy for each part of a long text would need memory that is quadratic
- * in the length of the text. */
+/* Parses one expression from text[from..length). Sets *end to the offset of the first character that does not belong to
+ * the expression. Offsets and errors count from text[0], whose place in the file is `pos`. The expression points into
+ * the text, so the text must live as long as the expression. If the parser copied the whole text for each part, a long
+ * text would need memory that is quadratic in its length. */
 kiln__expr *kiln__expr_parse_part(kiln__arena *arena, const char *text, size_t from, size_t length, kiln__pos pos,
                                   unsigned flags, const kiln__lists *lists, size_t *end, kiln__diag *diag);
-/* Returns the first offset from `at` on whose character is not a blank. */
+/* Returns the first offset from `at` on whose character is no space, tab or line break. */
 size_t kiln__expr_skip(const char *text, size_t at, size_t length);
 
-/* Applies one operator to values. The parser folds constants with it. A unary operator ignores `b`. On an error the
- * function returns false, and adds a message with the place `pos` to `diag`, which may be NULL. */
+/* Applies one operator to values. The parser uses this function for constant folding. A unary operator ignores `b`. On
+ * an error the function returns false, and adds a message with the place `pos` to `diag`, which may be NULL. */
 bool kiln__expr_apply(kiln__opcode code, kiln_value a, kiln_value b, kiln_value *out, kiln__pos pos, kiln__diag *diag);
 
 #endif

@@ -6,8 +6,7 @@
 
 #include "code.h"
 
-/* The place at which an operator reports its error. It is the place of the instruction `at` in `expr`, or `pos` if
- * there is no expression. */
+/* The place for an operator's error message: offset `at` in the text of `expr`, or `pos` if `expr` is NULL. */
 typedef struct report {
     const kiln__expr *expr;
     uint32_t at;
@@ -95,8 +94,8 @@ static bool overflow(const report *r, kiln__opcode code, kiln_value a, kiln_valu
     return FAIL(r, "%s %s %s does not fit 64 bits", show(a).text, op_text(code), show(b).text);
 }
 
-/* Divides and rounds down as Python does, so that -7 // 2 is -4. The division of C would round to -3. The caller has
- * excluded the cases b == 0 and INT64_MIN / -1. */
+/* Divides and rounds down like Python, so that -7 // 2 is -4. The division of C would round to -3. The caller excludes
+ * the cases b == 0 and INT64_MIN / -1. */
 static int64_t floor_div(int64_t a, int64_t b)
 {
     int64_t q = a / b;
@@ -259,7 +258,7 @@ static bool logarithm(const report *r, kiln__opcode code, kiln_value a, kiln_val
     return set_int(out, down + (code == KILN__OP_CEIL_LOG2 && !whole));
 }
 
-/* A static analyzer does not see that the stack has the values that an operation pops. The parser makes sure of it.
+/* The parser guarantees that the stack has the values that an operation pops. A static analyzer does not see this.
  * NOLINTBEGIN(clang-analyzer-core.*) */
 static bool unary(const report *r, kiln__opcode code, kiln_value a, kiln_value *out)
 {
@@ -346,7 +345,8 @@ static bool unknown_name(const report *r, const kiln__scope *scope, const char *
 
 /* ---- running the code of an expression ---- */
 
-/* The source of the values of names: the array `slots`, or look-ups in `scope`. */
+/* The values of names. If `slots` is not NULL, name i has the value values[slots[i]]. Otherwise the evaluator looks
+ * names up in `scope`. */
 typedef struct source {
     const kiln__scope *scope;
     const kiln_value *values;
@@ -363,11 +363,11 @@ static bool read_truth(const report *r, kiln_value v, bool *result)
 
 #define BOTH_INTEGERS(pair) ((pair)[0].kind == KILN_INT && (pair)[1].kind == KILN_INT)
 
-/* Runs the code of an expression on a stack of values. The code is in postfix order. The value that remains on the
- * stack is the result. Returns false after an error, and adds the error to `diag` unless `diag` is NULL. */
+/* Runs the code of an expression on a stack of values. The code is in postfix order. The last value on the stack is the
+ * result. Returns false after an error, and adds the error to `diag` unless `diag` is NULL. */
 static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kiln__diag *diag)
 {
-    /* element [0] is below the bottom of the stack; the parser limits the depth of the stack */
+    /* stack[0] is never used; the parser limits the depth of the stack */
     kiln_value stack[KILN__EXPR_STACK + 1], *top = stack;
     report r = {.expr = expr, .diag = diag};
     bool yes = false;
@@ -420,8 +420,8 @@ static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kil
             top--;
             set_bool(top, top[1].as.i != op->operand);
             break;
-            /* The usual operations on integers are inline for speed. The function apply() does all other operations,
-             * and reports errors. */
+            /* Common operations on integers are inline for speed. apply() does all other operations and reports
+             * errors. */
 #define ARITHMETIC(op_, builtin)                                                                                       \
     case KILN__OP_##op_:                                                                                               \
         top--;                                                                                                         \

@@ -1,4 +1,5 @@
-/* expr.c - answers questions about a parsed expression, and makes constants that have no text. */
+/* expr.c - returns the text, place, names and constant value of a parsed expression, and makes constant expressions
+ * without source text. */
 #include <string.h>
 
 #include "code.h"

@@ -1,14 +1,14 @@
-/* graph.c - makes one graph of integer operations from many expressions. */
+/* graph.c - makes one expression graph from many expressions. */
 #include <string.h>
 
 #include "code.h"
 #include "graph.h"
 
-/* The nodes that are not instructions of the evaluator. */
+/* The opcodes of nodes that are no instructions of the evaluator (code.h). */
 enum { NODE_INPUT = 200, NODE_CONSTANT, NODE_SELECT, NODE_UNKNOWN };
 
-/* Floats that are whole numbers are computed as integers, as long as both computations give the same result. The
- * results are certainly the same if no operand and no result has a larger magnitude than this. */
+/* The graph computes floats that are whole numbers as integers. No operand and no result may exceed this magnitude, so
+ * that the result is equal to the result in floats. */
 #define WHOLE_MOST ((int64_t)1 << 26)
 
 void kiln__graph_free(kiln__graph *graph)
@@ -152,9 +152,8 @@ unsigned kiln__graph_operands(const kiln__graph *graph, uint32_t node, uint32_t 
 
 /* ---- computing the values of nodes ---- */
 
-/* Computes an operation on integers with the evaluator's own arithmetic. It is for the operations that compute() does
- * not know.
- */
+/* Computes an operation on integers by kiln__expr_apply(), for the operations that compute() does not compute
+ * itself. */
 static bool evaluate_general(const kiln__expr_node *n, int64_t a, int64_t b, int64_t *out)
 {
     kiln_value x = {.kind = KILN_INT, .as.i = a}, y = {.kind = KILN_INT, .as.i = b}, z;
@@ -189,7 +188,7 @@ static bool compute(const kiln__expr_node *n, int64_t a, int64_t b, int64_t *out
         *out = (a | b) >> 32 ? a % b : (int64_t)((uint32_t)a % (uint32_t)b); /* a division of 32 bits is much faster */
         break;
     case KILN__OP_DIV:
-    case KILN__OP_TRUE_DIV: /* the graph does not support a division whose result is a fraction */
+    case KILN__OP_TRUE_DIV: /* the result is unknown if it is a fraction */
         if (b == 0 || b == -1 || a % b != 0)
             return false;
         *out = a / b;
@@ -209,7 +208,7 @@ void kiln__graph_run(const kiln__graph *graph, const uint32_t *nodes, size_t cou
     for (size_t k = 0; k < count; k++) {
         uint32_t at = nodes[k];
         const kiln__expr_node *n = &graph->nodes[at];
-        if (n->op == NODE_SELECT) { /* a is the node of the condition */
+        if (n->op == NODE_SELECT) { /* a is the node of the condition; b and c are the branches */
             uint32_t from = values[n->a] ? n->b : n->c;
             unknown[at] = unknown[n->a] || unknown[from];
             values[at] = values[from];
@@ -221,8 +220,8 @@ void kiln__graph_run(const kiln__graph *graph, const uint32_t *nodes, size_t cou
 
 /* ---- building the graph ---- */
 
-/* Returns a node for an operation. If the operands are constants, computes the operation and returns the node of its
- * result. */
+/* Returns the node of an operation. If the operands are constants, computes the operation and returns the node of the
+ * constant result. */
 static uint32_t apply(kiln__graph *graph, kiln__expr_node n)
 {
     if (graph->failed)
@@ -243,8 +242,8 @@ static uint32_t apply(kiln__graph *graph, kiln__expr_node n)
     return compute(&n, a->value, b->value, &value) ? add_constant(graph, n.kind, value) : unknown_node(graph);
 }
 
-/* Sets *kind to the kind of an operation's result. Returns false if the operation is an error for every value, or if
- * the graph cannot represent the operation. */
+/* Sets *kind to the kind of an operation's result. `a` and `b` are the kinds of the operands. Returns false if the
+ * operation is an error for all values of these kinds, or if the graph cannot represent the operation. */
 static bool result_kind(unsigned op, unsigned a, unsigned b, uint8_t *kind)
 {
     bool texts = a == KILN__NODE_TEXT || b == KILN__NODE_TEXT, floats = a == KILN__NODE_FLOAT || b == KILN__NODE_FLOAT;
@@ -303,11 +302,13 @@ static uint32_t select_node(kiln__graph *graph, uint32_t condition, uint32_t yes
     return apply(graph, (kiln__expr_node){.op = NODE_SELECT, .kind = kind, .a = condition, .b = yes, .c = no});
 }
 
-/* A place at which two paths of the evaluator's code join, and the values that the two paths bring. */
+/* A place in the evaluator's code at which two control-flow paths join: one path has jumped there, and the other has
+ * not. */
 typedef struct meeting {
     enum { MEET_AND, MEET_OR, MEET_TEST, MEET_ELSE } how;
     size_t target;
-    /* condition: the value that decided about the jump; other: the value that the path with the jump brings */
+    /* condition: the node that decides whether the jump happens. other: the node of the value that the jump leaves on
+     * the stack. */
     uint32_t condition, other;
 } meeting;
 
@@ -342,7 +343,8 @@ static void join_branches(builder *b, size_t at)
 }
 
 /* Runs one instruction of the evaluator on nodes instead of values (abstract interpretation). For a jump, the function
- * records a meeting at the target of the jump. The function join_branches() turns the meeting into a select node. */
+ * records a meeting: a place at the jump's target where two paths join. join_branches() turns the meeting into a select
+ * node. */
 static bool step(builder *b, const kiln__expr *expr, size_t at, kiln__resolve_fn resolve, void *user)
 {
     kiln__graph *graph = b->graph;
@@ -365,8 +367,8 @@ static bool step(builder *b, const kiln__expr *expr, size_t at, kiln__resolve_fn
         return meet_later(b, (meeting){MEET_AND, target, link, add_constant(graph, KILN__NODE_INT, 0)});
     }
     case KILN__OP_JUMP_FALSE: b->depth--; return meet_later(b, (meeting){MEET_TEST, target, *top, 0});
-    case KILN__OP_JUMP: /* this is the jump after the first branch of a conditional expression */
-        /* the parser has put the meeting of the branch here NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
+    case KILN__OP_JUMP: /* this instruction ends the first branch of `A if C else B` */
+        /* JUMP_FALSE has recorded the meeting before NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
         b->depth--;
         b->meetings[b->meeting_count - 1].how = MEET_ELSE;
         b->meetings[b->meeting_count - 1].target = target;
@@ -403,7 +405,8 @@ uint32_t kiln__graph_add(kiln__graph *graph, const kiln__expr *expr, kiln__resol
     for (size_t at = 0; at < expr->code_count && fine; at++) {
         join_branches(&b, at);
         fine = !graph->failed && step(&b, expr, at, resolve, user);
-        for (size_t k = 0; k < b.depth && fine; k++) /* a name or a constant on the stack is not an integer */
+        /* ends if the stack has a name or a constant that the graph cannot represent */
+        for (size_t k = 0; k < b.depth && fine; k++)
             fine = b.stack[k] != KILN__NO_NODE && graph->nodes[b.stack[k]].kind != KILN__NODE_OTHER;
     }
     if (fine)

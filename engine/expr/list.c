@@ -1,18 +1,19 @@
-/* The Python list expressions that T1 files have as values of their parameters:
+/* list.c - reads and evaluates Python list expressions. T1 files have them as the values of parameters:
  *
  *   sum      := product ('+' product)*
  *   product  := '[' items? ']' | '[' VALUE 'for' NAME 'in' sum clauses ']' | '(' items ')' | range '(' ... ')'
  *             | list '(' sum ')' | tuple '(' sum ')'
  *   clauses  := ('for' NAME 'in' sum | 'if' CONDITION)*
  *
- * The reader evaluates a list while it parses the list, and makes no tree. It parses the clauses of a comprehension
- * again for each value of the loop around them. The member `steps` limits the work. */
+ * The reader evaluates a list while it parses the list, and makes no syntax tree. For each value of a loop in a
+ * comprehension, it parses the inner clauses again. The member `steps` limits the work. */
 #include <string.h>
 
 #include "chars.h"
 #include "code.h"
 
-/* a comprehension may repeat a long text for each of its values, so the bytes of texts are limited */
+/* The limit for the bytes of all texts of a list. Without the limit, a comprehension could repeat a long text for each
+ * of its values. */
 enum { MOST_TEXT = 64 << 20 };
 
 typedef struct values {
@@ -22,15 +23,15 @@ typedef struct values {
 } values;
 
 typedef struct reader {
-    kiln__arena *arena; /* the arena for parsed expressions; in a loop it is the arena of the loop */
+    kiln__arena *arena; /* the arena for parsed expressions; each iteration of a loop has its own arena */
     const char *text;
     size_t length, at;
     kiln__arena *home; /* the arena of the caller */
     kiln__pos pos;
     size_t limit, steps;
-    size_t text_bytes; /* the bytes of all texts that were added so far; at most MOST_TEXT */
-    size_t most_range; /* the largest number of values if the whole list is one range */
-    bool plain;        /* only `range`, `list` and `tuple` have been read so far */
+    size_t text_bytes; /* number of bytes of all texts that were added so far; at most MOST_TEXT */
+    size_t most_range; /* the largest number of values of a list that is a single range */
+    bool plain;        /* true while the reader has only seen `range`, `list` and `tuple` */
     int nesting;
     kiln__diag *diag;
 } reader;
@@ -40,7 +41,7 @@ static bool sum(reader *r, const kiln__scope *scope, values *out);
 #define FAIL(r, offset, ...)                                                                                           \
     (kiln__diag_add((r)->diag, kiln__expr_place((r)->pos, (r)->text, (r)->length, offset), __VA_ARGS__), false)
 
-/* Marks the caller's arena as failed, because the caller does not know the arenas of loops. Returns false. */
+/* Marks the caller's arena as failed, because the caller does not see the arenas of loops. Returns false. */
 static bool no_memory(reader *r)
 {
     r->home->failed = true;
@@ -140,8 +141,8 @@ static uint64_t range_count(const int64_t bounds[3])
     return (span - 1) / (up ? (uint64_t)bounds[2] : -(uint64_t)bounds[2]) + 1;
 }
 
-/* If a range is the whole list expression, adds the values of the range. Checks the number of values before it stores
- * the first value. */
+/* Adds the values of a range that is the whole list expression. Checks the number of values before it stores the first
+ * value. */
 static bool long_range(reader *r, const int64_t bounds[3], size_t start, values *out)
 {
     uint64_t count = range_count(bounds);
@@ -157,8 +158,8 @@ static bool long_range(reader *r, const int64_t bounds[3], size_t start, values 
     return true;
 }
 
-/* Reads range(stop), range(start, stop) or range(start, stop, step), and adds its values. If the whole list is one long
- * range, it may have more values than other lists (long_range). */
+/* Reads the arguments of range(), which are stop, or start and stop, or start, stop and step. Adds the values of the
+ * range. A list that is a single range may have more values than other lists (long_range). */
 static bool read_range(reader *r, const kiln__scope *scope, values *out)
 {
     int64_t bounds[3] = {0, 0, 1};
@@ -189,7 +190,7 @@ static bool read_range(reader *r, const kiln__scope *scope, values *out)
     return true;
 }
 
-/* Returns the offset of the bracket that closes a comprehension. Parsing does not find this bracket, because a loop
+/* Returns the offset of the bracket that closes a comprehension. The parser may not reach this bracket, because a loop
  * without values does not parse its inner clauses. */
 static size_t closing(const reader *r)
 {
@@ -255,8 +256,8 @@ static bool clauses_inside(reader *r, const kiln__expr *element, const kiln__sco
     return kiln__expr_eval(element, scope, &v, r->diag) && add(r, out, v);
 }
 
-/* Each iteration of a loop has its own arena. With one common arena, a long loop would fill the memory with copies of
- * the same clauses. */
+/* Parses and runs the clauses after a loop's `in`, or evaluates the element after the last clause. Each call has its
+ * own arena. With one common arena, a long loop would fill the memory with copies of the same clauses. */
 static bool run_clauses(reader *r, const kiln__expr *element, const kiln__scope *scope, values *out)
 {
     if (++r->nesting > 16)

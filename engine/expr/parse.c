@@ -16,7 +16,7 @@ typedef struct token {
 typedef struct parser {
     kiln__arena *arena;
     const char *text;
-    size_t length, at; /* at: the position after the current token */
+    size_t length, at; /* at: the offset in `text` after the current token */
     kiln__pos pos;
     unsigned flags;
     const kiln__lists *lists;
@@ -30,7 +30,7 @@ typedef struct parser {
     const char **names;
     uint32_t *name_at;
     size_t name_count, name_capacity;
-    /* a jump leads to this offset in the code, so constants before it are not folded with constants after it */
+    /* The last jump target: an offset in `code`. Constants before it must not be folded with constants after it. */
     size_t barrier;
     int stack, nesting;
 } parser;
@@ -91,8 +91,8 @@ static void lex_radix(parser *p, unsigned radix)
     p->at = at;
 }
 
-/* Reads a number: an integer in base 10, 16, 8 or 2, or a float with a point or an exponent. If a number does not fit
- * its type, the function reports an error. */
+/* Reads a number: an integer in base 10, 16, 8 or 2, or a float with a point or an exponent. Reports an error if the
+ * number is malformed, or does not fit an int64_t or a double. */
 static void lex_number(parser *p)
 {
     const char *text = p->text;
@@ -237,7 +237,7 @@ static size_t emit(parser *p, kiln__opcode code, int32_t operand, size_t at, int
     if (p->failed)
         return 0;
     p->stack += effect;
-    /* 4 entries of the stack are a reserve, because both branches of a conditional count */
+    /* leaves 4 entries of the stack unused, because `stack` counts both branches of a conditional expression */
     if (p->stack > KILN__EXPR_STACK - 4)
         FAIL_AT(p, at, "this expression is nested too deep");
     p->code[p->count] = (kiln__expr_op){.code = (uint8_t)code, .operand = operand, .at = (uint32_t)at};
@@ -263,8 +263,9 @@ static kiln_value *constant_at(parser *p, size_t back)
     return op->code == KILN__OP_CONSTANT ? &p->constants[op->operand] : NULL;
 }
 
-/* Emits a unary operator. If the operand is a constant, computes the result instead (folding). If folding fails, emits
- * the operator, so that the evaluation reports the error. The function emit_binary() does the same for two operands. */
+/* Emits a unary operator. If the operand is a constant, computes the result instead (constant folding). If folding
+ * fails, emits the operator, so that the evaluation reports the error. emit_binary() folds and emits operators with two
+ * operands in this way. */
 static void emit_unary(parser *p, kiln__opcode code, size_t at)
 {
     kiln_value *a = constant_at(p, 1);
@@ -283,7 +284,7 @@ static void emit_binary(parser *p, kiln__opcode code, size_t at)
     emit(p, code, 0, at, -1);
 }
 
-/* Makes the jump at `from` lead to the current end of the code. */
+/* Sets the target of the jump at code[from] to the current end of the code. */
 static void set_jump_target(parser *p, size_t from)
 {
     if (p->failed)
@@ -328,8 +329,8 @@ static void nested(parser *p, void (*rule)(parser *))
     p->nesting--;
 }
 
-/* In the dialect of Python, replaces max(NAME) or min(NAME) by a constant if the caller knows a list with this name. If
- * the text has another form, returns false and reads nothing. */
+/* In the dialect of Python, replaces max(NAME) or min(NAME) by a constant if `lists` has a list NAME. Otherwise returns
+ * false and reads nothing. */
 static bool list_extreme(parser *p, kiln__opcode code, size_t at)
 {
     if (!p->lists || p->token.kind != TOKEN_NAME || p->token.length >= 128)
@@ -355,8 +356,8 @@ static bool list_extreme(parser *p, kiln__opcode code, size_t at)
     return true;
 }
 
-/* Returns the function to which CUDA sources and other programs give the name `name`. Returns NULL if there is no such
- * function. */
+/* Returns this language's name of a function that CUDA sources call `name`, such as "ceil_div" for "cdiv". Returns NULL
+ * for any other name. */
 static const char *other_function(const char *name)
 {
     static const char *const others[][2] = {
@@ -466,8 +467,8 @@ static void name_or_call(parser *p)
         emit_name(p, p->text + name.at, name.length, name.at);
 }
 
-/* Parses the innermost part of an expression: a number, a text, a name, a call, or an expression in parentheses. The
- * function emits the code that pushes the value of this part. */
+/* Parses a primary expression: a number, a text, a name, a call, or an expression in parentheses. Emits the code that
+ * pushes its value. */
 static void primary(parser *p)
 {
     token t = p->token;
@@ -547,7 +548,7 @@ static void arithmetic_from(parser *p, int level)
         if (i == KILN__COUNT(arithmetic_ops))
             return;
         next(p);
-        arithmetic_from(p, arithmetic_ops[i].level + 1); /* the depth of the recursion is at most six */
+        arithmetic_from(p, arithmetic_ops[i].level + 1); /* the recursion depth is at most six, one for each level */
         bool true_div = arithmetic_ops[i].code == KILN__OP_DIV && python(p);
         emit_binary(p, true_div ? KILN__OP_TRUE_DIV : arithmetic_ops[i].code, at);
     }
@@ -614,7 +615,9 @@ static void comparison(parser *p)
             break;
         }
         size_t link = emit(p, KILN__OP_CHAIN, (int32_t)last, at,
-                           -1); /* the operand is the previous link, until set_jump_target() sets the target */
+                           /* `operand` is the index of the previous CHAIN instruction, until set_jump_target() sets the
+                            * jump */
+                           -1);
         if (p->failed)
             return;
         p->code[link].detail = (uint8_t)code;
@@ -671,8 +674,8 @@ static void reverse(kiln__expr_op *code, size_t from, size_t to)
     }
 }
 
-/* The text `A if C else B` has the order A, C, B, and its code runs in the order C, jump, A, jump, B. Jumps are
- * relative, so A can be moved behind C. */
+/* Parses `A if C else B`. The text has the order A, C, B, but the code must have the order C, jump, A, jump, B. Jumps
+ * are relative, so the function can move the code of A behind the code of C. */
 static void conditional(parser *p)
 {
     size_t from = p->count;
@@ -700,8 +703,9 @@ static void conditional(parser *p)
 
 /* ---- functions for the users of the parser ---- */
 
-/* Parses one expression that begins at text[from]. Sets *end to the first character that does not belong to the
- * expression. Returns NULL after an error, which is in `diag`, or if memory runs out. */
+/* Parses one expression that begins at text[from]. Sets *end to the offset of the first character that does not belong
+ * to the expression. After an error, adds a message to `diag` and returns NULL. Also returns NULL if memory runs
+ * out. */
 kiln__expr *kiln__expr_parse_part(kiln__arena *arena, const char *text, size_t from, size_t length, kiln__pos pos,
                                   unsigned flags, const kiln__lists *lists, size_t *end, kiln__diag *diag)
 {
@@ -743,7 +747,7 @@ static kiln__expr *parse_whole(kiln__arena *arena, const char *text, size_t leng
 {
     size_t end = 0;
     kiln__expr *expr = kiln__expr_parse_part(arena, text, 0, length, pos, flags, lists, &end, diag);
-    if (expr && end == length) { /* copies the text, because the expression outlives the text of the caller */
+    if (expr && end == length) { /* copies the text, because the expression lives longer than the caller's text */
         expr->text = kiln__arena_strndup(arena, text, length);
         return expr->text ? expr : NULL;
     }

@@ -1,5 +1,5 @@
-/* settings.c - copies settings, finds a setting, and writes settings as a text that people can read and from which a
- * reader gets the same settings. */
+/* settings.c - copies settings, finds a setting, and writes and reads settings as a text such as `BLOCK=32
+ * MODE="ca"`. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,8 +79,8 @@ static int digit_value(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* Reads a quoted text. Moves *at from the opening quote to the character behind the closing quote. Returns NULL if the
- * text is malformed, or if memory runs out. */
+/* Reads a quoted text. *at must point to the opening quote; the function moves it behind the closing quote. Returns
+ * NULL if the quoted text is malformed, or if memory runs out. */
 static const char *read_text(kiln__arena *arena, const char **at)
 {
     const char *from = *at + 1;

@@ -8,7 +8,7 @@ struct kiln__template {
     kiln__pos pos;
     size_t count; /* expressions */
     const kiln__expr **exprs;
-    /* count + 1 texts: before the first expression, between two expressions, and after the last expression */
+    /* the count + 1 literal texts before, between and after the expressions */
     const char **literals;
 };
 
@@ -19,7 +19,8 @@ kiln__template *kiln__template_parse(kiln__arena *arena, const char *text, size_
     for (size_t i = 0; i < length; i++)
         most += text[i] == '{';
     kiln__template *made = kiln__arena_alloc(arena, sizeof *made);
-    char *literal = kiln__arena_alloc(arena, length + most + 1); /* memory for the literals, each with its NUL byte */
+    /* memory for all literal texts, each with its NUL byte */
+    char *literal = kiln__arena_alloc(arena, length + most + 1);
     if (!made || !literal)
         return NULL;
     made->text = kiln__arena_strndup(arena, text, length);

@@ -1,4 +1,4 @@
-/* value.c - prints and compares values, and knows the reserved names. */
+/* value.c - prints and compares values, and recognises reserved names. */
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>

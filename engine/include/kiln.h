@@ -6,10 +6,10 @@
  * kiln_judge.h include kiln.h.
  *
  * Objects and ownership
- *   kiln_engine   a device (GPU or simulated), a compiler and a cache. Every other object is made from an engine.
- *                 Free these objects before you close their engine.
- *   kiln_spec     a checked problem spec. A spec never changes after it is loaded.
- *   kiln_plan     one variant of a spec with one configuration and one set of sizes, compiled and ready to launch.
+ *   A kiln_engine is a device (GPU or simulated), a compiler and a cache. Every other object is made from an engine.
+ *   Free these objects before you close their engine. A kiln_spec is a checked problem spec. A spec never changes after
+ *   it is loaded. A kiln_plan is one variant of a spec with one configuration and one set of sizes, compiled and ready
+ *   to launch.
  *
  * Threads
  *   Many threads may use one kiln_engine or one kiln_spec at the same time. Only one thread at a time may use a
@@ -19,7 +19,7 @@
  *   Every function that can fail returns a kiln_status and takes a `kiln_error **`. Pass NULL if you do not need the
  *   message. Otherwise pass the address of a NULL pointer. If the function fails, it stores an error object at this
  *   address, which the caller frees with kiln_error_free(). A function that fails leaves its output parameters
- *   unchanged. The library prints nothing, installs no signal handler and never exits. The library passes its messages
+ *   unchanged. The library prints nothing, installs no signal handler and never exits. The library passes all messages
  *   to the log callback of kiln_options.
  *
  * Arguments
@@ -59,8 +59,8 @@
  * Names
  *   A function named `open` has a counterpart named `close`. Objects from functions named `make`, `load` or `parse`,
  *   and from functions such as kiln_tune() and kiln_profile(), are freed by a function named `free`. A callback returns
- *   an int: 0 to go on, nonzero to stop. After a nonzero value the library does not call the callback again. The end of
- *   these calls is an error only if the comment of the function says so. Two types of callbacks do not return such an
+ *   an int: 0 to go on, nonzero to stop. After a nonzero value the library does not call the callback again. The
+ *   function that makes the calls then fails only if its comment says so. Two types of callbacks do not return such an
  *   int. The log callback returns nothing, because it cannot stop anything. A host function returns a status, because
  *   it is an operation that can fail.
  *
@@ -169,20 +169,20 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 #define KILN_ALLOW_COMMANDS 8u
 /* Run kernels of a simulated device in a sandbox: a process that has given up its rights (engine/TRUST.md).
  *
- * A sweep starts a process for its kernels. In kiln_plan_run(), kiln_profile() and kiln_trace(), the calling process
- * itself gives up its rights, permanently, before it fills the buffers. Therefore call these three functions only in a
- * process that was forked for this purpose and has no other threads. After that, the process can read only the files
- * that the spec may name. It can neither start programs nor write files. Hence use `write` of kiln_run_options to get
- * its output files, and do not call kiln_plan_capture(). If the system offers no sandbox, the library logs a warning
- * and runs without it. */
+ * A sweep starts a process for its kernels. For a run, a profile or a trace (kiln_plan_run, kiln_profile, kiln_trace),
+ * the calling process itself gives up its rights permanently before it fills the buffers. Therefore call these three
+ * functions only in a process that was forked for this purpose and has no other threads. After that, the process can
+ * read only the files that the spec may name. It can neither start programs nor write files. Hence use `write` of
+ * kiln_run_options to get its output files, and do not call kiln_plan_capture(). If the system offers no sandbox, the
+ * library logs a warning and runs without it. */
 #define KILN_SANDBOX 16u
-/* Run kernels in the same sandbox as KILN_SANDBOX does. If the system offers no sandbox, the call fails with
+/* Run kernels in a sandbox, like KILN_SANDBOX. If the system offers no sandbox, the call fails with
  * KILN_ERROR_UNSUPPORTED. */
 #define KILN_SANDBOX_REQUIRED 32u
 
-/* Tells the application how long kernels may still run, so that the application can end the process if the library's
- * own time limit fails. A positive `seconds` means that kernels of this engine begin to run in this process, and have
- * this number of seconds to end. Infinity means that kernels begin to run without a time limit. 0 means that the
+/* Tells the application how long kernels may still run. The application can then end the process if the library's own
+ * time limit fails. A positive `seconds` means that kernels of this engine begin to run in this process. The kernels
+ * have this number of seconds to end. Infinity means that kernels begin to run without a time limit. 0 means that the
  * kernels have ended, or that the library no longer waits for them. The member `limit` of kiln_options takes this
  * callback. */
 typedef void (*kiln_limit_fn)(void *user, double seconds);
@@ -196,9 +196,9 @@ typedef struct kiln_options {
     size_t size; /* sizeof(kiln_options) */
     /* The device: "cuda:0", "sim", "sim:PROFILE", "sim:FILE.profile" or "sim:sm_80". "sim:sm_80" chooses the device
      * profile with estimated times whose compute capability is nearest to 8.0. If `device` is NULL, $KILN_DEVICE
-     * decides. If that variable is not set, the engine takes the first GPU. Without a GPU it takes "sim:h200", or
-     * "sim" if the profile h200 is not found. If `device` is NULL and this process already uses a simulated device,
-     * the engine takes that device. */
+     * decides. If KILN_DEVICE is not set, the engine takes the first GPU. Without a GPU it takes "sim:h200", or "sim"
+     * if the profile h200 is not found. If `device` is NULL and this process already uses a simulated device, the
+     * engine takes that device. */
     const char *device;
     /* A CUDA context of the caller, or NULL. The engine works on the device of this context and never destroys it. The
      * context must live until the engine is closed. If `context` is set, `device` only tells which driver made the
@@ -208,8 +208,8 @@ typedef struct kiln_options {
      * folder is $XDG_CACHE_HOME/kiln. If neither variable is set, the folder is ~/.cache/kiln. */
     const char *cache_dir;
     /* Folders of specs, sources and headers, separated by ':'. The library searches the folders of this member first,
-     * then the folders of $KILN_PATH, then the installed folders. The library searches for headers in the folders of
-     * $KILN_INCLUDE too. */
+     * then the folders of $KILN_PATH, then the installed folders. For headers, the library also searches the folders of
+     * $KILN_INCLUDE. */
     const char *search_path;
     /* The path of the compile worker program. If `worker` is NULL, the engine starts the program that $KILN_WORKER
      * names. If KILN_WORKER is not set, the engine starts the installed program. */
@@ -217,8 +217,8 @@ typedef struct kiln_options {
     unsigned jobs;          /* the largest number of concurrent compile workers; 0 means one per core */
     unsigned flags;         /* KILN_NO_CACHE and the other flags above */
     double compile_timeout; /* time limit of one compile, in seconds; 0 means 120 */
-    /* The most bytes that the buffers of one plan may take on the host, and also the most that they may take on the
-     * device. 0 means that only the existing memory limits the buffers. */
+    /* The most bytes of host memory that the buffers of one plan may take. The same limit holds for device memory. 0
+     * means that only the existing memory limits the buffers. */
     uint64_t memory_limit;
     const kiln_allocator *allocator; /* copied; NULL means malloc() and free() */
     kiln_log_fn log;                 /* NULL means that the library logs nothing */
@@ -228,18 +228,19 @@ typedef struct kiln_options {
      * must live until the engine is closed. To end a run, use `stop` of kiln_run_options. */
     const volatile int *stop;
     /* The object that kiln_ranks_open() made on rank 0 of a job, or NULL. If `ranks` is set, the other ranks of the job
-     * also compile and measure for this engine. NULL means that only this process works. Close the ranks after you have
-     * closed the engine. */
+     * also compile and measure for this engine. NULL means that only this process works. Close the engine before you
+     * call kiln_ranks_close(). */
     kiln_ranks *ranks;
-    /* NULL, or a function that the library calls when kernels begin to run and when they have ended. With this function
-     * the application can end its process if the library's time limit fails to end a kernel (engine/include/README.md).
-     * The library calls `limit` in the thread that called the library. The library holds no lock during the call. */
+    /* NULL, or a function that the library calls when kernels begin to run, and again when the kernels have ended. If
+     * the library's time limit fails to end a kernel, the application can use this function to end its process
+     * (engine/include/README.md). The library calls `limit` in the thread that called the library. The library holds no
+     * lock during the call. */
     kiln_limit_fn limit;
     void *limit_user;
     /* The name of the size set that is used for every choice without a size set. NULL means "tiny" on a simulated
      * device, and the first set of the spec on a GPU. "" means the first set on every device. If a spec has no set of
-     * this name, its first set is used. kiln_plan_size_set(), kiln_tuning_size_set() and kiln_best tell which set is in
-     * use. */
+     * this name, its first set is used. kiln_plan_size_set(), kiln_tuning_size_set() and `size_set` of kiln_best tell
+     * which size set is in use. */
     const char *size_set;
 } kiln_options;
 
@@ -269,7 +270,7 @@ typedef struct kiln_ranks_options {
      * as lost, and other ranks repeat its unfinished work. 0 means 30 seconds. */
     double lease;
     const kiln_allocator *allocator; /* copied; NULL means malloc() and free() */
-    kiln_log_fn log;                 /* NULL means that nothing is logged. A thread of the library may call it too */
+    kiln_log_fn log;                 /* NULL means that nothing is logged. Threads of the library may call `log` */
     void *log_user;
 } kiln_ranks_options;
 
@@ -280,22 +281,23 @@ typedef struct kiln_ranks_options {
  * thread must later call kiln_ranks_close(). KILN_ERROR_NOT_FOUND: there is no plug-in. KILN_ERROR_UNSUPPORTED: the
  * launcher and the MPI of the plug-in do not fit together; the message tells how to start the job. */
 KILN_API kiln_status kiln_ranks_open(const kiln_ranks_options *options, kiln_ranks **ranks, kiln_error **error);
-/* Returns the number of this process in the job. Rank 0 leads the job and runs the sweep. Every other rank calls
- * kiln_ranks_serve(). */
+/* Returns the rank of this process: its number in the job. Rank 0 leads the job and runs the sweep. Every other rank
+ * calls kiln_ranks_serve(). */
 KILN_API int kiln_ranks_rank(const kiln_ranks *ranks);
 /* Returns the number of processes in the job, at least 2. */
 KILN_API int kiln_ranks_count(const kiln_ranks *ranks);
 /* Returns the number of this process among the processes of its machine, from 0. */
 KILN_API int kiln_ranks_local(const kiln_ranks *ranks);
-/* Does the work of a rank other than rank 0: it compiles and measures for rank 0 until rank 0 calls kiln_ranks_close().
+/* Does the work of a rank other than rank 0: compiles and measures for rank 0. The function returns when rank 0 calls
+ * kiln_ranks_close().
  *
  * If the devices of a job are of several models, one rank of each model leads the ranks of this model. If this rank
- * becomes such a leader, kiln_ranks_serve() returns earlier, and kiln_ranks_rank() then returns 0. The caller should
- * then open another engine with these ranks, and run a sweep with it. */
+ * becomes the leader of its model, kiln_ranks_serve() returns earlier, and kiln_ranks_rank() then returns 0. The caller
+ * should then open another engine with these ranks, and run a sweep with it. */
 KILN_API kiln_status kiln_ranks_serve(kiln_ranks *ranks, kiln_engine *engine, kiln_error **error);
 /* Receives the answer of one of the sweeps that a job runs. `rank` is the rank that led the sweep. `device` is the
- * model of that rank's device; NULL for rank 0. `answer` is the text that this rank passed to kiln_ranks_collect(); it
- * lives until the ranks are closed. `answer` is NULL if the rank passed no text or was lost. */
+ * model of that rank's device; NULL for rank 0. `answer` is the text that this rank passed to kiln_ranks_collect(). The
+ * text `answer` lives until kiln_ranks_close(). `answer` is NULL if the rank passed no text or was lost. */
 typedef void (*kiln_ranks_answer_fn)(void *user, int rank, const char *device, const char *answer);
 /* Collects the answers of all sweeps of a job. A job whose devices are of several models runs one sweep for each model.
  *
@@ -306,7 +308,7 @@ typedef void (*kiln_ranks_answer_fn)(void *user, int rank, const char *device, c
  * *stop is nonzero, rank 0 waits for the other leaders for at most one lease. */
 KILN_API kiln_status kiln_ranks_collect(kiln_ranks *ranks, const char *answer, const volatile int *stop,
                                         kiln_ranks_answer_fn each, void *user, kiln_error **error);
-/* Ends the job of these ranks. Rank 0 then tells the other ranks that the job has ended. `ranks` may be NULL. */
+/* Leaves the job. If this process is rank 0, it tells the other ranks that the job has ended. `ranks` may be NULL. */
 KILN_API void kiln_ranks_close(kiln_ranks *ranks);
 
 /* Features that some devices have and others lack. The key `needs` of a spec names such a feature as `device.KEY`. The
@@ -342,8 +344,8 @@ typedef struct kiln_device_info {
     unsigned features;     /* a set of KILN_FEATURE_... bits */
     double
         /* The peak rate of each arithmetic unit for dense matrices, in operations a second; the index is a
-         * KILN_UNIT_... value. The rate follows from the number of units and the clock. A fused multiply-add counts as
-         * 2 operations. 0 means that the device has no such unit. */
+         * KILN_UNIT_... value. The library computes the rate from the number of units and the clock. A fused
+         * multiply-add counts as 2 operations. 0 means that the device has no such unit. */
         unit_flops[16];
 } kiln_device_info;
 
@@ -358,9 +360,10 @@ KILN_API kiln_status kiln_devices(kiln_engine *engine, kiln_device_fn each, void
 /* One finding of kiln_doctor(): the state of one thing that this machine has or lacks, such as the driver, NVRTC or the
  * cache. */
 typedef struct kiln_finding {
-    const char *topic;  /* "driver", "nvrtc", "cache", ... */
-    int ok;             /* 1 means usable; 0 means missing or broken */
-    int needed;         /* 1 means that Kiln cannot work without this thing; 0 means that Kiln can do less without it */
+    const char *topic; /* "driver", "nvrtc", "cache", ... */
+    int ok;            /* 1 means usable; 0 means missing or broken */
+    /* 1 means that Kiln needs this thing; 0 means that Kiln works without this thing, but can do less */
+    int needed;
     const char *found;  /* "libnvrtc.so.13, version 13.0" */
     const char *remedy; /* remedy for the user; "" if ok is 1 */
 } kiln_finding;
@@ -389,14 +392,15 @@ typedef struct kiln_setting {
 } kiln_setting;
 
 /* The element types of buffers and arrays. X(name, bytes, numpy code, kind, exponent bits, mantissa bits, relative
- * tolerance, absolute tolerance). These tolerances apply if a comparison of a spec gives no tolerances.
+ * tolerance, absolute tolerance). A comparison uses these tolerances if the spec gives none for it.
  *
  * The kind FINITE is a float without infinities whose only NaN has all bits set. The kind NUMBER is a float without
  * infinities and NaN: its code is in the low bits of a byte, and the other bits are 0. The kind POWER is a power of two
  * without a sign: the byte is the exponent, and the only NaN has all bits set. For the kind COMPLEX the bits and
- * tolerances describe one part; the real part comes before the imaginary part in memory. The types V1 and V2 are bytes
- * without a numeric meaning, as numpy with ml_dtypes writes them. A later version may add columns, kinds and types, so
- * a program should write `...` for the columns that it does not need. */
+ * tolerances describe the real part or the imaginary part. In memory the real part comes before the imaginary part. The
+ * numpy codes V1 and V2 stand for bytes without a numeric meaning. numpy with ml_dtypes writes these codes for types
+ * that numpy itself lacks, such as bf16. A later version may add columns, kinds and types, so a program should write
+ * `...` for the columns that it does not need. */
 #define KILN_TYPE_MAP(X)                                                                                               \
     X(i8, 1, "i1", SIGNED, 0, 7, 0, 0)                                                                                 \
     X(u8, 1, "u1", UNSIGNED, 0, 8, 0, 0)                                                                               \
@@ -441,10 +445,11 @@ typedef struct kiln_array {
  * until the host function returns. */
 typedef struct kiln_call kiln_call;
 
-/* These functions return the argument `name` as a number or a text. If the call has no argument `name`, the value is
- * the fallback, unless `fallback` is NULL. KILN_ERROR_HOST_FUNCTION: the argument is missing or has another kind.
- * KILN_ERROR_ARGUMENT: a pointer is NULL. The call keeps the reason, which is a message for the author of the spec.
- * Therefore the host function should return this status. The texts belong to the call. */
+/* These functions return the argument `name` of a host function as a number or a text. If the call has no argument
+ * `name` and `fallback` is not NULL, the functions return the fallback. KILN_ERROR_HOST_FUNCTION: the argument is
+ * missing and has no fallback, or the argument has another kind. KILN_ERROR_ARGUMENT: a pointer is NULL. The call keeps
+ * the reason, which is a message for the author of the spec. Therefore the host function should return this status. The
+ * texts belong to the call. */
 KILN_API kiln_status kiln_call_int(kiln_call *call, const char *name, const int64_t *fallback, int64_t *value);
 KILN_API kiln_status kiln_call_float(kiln_call *call, const char *name, const double *fallback, double *value);
 KILN_API kiln_status kiln_call_text(kiln_call *call, const char *name, const char *fallback, const char **value);
@@ -456,8 +461,9 @@ KILN_API kiln_status kiln_call_output(kiln_call *call, const char *name, kiln_ar
 /* Sets *path to the resolved path of a file that the spec names, after a check that the spec may read this file
  * (engine/TRUST.md). *path belongs to the call. */
 KILN_API kiln_status kiln_call_file(kiln_call *call, const char *name, const char **path);
-/* These functions export a result of a host function of `inputs:`. kiln_call_export_array() makes an array of zeros,
- * and the host function then writes its elements. `shape` has `dims` sizes; it is not read if `dims` is 0. *array
+/* These functions export a result of a host function that makes an input (`inputs:` of the spec). An export is a number
+ * or an array that the spec can use by name. kiln_call_export_array() makes an array of zeros, and the host function
+ * then writes its elements. `shape` has `dims` sizes. If `dims` is 0, the function does not read `shape`. *array
  * belongs to the call. `name` may contain dots. */
 KILN_API kiln_status kiln_call_export_int(kiln_call *call, const char *name, int64_t value);
 KILN_API kiln_status kiln_call_export_float(kiln_call *call, const char *name, double value);
@@ -485,17 +491,17 @@ KILN_API kiln_status kiln_call_fail_as(kiln_call *call, kiln_status status, cons
 /* Returns the allocator of the engine, which the host function may use for its own work. NULL means malloc(). */
 KILN_API const kiln_allocator *kiln_call_allocator(const kiln_call *call);
 /* Returns the address of a flag that becomes nonzero when the caller wants the call to end. A host function that works
- * for seconds should read the flag from time to time, and then fail with KILN_ERROR_INTERRUPTED. NULL means that nobody
- * can end the call. */
+ * for seconds should read the flag from time to time, and then fail with KILN_ERROR_INTERRUPTED. NULL means that the
+ * caller cannot end the call. */
 KILN_API const volatile int *kiln_call_stop(const kiln_call *call);
 
-/* A sparse matrix in compressed rows: the entries of row r have the numbers offsets[r] to offsets[r + 1] - 1, and
- * their columns ascend. */
+/* A sparse matrix in compressed rows: the entries of row r have the numbers offsets[r] to offsets[r + 1] - 1. Within a
+ * row the columns ascend. */
 typedef struct kiln_csr {
     uint32_t rows, columns, nonzeros;
     uint32_t *offsets; /* rows + 1 */
     uint32_t *index;   /* the column of each entry */
-    float *values;     /* NULL means a pattern */
+    float *values;     /* the value of each entry; NULL means a pattern without values */
 } kiln_csr;
 /* Reads a Matrix Market file or a list of edges (`from to [weight]`), gzipped or not, with all cores of the machine. A
  * Matrix Market file may have the formats coordinate and array, the fields real, integer and pattern, and every
@@ -511,11 +517,11 @@ typedef kiln_status (*kiln_host_fn)(void *user, kiln_call *call);
 #define KILN_HOST_REFERENCE 1u
 #define KILN_HOST_INPUT 2u /* for `inputs:` */
 #define KILN_HOST_STEP 4u  /* for `steps:` */
-/* Combine a purpose with this flag if Kiln's own programs register the same function under the same name. They register
- * the functions of the catalogue. If this flag is set, the results of the function must depend only on its code and its
- * arguments. Kiln then keeps the references that the function computes on disk. Without this flag, a sweep that calls
- * the function measures in its own process, because other processes do not have the function. Without this flag, a
- * captured spec cannot call the function. */
+/* Combine a purpose with this flag if Kiln's own programs register the same function under the same name. Kiln's
+ * programs register the host functions of the catalogue (kernel_src/). If this flag is set, the results of the function
+ * must depend only on its code and its arguments. Kiln then keeps the references that the function computes on disk.
+ * Without this flag, a sweep that calls the function measures in its own process, because other processes do not have
+ * the function. Without this flag, a spec that kiln_capture() writes cannot call the function. */
 #define KILN_HOST_SHIPPED 8u
 
 /* Makes `function` callable as `name` from specs of this engine, for the purposes `uses` (KILN_HOST_...). Call
@@ -536,12 +542,11 @@ typedef struct kiln_host_info {
 } kiln_host_info;
 /* Tells the engine which arguments the registered function `name` takes, in the form of `takes` of kiln_host_info. If a
  * spec names the host function as a reference, the engine then checks the arguments when it loads the spec. Each
- * argument without a default must be the name of a buffer, a size or something else in the spec; otherwise the engine
+ * argument without a default must have the name of a buffer, a size or another value of the spec. Otherwise the engine
  * refuses the spec. Call kiln_describe_host() before you load the specs that name the function. The engine copies
  * `name` and `takes`. KILN_ERROR_NOT_FOUND: the function is not registered. */
 KILN_API kiln_status kiln_describe_host(kiln_engine *engine, const char *name, const char *takes, kiln_error **error);
-/* Returns a host function that every engine has, by its number from 0. Returns NULL past the last function.
- * */
+/* Returns a host function that every engine has, by its number from 0. Returns NULL past the last function. */
 KILN_API const kiln_host_info *kiln_host(size_t number);
 
 /* ---- specs ------------------------------------------------------------------------------------------------- */
@@ -572,8 +577,9 @@ KILN_API const char *kiln_spec_path(const kiln_spec *spec);
 KILN_API size_t kiln_spec_variant_count(const kiln_spec *spec);
 KILN_API const char *kiln_spec_variant_name(const kiln_spec *spec, size_t variant);
 KILN_API const char *kiln_spec_variant_about(const kiln_spec *spec, size_t variant);
-/* Returns 1 if the variant is a contender, so that a search may call it the best. Returns 0 if the variant does not do
- * the work of the spec, but is only there for comparison, such as a bound or an access pattern. */
+/* Returns 1 if the variant is a contender: it does the work of the spec, and a search may call it the best. Returns 0
+ * if the variant is only there for comparison, such as an upper bound or an access pattern (`contender: false` in the
+ * spec). */
 KILN_API int kiln_spec_variant_contender(const kiln_spec *spec, size_t variant);
 /* Returns the number of the variant that is used if a choice names no variant: the first contender. */
 KILN_API size_t kiln_spec_variant_first(const kiln_spec *spec);
@@ -646,7 +652,7 @@ typedef struct kiln_spec_key_info {
     const char *mapping;       /* the mapping that has the key: "spec", "launch", ... */
     const char *mapping_about; /* one line about the mapping, the same text for all its keys */
     /* An additional JSON schema for the mapping, or "{}". This schema tells which keys of the mapping may or must occur
-     * together. All keys of one mapping have the same rule. */
+     * together. All keys of one mapping have the same `mapping_rule`. */
     const char *mapping_rule;
     const char *name; /* "grid" */
     kiln_spec_key_need need;
@@ -654,8 +660,8 @@ typedef struct kiln_spec_key_info {
     /* The kind of value as a JSON schema. The schema refers to the schema of the mapping NAME as #/$defs/NAME. */
     const char *schema;
     const char *about; /* one line about the key */
-    /* The part of a sample that depends on the value of the key: "code", ... If the value of the key changes, a sweep
-     * cannot reuse the stored samples that depend on this part. */
+    /* The part of a stored sample that depends on the value of the key, such as "code". If the value of the key
+     * changes, a sweep cannot reuse samples that have this part. */
     const char *changes;
 } kiln_spec_key_info;
 /* Returns the key with this number, from 0. The keys of one mapping follow one another. Returns NULL for a number past
@@ -716,8 +722,8 @@ KILN_API kiln_status kiln_plan_write(kiln_plan *plan, const char *buffer, const 
                                      kiln_error **error);
 KILN_API kiln_status kiln_plan_read(kiln_plan *plan, const char *buffer, void *data, size_t bytes, kiln_error **error);
 
-/* kiln_plan_launch() enqueues the steps of the variant on `stream` and returns. kiln_plan_launch() leaves out the steps
- * of `before_each`, which kiln_plan_reset() enqueues. `stream` may be NULL, which means the default stream. Any other
+/* kiln_plan_launch() enqueues the steps of the variant on `stream` and returns. The call leaves out the steps of
+ * `before_each`, which kiln_plan_reset() enqueues. `stream` may be NULL, which means the default stream. Any other
  * stream must belong to the context of the engine. If the variant has steps on the host, or loops that depend on data,
  * the call waits for the stream. As in CUDA, a later call reports an error that occurs in a kernel. */
 KILN_API kiln_status kiln_plan_launch(kiln_plan *plan, CUstream stream, kiln_error **error);
@@ -729,8 +735,8 @@ typedef struct kiln_kernel_info {
     unsigned grid[3], block[3]; /* grid and block of the first launch of this kernel in the plan */
     unsigned dynamic_shared;    /* bytes of dynamic shared memory of a block */
     int from_cache;             /* 1 means that the code came from the disk cache */
-    /* These members are the attributes of the kernel's first launch. The keys of the spec that set them have the same
-     * names. */
+    /* `cluster` and the members after it are the attributes of the kernel's first launch. The spec sets them by keys of
+     * the same names. */
     unsigned cluster[3]; /* blocks in a cluster; 0 means no clusters */
     int cooperative, overlap;
     int priority;
@@ -787,11 +793,12 @@ typedef struct kiln_capture_options {
  * which kiln_engine_open() reads, has the same effect; WHAT may be '*'. If a launch cannot be captured, the library
  * logs a warning with the reason and performs the launch without a capture. Any thread may call kiln_capture(). */
 KILN_API kiln_status kiln_capture(kiln_engine *engine, const kiln_capture_options *options, kiln_error **error);
-/* Captures the next launch of this plan, or the checked run of its next kiln_plan_run(), in a folder below `folder`.
- * A NULL `folder` means the default of kiln_capture_options. If the capture fails, that launch or run fails too. */
+/* Captures this plan's next launch, or the verified run of its next kiln_plan_run(), as a spec with its data. The spec
+ * gets a new folder below `folder`. A NULL `folder` means the default of kiln_capture_options. If the capture fails,
+ * that launch or run fails with the same error. */
 KILN_API kiln_status kiln_plan_capture(kiln_plan *plan, const char *folder, kiln_error **error);
-/* Returns the folder of the last captured launch of this plan, or NULL if no launch was captured. The text lives until
- * the next capture. */
+/* Returns the folder that holds the spec of this plan's last captured launch, or NULL if no launch was captured. The
+ * text lives until the next capture. */
 KILN_API const char *kiln_plan_captured(const kiln_plan *plan);
 
 /* ---- run: fill, launch, verify, measure ---------------------------------------------------------------------- */
@@ -835,8 +842,8 @@ typedef struct kiln_run_options {
     /* The run ends its measurement at this precision: half the width of the 95 % confidence interval of the median,
      * relative to the median. 0 means 0.01. */
     double precision;
-    /* The least and the greatest number of repetitions, at most 1,000,000. A minimum of 0 means 7 on a GPU and 1 on the
-     * simulated device. A maximum of 0 means 1000. */
+    /* The least and the greatest number of repetitions, at most 1,000,000. If `min_repetitions` is 0, the minimum is 7
+     * on a GPU and 1 on the simulated device. If `max_repetitions` is 0, the maximum is 1000. */
     unsigned min_repetitions, max_repetitions;
     /* Buffers that the run fills from files instead of as the spec describes. */
     const kiln_file_binding *inputs;
@@ -850,17 +857,17 @@ typedef struct kiln_run_options {
     kiln_check_fn check;
     void *check_user;
     /* A time in seconds; 0 means never. The run ends its measurement early if the configuration certainly takes longer
-     * than this time (engine/plan/measure/README.md). The run verifies the answer in any case. The result of such a run
-     * has `stopped_early`. */
+     * than this time (engine/plan/measure/README.md). The run verifies the answer in any case. If a run ended its
+     * measurement early, `stopped_early` of its result is 1. */
     double stop_early_above;
     /* The time limit of the configuration, in seconds of wall time from its first launch on. When the time limit is
      * over, the run ends with KILN_ERROR_TIMEOUT. A negative value means no limit. 0 means the sum of three times: 60
      * seconds, twice the budget, and four times the first run for each of min_repetitions. If verify_runs is above 1,
      * the limit grows by verify_seconds. If verify_seconds is 0, the limit grows by four times the first run for each
-     * of verify_runs. A reference that is another variant has a separate time limit of the same length. The library
-     * ends a kernel on the simulated device, and the message names the loop in which the kernel was. The library cannot
-     * end a kernel on a GPU. Therefore the engine cannot be used after a timeout on a GPU, and the process should end
-     * soon. */
+     * of verify_runs. A reference that is another variant has a separate time limit of the same length. On the
+     * simulated device the library ends the kernel, and the message names the loop in which the kernel was. The library
+     * cannot end a kernel on a GPU. Therefore the engine cannot be used after a timeout on a GPU, and the process
+     * should end soon. */
     double sample_timeout;
     /* The address of an int, or NULL. A signal handler or another thread sets the int to nonzero to end the run with
      * KILN_ERROR_INTERRUPTED. A kernel on the simulated device ends at once, and its context stays usable. For a kernel
@@ -872,12 +879,12 @@ typedef struct kiln_run_options {
     kiln_write_fn write;
     void *write_user;
     /* A time in seconds; 0 means never. If the first run takes longer than this time, the library checks the answer but
-     * does not repeat the run. The result then has the wall time of the first run, one repetition, and
-     * `stopped_early`. */
+     * does not repeat the run. The result then has the wall time of the first run as its only repetition, and
+     * `stopped_early` is 1. */
     double cut_above;
     /* The longest time for checking and measuring, in seconds from the first launch on. 0 means no limit. After this
-     * time the run starts no new repetition. If the run has then made fewer than min_repetitions, the result has
-     * `stopped_early`. The result always has the time of at least one run. */
+     * time the run starts no new repetition. If the run has then made fewer than min_repetitions, `stopped_early` of
+     * the result is 1. The result always has the time of at least one run. */
     double most_seconds;
     /* The number of runs whose answers are compared, each from the initial contents of the buffers. 0 means one.
      * Comparing several runs finds kernels whose answer is wrong only sometimes. The result has the number of compared
@@ -920,16 +927,16 @@ enum {
 #define KILN_WEAK_INPUTS 1u /* the inputs of the verified run are all zero, which hides errors */
 #define KILN_WEAK_ANSWER 2u /* the elements of an expected answer are all equal, which hides errors */
 
-/* The fields of a result; each field is named once, here. The struct kiln_result, the answer of a runner, the columns
- * of stores and CSV files and the keys of JSON output all follow from these rows.
+/* The fields of a result. This list generates the struct kiln_result, the answers of the processes that measure
+ * (runners), the columns of stores and CSV files, and the keys of JSON output.
  *
  * X(kind, name, unit, text). The empty unit "" means that the field has no unit. KILN_FIELD_<kind> is the C type of the
  * field. A FLAG is 0 or 1. The value of a SECONDS field is valid only if `measured` or `estimated` is 1. The value of a
  * KNOWN field is 0 if it is not known.
  *
- * A store keeps the fields of MAP_1 since version 1 of its schema, the fields of MAP_2 since version 2, and so on. A
- * store does not keep the fields of MAP_NOT_KEPT, MAP_NOT_KEPT_2 and MAP_NOT_KEPT_3. If you add a field, put it into a
- * new list at the end, and increment the version of the schema (engine/store/store.h). */
+ * A store (a database of samples) keeps the fields of MAP_1 since version 1 of its schema, the fields of MAP_2 since
+ * version 2, and so on. A store does not keep the fields of MAP_NOT_KEPT, MAP_NOT_KEPT_2 and MAP_NOT_KEPT_3. If you add
+ * a field, put it into a new list at the end, and increment the version of the schema (engine/store/store.h). */
 #define KILN_RESULT_MAP(X)                                                                                             \
     KILN_RESULT_MAP_1(X)                                                                                               \
     KILN_RESULT_MAP_NOT_KEPT(X)                                                                                        \
@@ -955,7 +962,7 @@ enum {
     X(COUNT, cache_hits, "", "the number of codes that came from the cache")                                           \
     X(COUNT, cache_misses, "", "the number of codes that were compiled")
 /* The fields from clock_hz on describe the state of the device during the measurement. The library reads these fields
- * from NVML (libnvidia-ml.so.1). Such a field is 0 if NVML is missing or does not offer the value. */
+ * from NVML (libnvidia-ml.so.1). If NVML is missing or does not offer a value, the field is 0. */
 #define KILN_RESULT_MAP_2(X)                                                                                           \
     X(FLAG, stopped_early, "",                                                                                         \
       "1: stop_early_above, cut_above or most_seconds ended the measurement, so `seconds` comes from fewer "           \
@@ -972,7 +979,7 @@ enum {
       "driver's reading at the end, which may be a mean over the last second")                                         \
     X(KNOWN, energy_joules, "J", "of the board for one repetition, its idle power included; needs KILN_RUN_ENERGY")
 /* These fields give the times of the work on the host. A sweep makes each input once and copies this input to the
- * device once, for all configurations that use it. Each result of the sweep then has the times of the inputs that its
+ * device once, for all configurations that use it. Each result of the sweep has the times of the inputs that its
  * configuration used. N repetitions take inputs_seconds + copy_seconds + N * seconds in total. */
 #define KILN_RESULT_MAP_3(X)                                                                                           \
     X(REAL, inputs_seconds, "s", "wall time of the host functions that made the inputs")                               \
@@ -1013,8 +1020,9 @@ enum {
 #define KILN_FIELD_MICROSECONDS int64_t
 #define KILN_FIELD_TEXT const char *
 #define KILN_FIELD_HOSTS kiln_host_times
-/* A text "NAME=SECONDS ..." with the total time of each function, in the order of their first calls. The text is "" if
- * no function was called. If the text would be too long, the remaining times are added up under the name "others". */
+/* A text "NAME=SECONDS ..." with the total time of each host function, in the order of their first calls. The text is
+ * "" if no function was called. If the text would be too long, the remaining times are added up under the name
+ * "others". */
 typedef struct kiln_host_times {
     char text[160];
 } kiln_host_times;
@@ -1056,8 +1064,8 @@ typedef struct kiln_inspected_kernel {
     int blocks_per_sm;
     double occupancy;       /* resident warps divided by the most warps that an SM holds */
     const char *limited_by; /* "registers", "shared memory", "tensor memory", "threads", "blocks" */
-    /* These members are the attributes of the kernel's first launch, as in kiln_kernel_info. The description leaves out
-     * an attribute that depends on the data of an input. */
+    /* These members are the attributes of the kernel's first launch, as in kiln_kernel_info. An attribute that depends
+     * on the data of an input is left out. */
     unsigned cluster[3];
     int cooperative, overlap, priority, carveout;
     const char *cluster_scheduling;
@@ -1096,8 +1104,8 @@ KILN_API const void *kiln_inspection_cubin(const kiln_inspection *inspection, si
 /* Returns the log of the compiler; "" if the log is empty. */
 KILN_API const char *kiln_inspection_log(const kiln_inspection *inspection);
 /* Returns one finding about the wgmma instructions of a kernel, as a sentence. A finding tells that ptxas serialised
- * these instructions or inserted waits, which costs time, and why (messages C7509 to C7520 of ptxas). Returns NULL
- * past the last finding. */
+ * these instructions or inserted waits, and why. Both cost time. The findings are the messages C7509 to C7520 of ptxas.
+ * Returns NULL past the last finding. */
 KILN_API const char *kiln_inspection_finding(const kiln_inspection *inspection, size_t finding);
 KILN_API size_t kiln_inspection_kernel_count(const kiln_inspection *inspection);
 KILN_API const kiln_inspected_kernel *kiln_inspection_kernel(const kiln_inspection *inspection, size_t kernel);
@@ -1113,7 +1121,8 @@ typedef struct kiln_draft_options {
     /* Values of params that the caller knows. A name occurs in this list once for each value of the param. */
     const kiln_setting *values;
     size_t value_count;
-    const char *launch; /* the path of a file whose host code launches the kernel; NULL means that the source itself */
+    /* the path of a file whose host code launches the kernel; NULL means that the source itself has this host code */
+    const char *launch;
     /* The folders of headers, the compile options and the macros that the drafted spec will have (`include`, `options`,
      * `define`). A folder of headers is a path below the folder of the spec. */
     const char *const *includes;
@@ -1122,24 +1131,24 @@ typedef struct kiln_draft_options {
     size_t option_count;
     const kiln_setting *defines;
     size_t define_count;
-    /* The folder in which the drafted spec will lie. `source` and `includes` are paths relative to this folder. If
-     * `folder` is NULL, the folder follows from `source` and the path of the file. */
+    /* The folder of the drafted spec. `source` and `includes` are paths relative to this folder. If `folder` is NULL,
+     * the folder follows from `source` and the path of the file. */
     const char *folder;
     /* The number, from 1, of the line with the launch that the drafted spec will have. This line is in the file
-     * `launch`, or in the source if `launch` is NULL. 0 means all launches of the kernel. The launches of the kernel
-     * must be equal, or differ only in template arguments or by #if. */
+     * `launch`, or in the source if `launch` is NULL. 0 means all launches of the kernel. All launches of the kernel
+     * must then be equal, except for template arguments and #if. */
     unsigned launch_line;
 } kiln_draft_options;
-/* Receives the text of the spec, which has `length` bytes and lives until the callback returns. The callback
- * should return 0. */
+/* Receives the text of the spec, which has `length` bytes and lives until the callback returns. The library ignores the
+ * value that the callback returns. */
 typedef int (*kiln_draft_fn)(void *user, const char *spec, size_t length);
-/* Reads and compiles the CUDA source `path`, and drafts a spec for one of its kernels. It calls `show` once
+/* Reads and compiles the CUDA source `path`, and drafts a spec for one of its kernels. kiln_draft() calls `show` once
  * with the text of the spec.
  *
  * The spec has sizes, params, buffers and a launch, as far as they follow from the source. Comments in the spec mark
  * the parts that were guessed. On a simulated device, kiln_draft() also runs the kernel to find these parts. If this
- * run fails, a comment in the spec tells so. KILN_ERROR_NOT_FOUND: the source has no such kernel, or several launches
- * of it that differ; the message lists them. KILN_ERROR_UNSUPPORTED: no spec can launch this kernel. */
+ * run fails, a comment in the spec tells so. KILN_ERROR_NOT_FOUND: the source has no such kernel, or has several
+ * different launches of the kernel; the message lists them. KILN_ERROR_UNSUPPORTED: no spec can launch this kernel. */
 KILN_API kiln_status kiln_draft(kiln_engine *engine, const char *path, const kiln_draft_options *options,
                                 kiln_draft_fn show, void *user, kiln_error **error);
 
@@ -1154,7 +1163,7 @@ typedef struct kiln_cache_entry {
     const char *compiler; /* "nvrtc 13.0"; for a reference the host function or the command */
     const char *options;  /* the compiler's options, separated by spaces; for a reference the sizes */
     uint64_t bytes;
-    int64_t used; /* the time of the last use, in seconds since 1970 */
+    int64_t used; /* time of the entry's last use, in seconds since 1970 */
     int intact;   /* set only by kiln_cache_verify(); 1 means that the checksum and the key are right */
 } kiln_cache_entry;
 /* Receives one entry. If the callback returns nonzero, the library does not call it again. */
@@ -1174,7 +1183,7 @@ typedef int (*kiln_cache_show_fn)(void *user, const kiln_cache_entry *entry, con
 KILN_API kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show_fn show, void *user,
                                      kiln_error **error);
 /* Removes the least recently used entries until the cache has at most `max_bytes` bytes. kiln_cache_gc() removes
- * references before compiled code. *removed gets the number of removed entries, and *kept_bytes gets the size of the
+ * references before compiled code. Sets *removed to the number of removed entries, and *kept_bytes to the size of the
  * remaining entries in bytes. `removed` and `kept_bytes` may be NULL. */
 KILN_API kiln_status kiln_cache_gc(kiln_engine *engine, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                                    kiln_error **error);

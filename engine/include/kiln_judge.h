@@ -39,21 +39,23 @@ KILN_API const char *kiln_judged_text(kiln_judged kind);
 
 typedef struct kiln_judge_options {
     size_t size;                /* sizeof(kiln_judge_options); every zero member means its default */
-    const char *variant;        /* the variant whose launch the candidate uses; NULL means the first contender */
+    const char *variant;        /* the variant whose launch the candidate uses; NULL means kiln_spec_variant_first() */
     const kiln_setting *params; /* any subset of the variant's params, by name */
     size_t param_count;
-    /* The seed determines the sizes, the contents of the buffers and the orders of the blocks. The same seed gives the
-     * same verdict, with one exception: on a GPU the clock decides which timed repetitions are compared. */
+    /* The seed of the trials' random sizes, buffer contents and orders of blocks. The same seed gives the same verdict,
+     * with one exception: on a GPU the clock decides which timed repetitions are compared. */
     uint64_t seed;
-    double budget;       /* the seconds after which no further trial begins; 0 means 60 */
+    double budget;       /* seconds after which no further trial begins; 0 means 60 seconds */
     double launch_limit; /* the time limit of one trial's kernels, in seconds; 0 means 20 */
-    /* The library compares a candidate that passes with this variant: times on a GPU, estimates and counters on a
-     * simulated device. If `against` and `against_spec` are NULL, there is no comparison. */
-    const char *against;                /* a variant of against_spec; NULL means its first contender */
-    const kiln_spec *against_spec;      /* it must have all sizes of the judged spec; NULL means the judged spec */
+    /* The variant with which the library compares a candidate that passes. On a GPU it compares times, on a simulated
+     * device estimates and counters. If `against` and `against_spec` are NULL, there is no comparison. */
+    const char *against; /* a variant of against_spec; NULL means its kiln_spec_variant_first() */
+    /* the spec of `against`, which must have all sizes of the judged spec; NULL means the judged spec */
+    const kiln_spec *against_spec;
     const kiln_setting *against_params; /* any subset of the variant's params, by name */
     size_t against_param_count;
-    const char *against_origin; /* a text for the verdict: why this configuration was chosen; NULL means no text */
+    /* a text for the verdict that tells why `against_params` were chosen; NULL means no text */
+    const char *against_origin;
 } kiln_judge_options;
 
 typedef struct kiln_judgement kiln_judgement;
@@ -73,10 +75,11 @@ KILN_API kiln_status kiln_judge(kiln_engine *engine, const kiln_spec *spec, cons
 /* Writes a digest into the 33 bytes at `digest`: 32 hexadecimal digits and a zero byte. Two calls of kiln_judge() with
  * equal digests give the same verdict, unless the clock chooses other timed repetitions. The digest covers the compiled
  * code of the candidate and of the kernels beside it, the spec, and the options except `budget`. The digest also covers
- * the device, the sandbox and the version of Kiln. The digest does not cover `name`, nor a text of `options` that the
- * verdict only shows. kiln_judge_digest() runs no kernel. In three cases a verdict depends on more than a digest can
- * cover, and the digest is "": the candidate does not compile, a spec reads files or runs commands, or a reference of
- * `against_spec` is a variant. The rules for threads and errors are the same as for kiln_judge(). */
+ * the device, the sandbox and the version of Kiln. The digest covers neither `name` nor `against_origin`.
+ * kiln_judge_digest() runs no kernel. In three cases the verdict depends on more than a digest can cover, and
+ * kiln_judge_digest() writes "". In the first case the candidate does not compile. In the second case a spec reads
+ * files or runs commands. In the third case a reference of `against_spec` is a variant. kiln_judge_digest() has the
+ * same rules for threads and errors as kiln_judge(). */
 KILN_API kiln_status kiln_judge_digest(kiln_engine *engine, const kiln_spec *spec, const char *text, size_t length,
                                        const char *name, const kiln_judge_options *options, char *digest,
                                        kiln_error **error);

@@ -46,9 +46,9 @@ typedef enum kiln_check_kind {
 /* Returns the text of a kind, such as "out of bounds". Returns "" for an unknown kind. */
 KILN_API const char *kiln_check_text(kiln_check_kind kind);
 
-/* One side of a finding: an access, a call or a barrier. */
+/* One of the two places of a finding: an access, a call or a barrier. */
 typedef struct kiln_check_side {
-    const char *what;        /* text such as "write of 4 bytes"; NULL means that the finding does not have this side */
+    const char *what;        /* text such as "write of 4 bytes"; NULL means that the finding has no such place */
     const char *file;        /* the source file of the place; "" if the code has no line numbers */
     unsigned line, ptx_line; /* the lines in the source and in the PTX; 0 if the line is not known */
     const char *text;        /* the text of the line; "" if the source is not available */
@@ -56,8 +56,8 @@ typedef struct kiln_check_side {
      * comes first. "" means that the compiler inlined no function at this place. */
     const char *inlined;
     unsigned block[3], thread[3];
-    /* 0 means that `block` or `thread` has no meaning, because the block or thread is not known, or because several
-     * took part. */
+    /* 0 means that `block` or `thread` has no meaning: the block or thread is not known, or several of them caused the
+     * finding. */
     int has_block, has_thread;
 } kiln_check_side;
 
@@ -89,9 +89,9 @@ struct kiln_check_finding {
  *
  * Each line of `rules` is a rule of up to three words: a kind with dashes in place of spaces (`out-of-bounds`), the
  * name of a kernel, and a place (`scan.cu:12`). Each word is a pattern of fnmatch(3). A rule may leave out the place,
- * or both the name and the place. The place of a rule must match `at` or `other` of the finding. A line of `rules` that
- * begins with # is a comment. A line of `rules` of 512 bytes or more suppresses nothing. The function returns 0 if an
- * argument is NULL. Any thread may call the function. */
+ * or both the kernel and the place. A rule with a place suppresses only findings whose `at` or `other` is this place. A
+ * line of `rules` that begins with # is a comment. A line of `rules` of 512 bytes or more suppresses nothing.
+ * kiln_check_is_suppressed() returns 0 if an argument is NULL. Any thread may call it. */
 KILN_API int kiln_check_is_suppressed(const char *rules, const kiln_check_finding *finding);
 
 /* ---- profile: the work of kernels, counted on the simulated device
@@ -137,8 +137,9 @@ typedef enum kiln_class {
         KILN_CLASS_COUNT
 } kiln_class;
 
-/* The counters of a profile. X(name, how it adds up, text). engine/sim/observe/count/COUNTERS.md has the rules. A
- * request is one memory instruction of one warp with at least one active lane.
+/* The counters of a profile. X(name, SUM or MOST: add the values of several warps or take the largest, text).
+ * engine/sim/observe/count/COUNTERS.md has the rules. A request is one memory instruction of one warp with at least one
+ * active lane.
  *
  *   lanes        accesses by single threads
  *   bytes        bytes that all threads request together
@@ -229,7 +230,8 @@ typedef struct kiln_profiling kiln_profiling;
 typedef struct kiln_profiled_kernel {
     const char *name, *symbol; /* the name of the kernel in the spec, and its name in the module */
     uint64_t launches, blocks, warps;
-    unsigned grid[3], block[3]; /* the grid and the block of the first launch, to which dynamic_shared belongs, too */
+    /* grid and block of the kernel's first launch; `dynamic_shared` is also of this launch */
+    unsigned grid[3], block[3];
     uint64_t static_shared, dynamic_shared, local_bytes;
     int registers; /* registers of a thread */
     /* 1 means that `registers` comes from machine code for the device's architecture. 0 means that `registers` is
@@ -244,15 +246,16 @@ typedef struct kiln_profiled_kernel {
     /* The number of floating-point operations. An addition or a multiplication counts 1, and a fused multiply-add
      * counts 2. */
     double flops;
-    /* The executed warp instructions and thread instructions of each kiln_class: arrays of class_count elements. */
+    /* The number of executed warp instructions and thread instructions of each kiln_class. Both arrays have class_count
+     * elements. */
     const uint64_t *class_executed, *class_lanes;
     size_t class_count;
-    /* The counters belong to the kiln_profiling, like everything that these structs point to. */
+    /* The counters, and everything else that this struct points to, belong to the kiln_profiling. */
     const kiln_counters *counters;
 } kiln_profiled_kernel;
 
-/* A line of the source, with the counters of all instructions that the compiler made from the line. A line belongs to
- * most instructions, but not to all. */
+/* A line of the source, with the counters of all instructions that the compiler made from the line. For some
+ * instructions the compiler names no line. */
 typedef struct kiln_profiled_line {
     size_t kernel;
     const char *file, *text; /* the file, and the text of the line; "" if it is not known */
@@ -266,26 +269,25 @@ typedef struct kiln_profiled_insn {
     const char *file, *ptx; /* the source file, and the text of the instruction */
     unsigned line, ptx_line;
     kiln_class what;
-    /* 1 means that the instruction is a memory access that the L1 cache may serve. Such an access has no qualifier like
-     * .cg or .volatile. */
+    /* 1 means that the instruction is a memory access that the L1 cache may serve. An access with a qualifier such as
+     * .cg or .volatile bypasses L1. */
     int l1;
     const kiln_counters *counters;
 } kiln_profiled_insn;
 
 /* Fills the buffers, runs the steps once on the simulated device, counts every instruction, and verifies the answer.
  *
- * `options` may be NULL. Only its members flags, inputs, sample_timeout and stop have an effect. kiln_plan_run()
- * describes these members. Free *profiling with kiln_profiling_free(). KILN_ERROR_UNSUPPORTED: the engine's device is
- * a GPU. */
+ * `options` may be NULL. Only the members flags, inputs, sample_timeout and stop of kiln_run_options have an effect.
+ * Free *profiling with kiln_profiling_free(). KILN_ERROR_UNSUPPORTED: the engine's device is a GPU. */
 KILN_API kiln_status kiln_profile(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                   const kiln_run_options *options, kiln_profiling **profiling, kiln_error **error);
 KILN_API void kiln_profiling_free(kiln_profiling *profiling); /* NULL is allowed */
 /* Returns 1 if the answer of the run was compared and is right. */
 KILN_API int kiln_profiling_verified(const kiln_profiling *profiling);
-/* The functions below return the number of kernels, lines or instructions, or one kernel, line or instruction by its
- * number from 0. For a number past the last item they return NULL. Kernels are in the order of their first launch.
- * Lines of the source are in the order of kernel, file and line number. Executed instructions are in the order of
- * kernel and place in the code. */
+/* These functions return the number of kernels, lines or instructions, or one kernel, line or instruction by its number
+ * from 0. For a number past the last item they return NULL. Kernels are in the order of their first launch. Lines of
+ * the source are in the order of kernel, file and line number. Executed instructions are in the order of kernel and
+ * place in the code. */
 KILN_API size_t kiln_profiling_kernel_count(const kiln_profiling *profiling);
 KILN_API const kiln_profiled_kernel *kiln_profiling_kernel(const kiln_profiling *profiling, size_t kernel);
 KILN_API size_t kiln_profiling_line_count(const kiln_profiling *profiling);
@@ -306,7 +308,7 @@ typedef struct kiln_traced_access {
     int dims;           /* number of dimensions of the buffer; 0 means that the address is in no buffer */
     /* The number of the accessed element in the buffer, and its index in each dimension. */
     uint64_t element, index[KILN_MAX_DIMS];
-    /* If the access is in a buffer, the distance from the start of the buffer, in bytes. Otherwise the address in the
+    /* If the access is in a buffer: its distance from the start of the buffer, in bytes. Otherwise: its address in the
      * memory space. */
     uint64_t address;
     unsigned bytes;
@@ -329,9 +331,9 @@ typedef enum kiln_sim_kind {
 typedef struct kiln_sim_instruction {
     const char *name; /* "ld", "mma.sp", "%tid.x" */
     kiln_sim_kind kind;
-    /* The forms of an instruction that the device executes; NULL ends the list. A form such as "rn|rz? ftz? f32 : d0 s0
-     * s0" lists suffixes and then operands. "@90" after a suffix names the target that this suffix needs. "@90" as an
-     * element of the list names the target that the form needs. */
+    /* The forms of the instruction that the device executes. The list ends with NULL. A form such as "rn|rz? ftz? f32 :
+     * d0 s0 s0" lists suffixes and then operands. "@90" after a suffix means that this suffix needs the target sm_90.
+     * "@90" as an element of the list means that the whole form needs sm_90. */
     const char *const *forms;
     size_t form_count;
     /* The target that the instruction needs, in the notation of ops.def. "90" means sm_90 and all later targets. "90a"

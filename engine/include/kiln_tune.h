@@ -1,12 +1,11 @@
 /* kiln_tune.h - search spaces, sweeps, the store of samples, best-known configurations and recorded spaces.
  *
  * Objects and ownership
- *   kiln_tuning     the outcome of a sweep.
- *   kiln_store      a database of samples.
- *   kiln_knowledge  best-known configurations from a store or a text file. A kiln_knowledge never changes after it is
- *                   made.
- *   kiln_recording  a search space that was measured earlier, read from a file. A kiln_recording never changes after
- *                   it is loaded, except by kiln_recording_set_prior().
+ *   A kiln_tuning is the outcome of a sweep.
+ *   A kiln_store is a database of samples.
+ *   A kiln_knowledge holds best-known configurations from a store or a text file. It never changes after it is made.
+ *   A kiln_recording is a search space that was measured earlier, read from a file. After it is loaded, only
+ *   kiln_recording_set_prior() changes it.
  *
  * Only one thread at a time may use a kiln_tuning. Many threads may use a kiln_store, a kiln_knowledge or a
  * kiln_recording at the same time. All other rules are the same as in kiln.h. */
@@ -25,8 +24,8 @@ typedef struct kiln_space_info {
     size_t size;    /* set by the caller: sizeof(kiln_space_info) */
     uint64_t raw;   /* configurations before the constraints are applied; UINT64_MAX means 2^64 - 1 or more */
     uint64_t valid; /* configurations that satisfy the constraints */
-    /* 1 means that `valid` is exact. 0 means that `valid` is a lower bound, because the time limit ended the count.
-     * `counted` is also 0 if 2^64 - 1 or more configurations are valid; `valid` is then UINT64_MAX. */
+    /* 1 means that `valid` is exact. 0 means that `valid` is a lower bound, because the time limit ended the count. If
+     * 2^64 - 1 or more configurations are valid, `counted` is also 0, and `valid` is UINT64_MAX. */
     int counted;
 } kiln_space_info;
 
@@ -65,17 +64,19 @@ typedef struct kiln_sample {
     /* The device that made the sample, with the text of kiln_device_info.id. "" means that the configuration failed
      * before it reached a device. */
     const char *device;
-    /* 1 means that the configuration is the best, or cannot be distinguished from the best (kiln_tuning_verdict). */
+    /* 1 means that the configuration is the best, or that the measured times do not distinguish it from the best
+     * (kiln_tuning_verdict). */
     int tied;
     double at; /* seconds from the start of the sweep until the sample was complete */
-    /* The value of each objective of kiln_tune_options. NULL means that the configuration failed, or the options have
-     * no objectives. */
+    /* The value of each member of `objectives` of kiln_tune_options. NULL means that the configuration failed, or that
+     * the options have no objectives. */
     const double *objectives;
     /* 1 means that the sample is on the Pareto front: no other contender is better in one objective and at least as
      * good in all others. With fewer than two objectives, `front` is 0. */
     int front;
-    /* 0 means that the variant of the sample is not a contender (kiln_spec_variant_contender). The sweep ranks such a
-     * sample after all contenders. If no variant of a sweep is a contender, all of its variants count as contenders. */
+    /* 0 means that the variant of the sample is only there for comparison, and is never the best
+     * (kiln_spec_variant_contender). The sweep ranks this sample after all samples of contenders. If no variant of a
+     * sweep is a contender, all of its variants count as contenders. */
     int contender;
 } kiln_sample;
 
@@ -93,8 +94,8 @@ typedef struct kiln_progress {
 typedef int (*kiln_tune_fn)(void *user, const kiln_progress *progress, const kiln_sample *sample);
 
 /* The place where samples are measured: this process, or an isolated kiln-worker process. If a sample is isolated, a
- * fault of the device, an endless kernel or a crash of the driver costs only this sample. Isolation is not possible
- * in these cases:
+ * fault of the device, an endless kernel or a crash of the driver costs only this sample. The sweep cannot isolate
+ * samples in these cases:
  *
  * - the engine has a caller's context, host functions of the application, or no worker program;
  * - the run has outputs. */
@@ -111,22 +112,23 @@ typedef enum kiln_isolation {
 /* A database of samples; see kiln_store_open(). */
 typedef struct kiln_store kiln_store;
 
-/* Take no sample from the store. The sweep nevertheless writes its new samples to the store. */
+/* Take no sample from the store. The sweep still writes its new samples to the store. */
 #define KILN_TUNE_FRESH 1u
 /* Measure slow configurations as long as all other configurations. Without this flag the sweep sets `stop_early_above`
  * of each run, so that the measurement of a clearly slower configuration ends early. */
 #define KILN_TUNE_NO_STOP_EARLY 2u
-/* Do not measure the fastest configurations again after the sweep (no finals). */
+/* Leave out the finals: do not measure the fastest configurations again at the end of the sweep. */
 #define KILN_TUNE_NO_FINALS 4u
-/* For a job with `ranks` of kiln_options: only the other ranks measure, on devices of the same model as the engine's
- * device. KILN_ERROR_ARGUMENT: there are no ranks, or `devices` is given. KILN_ERROR_DEVICE: no other rank has a
- * device of this model. */
+/* For a job (`ranks` of kiln_options): rank 0 does not measure. Only other ranks measure, on devices of the same model
+ * as the engine's device. KILN_ERROR_ARGUMENT: there are no ranks, or `devices` is given. KILN_ERROR_DEVICE: no other
+ * rank has a device of this model. */
 #define KILN_TUNE_LEAD_ONLY 8u
 /* Make the search repeatable. The sweep then asks the strategy for configurations, and gives it the measured times, in
  * an order that does not depend on compile times, on the machine or on the contents of the store. With the same seed
- * and the same measured times, a search tries the same configurations in the same order. The same holds if a search
- * continues an earlier search: the strategy gets a stored time when the sweep would have measured this configuration.
- * With this flag, the sweep compiles fewer configurations ahead of time. The flag works only if one device measures. */
+ * and the same measured times, a search tries the same configurations in the same order. This also holds if a search
+ * continues an earlier search: the strategy gets a stored time at the moment when the sweep would have measured this
+ * configuration. With KILN_TUNE_REPEATABLE the sweep compiles fewer configurations ahead of time. The search is
+ * repeatable only if one device measures. */
 #define KILN_TUNE_REPEATABLE 16u
 
 typedef struct kiln_tune_options {
@@ -148,17 +150,17 @@ typedef struct kiln_tune_options {
     /* The most configurations that the sweep measures. Samples from the store do not count towards this limit. 0 means
      * no limit. */
     uint64_t max_configurations;
-    /* The time limit of the sweep, in seconds of wall time. 0 means no limit. If this limit is set, a sample takes at
-     * most a tenth of it, unless a single run of the steps takes longer. If the sweep has no sample when the time is
-     * over, the sweep still makes one sample. */
+    /* The time limit of the sweep, in seconds of wall time. 0 means no limit. If `max_seconds` is set, a sample takes
+     * at most a tenth of `max_seconds`, unless a single run of the steps takes longer. If the sweep has no sample when
+     * the time is over, the sweep still makes one sample. */
     double max_seconds;
     kiln_tune_fn callback;
     void *user;
     kiln_isolation isolation;
     /* The time limit of a sample, in seconds from its first launch on. A negative value means no limit. 0 means that
      * `sample_timeout` of `run` applies. If `sample_timeout` of `run` is 0 too, an isolated sample may take 60 seconds
-     * plus twice the budget. Once a sample has succeeded, 5 seconds plus 50 times the shortest sample replace the 60
-     * seconds if this sum is less. */
+     * plus twice the budget. Once a sample has succeeded, the 60 seconds become 5 seconds plus 50 times the shortest
+     * sample, if this sum is less. */
     double sample_timeout;
     /* The store in which the sweep keeps its samples, or NULL. The sweep writes each sample to the store as soon as the
      * sample is made. The sweep takes a sample from the store if everything that determines the sample is unchanged.
@@ -166,7 +168,8 @@ typedef struct kiln_tune_options {
     kiln_store *store;
     unsigned flags; /* KILN_TUNE_FRESH and the other flags above */
     /* The name of a search strategy (kiln_strategy_name). NULL means the default strategy, kiln_strategy_name(0). If
-     * there is no budget, or with KILN_RUN_CHECK, NULL means "exhaustive", which tries all configurations in order. */
+     * the sweep has no limit, or with KILN_RUN_CHECK, NULL means "exhaustive", which tries all configurations in
+     * order. */
     const char *strategy;
     /* The seed of the strategy's random numbers. See KILN_TUNE_REPEATABLE. */
     uint64_t seed;
@@ -176,15 +179,17 @@ typedef struct kiln_tune_options {
      * measures. */
     const char *const *devices;
     size_t device_count;
-    /* The number of the fastest configurations that the sweep measures again at its end, at most 16. The first round of
-     * these finals always measures all of them. More rounds follow until the finals have taken 7 % of the sweep's time,
-     * or half a second if this is more. 0 means 5 finalists on a GPU, and no finals on a simulated device. */
+    /* The number of finalists: the fastest configurations, which the sweep measures again at its end (the finals). At
+     * most 16. The first round of the finals measures every finalist. More rounds follow until the finals have taken 7
+     * % of the sweep's time, or half a second if this is more. 0 means 5 finalists on a GPU, and no finals on a
+     * simulated device. */
     unsigned finalists;
-    /* End the sweep when a sample reaches this share of the roofline, from 0 to 1. 0 means never. */
+    /* The share of the roofline, from 0 to 1, at which the sweep ends. 0 means that the roofline does not end the
+     * sweep. */
     double max_roofline;
-    /* End the sweep after this number of consecutive samples that were not better. 0 means never. */
+    /* The sweep ends after this number of consecutive samples without an improvement. 0 means no such limit. */
     uint64_t stagnation;
-    /* The least improvement that counts as better, as a share of the best time. 0 means 0.01. */
+    /* The least change that counts as an improvement for `stagnation`, as a share of the best time. 0 means 0.01. */
     double improvement;
     /* The objectives that the sweep optimises. NULL means the objective "time". Each objective is an expression
      * (engine/expr/README.md) over these names:
@@ -192,7 +197,7 @@ typedef struct kiln_tune_options {
      * - time and compile, in seconds; gflops, gbs and roofline;
      * - energy in joules and power in watts, which imply KILN_RUN_ENERGY;
      * - error, the largest error of the answer in units of the tolerance; median_error and p999_error;
-     * - the metrics, params, lets and sizes of the spec, and device.*.
+     * - the metrics, params, named expressions (`let`) and sizes of the spec, and device.*.
      *
      * "min:" or "max:" may stand before the expression. If an objective has no such prefix, the sweep maximises gflops,
      * gbs and roofline, and minimises all other objectives. The first objective ranks the samples. A strategy minimises
@@ -202,22 +207,22 @@ typedef struct kiln_tune_options {
     /* The command line or another text that tells how the sweep was started. The store keeps the text with each sample.
      * NULL means that the store keeps no such text. */
     const char *command;
-    /* This member works only if the device is a simulated device in this process. The name of a size set of the spec,
-     * usually a small one. The sweep verifies each configuration at the sizes of this set. The sweep estimates the time
-     * of each configuration at the sizes of the sweep, where it runs only a few blocks of each kernel. NULL means that
-     * the sweep verifies and estimates at the sizes of the sweep. The sweep does not verify a configuration that is not
-     * valid at this size set. The buffers may be larger than the host's memory, because the sweep fills only the pages
-     * that these blocks use. KILN_ERROR_UNSUPPORTED: the amount of work depends on data (inputs, `while`), or `run`
-     * requests more than a verification and an estimate. */
+    /* The name of a size set of the spec, usually a small one. This member works only if the device is a simulated
+     * device in this process. The sweep verifies each configuration at the sizes of this set. The sweep estimates the
+     * time of each configuration at the sizes of the sweep. For an estimate it runs only a few blocks of each kernel.
+     * NULL means that the sweep verifies and estimates at the sizes of the sweep. The sweep does not verify a
+     * configuration that is not valid at this size set. The buffers may be larger than the host's memory, because the
+     * sweep fills only the pages that the executed blocks use. KILN_ERROR_UNSUPPORTED: the amount of work depends on
+     * data (inputs, `while`), or `run` requests more than a verification and an estimate. */
     const char *verify_size_set;
     /* The name of a simulated device. Its model estimates random configurations before the GPU measures the first one.
      * NULL means that the sweep uses no estimates. The name is "sim:PROFILE" or "sim:sm_80", as in kiln_options; "sim"
      * means the profile that is nearest to the GPU.
      *
      * The search must run on a GPU, optimise the time, and use a strategy that learns. The estimates take at most a
-     * tenth of `max_seconds`. The search begins with the estimates, and learns how far it can trust them during the
-     * sweep. The store does not keep the estimates. With this option, the search does not use the times of other
-     * devices that the store has. The GPU reuses the code that was compiled for the estimates. A spec that calls host
+     * tenth of `max_seconds`. The search begins with the estimates. During the sweep it learns how far it can trust
+     * them. The store does not keep the estimates. With `estimates`, the search does not use stored times of other
+     * devices. The measurements on the GPU reuse the code that was compiled for the estimates. A spec that calls host
      * functions of the application cannot be estimated; the search then runs without estimates and logs a warning. */
     const char *estimates;
 } kiln_tune_options;
@@ -256,9 +261,9 @@ typedef enum kiln_end {
 } kiln_end;
 
 typedef struct kiln_tuning_totals {
-    /* Three numbers: all samples, the failed samples, and the samples whose answer was verified. */
+    /* The number of all samples, of the failed samples, and of the samples whose answer was verified. */
     uint64_t configurations, failed, verified;
-    /* Two numbers: how many configurations got their code from the cache, and how many were compiled. */
+    /* The number of configurations whose code came from the cache, and of configurations that were compiled. */
     uint64_t cache_hits, cache_misses;
     uint64_t reused; /* samples that were taken from the store */
     /* Samples whose measurement ended early, because they were clearly slower than the best sample at that time. */
@@ -301,14 +306,14 @@ KILN_API const kiln_left_out *kiln_tuning_left_out(const kiln_tuning *tuning, si
 typedef struct kiln_verdict {
     /* The number of finalists. 1 means that no other configuration was close. 0 means that there were no finals. */
     size_t finalists;
-    /* The number of configurations that cannot be distinguished from the best. The number includes the best
-     * configuration itself. 0 means that the number is not known. */
+    /* The number of configurations that the finals do not distinguish from the best. The best configuration is one of
+     * them. 0 means that the number is not known. */
     size_t tied;
     unsigned rounds; /* number of rounds; 0 means that nothing was measured again */
     /* A finalist counts as slower than the best only if it differs by more than this share of the best time. */
     double margin;
-    /* The bound for finalists: the sweep's time of a finalist exceeds the best time of the sweep by at most this
-     * share plus 0.5 us, the resolution of events. */
+    /* The bound that selects finalists. The time of a finalist exceeds the best time of the sweep by at most this share
+     * of the best time plus 0.5 us, the resolution of events. */
     double near;
     /* The wall time of the finals. kiln_tuning_totals does not contain it. */
     double seconds;
@@ -361,8 +366,8 @@ KILN_API kiln_status kiln_store_open(kiln_engine *engine, const char *path, unsi
 KILN_API void kiln_store_close(kiln_store *store); /* NULL is allowed */
 KILN_API const char *kiln_store_path(const kiln_store *store);
 
-/* The texts of a record that identify the configuration, and the conditions under which it ran. X(kind, name, unit,
- * text), as in KILN_RESULT_MAP. */
+/* The texts of a record (kiln_record) that identify the configuration and the conditions under which it ran. X(kind,
+ * name, unit, text), as in KILN_RESULT_MAP. */
 #define KILN_RECORD_SUBJECT_MAP(X)                                                                                     \
     X(TEXT, key, "", "32 hexadecimal digits: the hash of everything that determined the sample")                       \
     X(TEXT, spec, "", "its name")                                                                                      \
@@ -399,13 +404,14 @@ typedef struct kiln_record {
     /* The result of the run, which is never NULL. The members of the result have a meaning only if `status` is
      * KILN_OK. */
     const kiln_result *result;
-    /* The time of each repetition in seconds, in order. On the simulated device these are seconds of the host. */
+    /* The time of each repetition in seconds, in order. On the simulated device these times are wall times of the
+     * host. */
     const double *times;
     size_t time_count;
     int64_t made; /* the time when the sample was made, in microseconds since 1970 */
-    /* Numbers that describe the input, computed by `features` of the spec. */
+    /* The features of the input: numbers that describe it, computed by the key `features` of the spec. */
     const kiln_setting *features;
-    /* 0 means that the spec has no features, or that the sweep did not make the inputs. */
+    /* The number of features. 0 means that the spec has no features, or that the sweep did not make the inputs. */
     size_t feature_count;
     /* The machine that made the sample: its name, system and processor. "" means that the machine is not known. */
     const char *host;
@@ -426,12 +432,12 @@ typedef struct kiln_store_filter {
     const char *device;
     int failed;     /* 1 means only failed records; -1 means only records that did not fail */
     int64_t before; /* only records made before this time, in microseconds since 1970 */
-    /* If not NULL, only records that were made at these sizes match. A size that the list does not have may have any
+    /* If not NULL, only records that were made at these sizes match. A size that is not in this list may have any
      * value. */
     const kiln_setting *sizes;
     size_t size_count;
-    /* The path of the spec's file, which is used together with `spec`. The path distinguishes two specs with the same
-     * name (engine/store/FILES.md). "" selects only samples whose file is not known. */
+    /* The path of the spec's file. Together with `spec` the path distinguishes two specs with the same name
+     * (engine/store/FILES.md). "" selects only samples whose file is not known. */
     const char *path;
 } kiln_store_filter;
 
@@ -450,16 +456,16 @@ KILN_API kiln_status kiln_store_prune(kiln_store *store, const kiln_store_filter
  * for .json and .json.gz, otherwise CSV.
  *
  * - CSV: all fields of all records, with a heading.
- * - T4 and KERNEL_TUNER: a recorded space, which holds samples of one spec at one set of sizes on one device. The
- *   filter must select only samples of one such space. Besides the samples, the file has all information from which
- *   kiln_store_import() can make the same records again. */
+ * - T4 and KERNEL_TUNER: a recorded space, which holds samples of one spec at one set of sizes on one device. T4 is the
+ *   JSON format for tuning results that Kernel Tuner's schema T4 defines. The filter must select only samples of one
+ *   recorded space. From the file kiln_store_import() can make the same records again. */
 KILN_API kiln_status kiln_store_export(kiln_store *store, const kiln_store_filter *filter, const char *path,
                                        kiln_format format, uint64_t *written, kiln_error **error);
 /* Reads records from a file and adds them to the store. The content of the file determines its format.
  *
  * If two records have the same key, the store keeps the later one. If anything in the file is wrong, no record is
- * added; the message tells the place. A recorded space of another program becomes records that kiln_best_find() uses.
- * Sweeps do not reuse such records (engine/store/EXCHANGE.md). *read gets the number of records in the file, and *taken
+ * added; the message tells the place. Records from a recorded space of another program serve kiln_best_find(). Sweeps
+ * do not reuse these records (engine/store/EXCHANGE.md). Sets *read to the number of records in the file, and *taken to
  * the number of added records. `read` and `taken` may be NULL. KILN_ERROR_INTERRUPTED: `stop` of kiln_options ended the
  * import; no record was added. */
 KILN_API kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *read, uint64_t *taken,
@@ -467,8 +473,9 @@ KILN_API kiln_status kiln_store_import(kiln_store *store, const char *path, uint
 
 /* ---- best-known configurations ----------------------------------------------------------------------------------- */
 
-/* The best-known configurations of many problems. A kiln_knowledge has the latest sample of each configuration on each
- * kind of device at each set of sizes. Many threads may use one kiln_knowledge at the same time. */
+/* The best-known configurations of many problems: of specs at sets of sizes. A kiln_knowledge has the latest sample of
+ * each configuration on each kind of device at each set of sizes. Many threads may use one kiln_knowledge at the same
+ * time. */
 typedef struct kiln_knowledge kiln_knowledge;
 
 /* Loads a YAML file that kiln_knowledge_save() wrote. A program can be shipped with such a file. If the file has
@@ -489,7 +496,7 @@ KILN_API size_t kiln_knowledge_count(const kiln_knowledge *knowledge);
 KILN_API kiln_status kiln_knowledge_save(const kiln_knowledge *knowledge, const char *path, uint64_t *written,
                                          kiln_error **error);
 
-/* The sources of a best-known configuration. kiln_best_find() tries them in this order, except that it tries SIMILAR
+/* The places where kiln_best_find() finds a configuration. It tries them in this order, except that it tries SIMILAR
  * before NEAREST. X(NAME, text) */
 #define KILN_BEST_MAP(X)                                                                                               \
     X(EXACT, "these sizes on this device")                                                                             \
@@ -509,12 +516,12 @@ KILN_API const char *kiln_best_text(kiln_best_from from);
 typedef struct kiln_best_options {
     size_t size;       /* sizeof(kiln_best_options) */
     kiln_store *store; /* the store to search; NULL means no store */
-    /* The knowledge to search; NULL means that no knowledge is searched. If the store and the knowledge both have a
-     * configuration, kiln_best_find() uses the later sample of it. */
+    /* Best-known configurations to search besides the store; NULL means none. If `store` and `knowledge` both have a
+     * sample of a configuration, kiln_best_find() uses the later sample. */
     const kiln_knowledge *knowledge;
-    /* Only kiln_plan_open_best() uses the following members. */
-    /* If `tune_seconds` is above 0 and these sizes are not known on this device, kiln_tune() runs first, for at most
-     * this number of seconds. That sweep writes its samples to `store`, so that the next call finds them. */
+    /* Only kiln_plan_open_best() uses `tune_seconds` and the members after it. */
+    /* If `tune_seconds` is above 0 and no sample for these sizes on this device is known, kiln_tune() runs first, for
+     * at most this number of seconds. That sweep writes its samples to `store`, so that the next call finds them. */
     double tune_seconds;
     const kiln_run_options *run; /* this member and the following members: see kiln_tune_options */
     kiln_isolation isolation;
@@ -528,43 +535,45 @@ typedef struct kiln_best {
     const char *variant;
     const kiln_setting *params; /* all params, valid for these sizes on the engine's device */
     size_t param_count;
-    const kiln_setting *sizes; /* all sizes of the requested problem */
+    const kiln_setting *sizes; /* all sizes for which the configuration was requested */
     size_t size_count;
-    /* These members describe the sample from which the configuration was taken. These members have no meaning with
-     * KILN_BEST_DEFAULT. */
+    /* `known_sizes` and the members after it describe the sample from which the configuration was taken. With
+     * KILN_BEST_DEFAULT they have no meaning. */
     const kiln_setting *known_sizes;
     size_t known_size_count;
     const char *device, *cc; /* "NVIDIA H200", "9.0" */
-    /* The distance between the sizes of the sample and the sizes of the problem. If one size is twice the other and all
-     * other sizes are equal, the distance is 1. If `near_inputs` is not 0, `distance` is instead the distance between
-     * the features (engine/best/README.md). */
+    /* The distance between `known_sizes` and `sizes`. If one size is doubled or halved and all others are equal, the
+     * distance is 1. If `near_inputs` is not 0, `distance` is instead the distance between `known_features` and
+     * `features` (engine/best/README.md). */
     double distance;
     double seconds;                    /* the time of the sample, in seconds */
     int measured, estimated, verified; /* see kiln_result */
     int64_t made;                      /* microseconds since 1970 */
-    /* These two times are members of the sample's kiln_result. 0 means that the sample has no such time, or that it
-     * comes from a file, which has no such times. */
+    /* Two times from the sample's kiln_result. 0 means that the sample has no such time, or that the sample comes from
+     * a file, because files have no such times. */
     double inputs_seconds, copy_seconds;
     /* The times of the host functions that make inputs: "NAME=SECONDS ...". "" means that no function was called. The
      * text is NULL with KILN_BEST_DEFAULT. */
     const char *input_functions;
-    /* The following members have a meaning only for a spec with features. For such a spec, the sample above belongs to
-     * the nearest known input for which this configuration has a sample. */
-    /* The number of known inputs near to this input whose samples chose the configuration. 0 means that the features
-     * did not choose it. */
+    /* `near_inputs` and the members after it, up to `known_feature_count`, have a meaning only for a spec with
+     * features: numbers that describe an input. For such a spec, the sample is from the nearest known input for which
+     * this configuration has a sample. */
+    /* The number of known inputs with similar features whose samples chose the configuration. 0 means that features did
+     * not choose the configuration. */
     size_t near_inputs;
-    /* The mean slowdown of the configuration over the near inputs: its time for an input divided by the best time for
-     * that input. */
+    /* The mean slowdown of the configuration over these inputs: its time for an input divided by the best time for that
+     * input. */
     double slowdown;
-    const kiln_setting *features; /* features of the problem's input; set if `near_inputs` is not 0 */
+    /* the features of the input for which the configuration was requested; set if `near_inputs` is not 0 */
+    const kiln_setting *features;
     size_t feature_count;
-    const kiln_setting *known_features; /* features of the sample's input; set if `near_inputs` is not 0 */
+    const kiln_setting *known_features; /* the features of the input of the sample; set if `near_inputs` is not 0 */
     size_t known_feature_count;
     const char *size_set; /* the size set that `sizes` come from; the text lives as long as the spec */
     /* 1 means that the source, a header, an option or the compiler changed after the sample was made, so the present
      * code may be slower or wrong. 0 means that nothing changed, or that the code was not compared. Only
-     * kiln_best_find() compares the code, and only if the sample comes from a store and has the sizes and the device of
-     * the problem. This comparison leaves out the code of references and inputs. */
+     * kiln_best_find() compares the code, and only if the sample comes from a store and has the requested sizes and the
+     * engine's device. This comparison leaves out the code of references and inputs. */
     int code_changed;
 } kiln_best;
 
@@ -575,14 +584,14 @@ typedef struct kiln_best {
  * The function kiln_best_find() takes the first of these configurations that exists:
  *
  * - the best at the same sizes on this kind of device;
- * - if the spec has features, the best for the inputs with the nearest features, for which the host makes the inputs;
+ * - if the spec has features, the best for the inputs with the nearest features (for this, the host makes the inputs);
  * - the best at the nearest sizes on this kind of device;
  * - the best on another device; devices of the same compute capability come first;
  * - the defaults;
  * - if the defaults break a constraint, the first configuration that breaks no constraint.
  *
  * kiln_best_find() skips configurations that the spec no longer has. It also skips configurations that break a
- * constraint at these sizes on this device. It also takes samples of an older source, so the answer is a suggestion.
+ * constraint at these sizes on this device. It accepts samples of an older source, so the answer is only a suggestion.
  * `code_changed` tells whether the source changed. KILN_ERROR_CONSTRAINT: no configuration is valid at these sizes. */
 KILN_API kiln_status kiln_best_find(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                     const kiln_best_options *options, kiln_best **best, kiln_error **error);
@@ -603,26 +612,27 @@ KILN_API kiln_status kiln_plan_open_best(kiln_engine *engine, const kiln_spec *s
 KILN_API const char *kiln_strategy_name(size_t number);
 KILN_API const char *kiln_strategy_about(size_t number);
 
-/* A search space whose configurations were all measured once. kiln_recording_load() reads it from Kernel Tuner's cache
- * file or from T4 results, gzipped or not. */
+/* A search space whose configurations were all measured once. kiln_recording_load() reads a Kernel Tuner cache file or
+ * a T4 results file, gzipped or not. */
 typedef struct kiln_recording kiln_recording;
 KILN_API kiln_status kiln_recording_load(kiln_engine *engine, const char *path, kiln_recording **recording,
                                          kiln_error **error);
 KILN_API void kiln_recording_free(kiln_recording *recording); /* NULL is allowed */
-/* Gives a search on a recording an expected time of each configuration before the search begins. In a real sweep the
- * expected times are estimates. On a recording, the expected times are the times of the recording `prior`.
+/* Gives searches on a recording an expected time for each configuration. In a real sweep such times are estimates of
+ * the simulated device. Here they are the measured times of another recording, `prior`.
  *
  * The function matches configurations by the names and values of their params. `prior` must have all params of
  * `recording`. A configuration that `prior` lacks has no expected time. A strategy may learn how far to trust the
- * prior. Call this function once, before the recording is searched. The recording keeps no pointer to `prior`. */
+ * expected times. Call this function once, before the recording is searched. The recording keeps no pointer to
+ * `prior`. */
 KILN_API kiln_status kiln_recording_set_prior(kiln_recording *recording, const kiln_recording *prior,
                                               kiln_error **error);
 
 /* Writes a recorded space to another file, in the format T4 or KERNEL_TUNER. The result is gzipped if its name ends in
  * .gz. KILN_FORMAT_AUTO keeps the format, unless the name of the result contains ".t4.": then the format is T4. The
- * conversion loses no information: fields that the other format lacks are stored beside its own fields, and are
- * restored when the file is converted back. If the source is truncated, kiln_recording_convert() writes the complete
- * part of the source, with a proper end. */
+ * conversion loses no information: it stores fields that the other format lacks beside that format's own fields.
+ * Converting the file back restores them. If the file `from` is truncated, kiln_recording_convert() writes its complete
+ * part, with a proper end. */
 KILN_API kiln_status kiln_recording_convert(kiln_engine *engine, const char *from, const char *to, kiln_format format,
                                             kiln_error **error);
 
@@ -636,8 +646,8 @@ typedef struct kiln_recording_info {
     double optimum, median, worst;
     /* The mean time for trying a configuration, in seconds: compiling, checking and measuring. */
     double mean_cost;
-    /* The seconds that random search needs until its best time lies within the first 5 % of the way from the optimum
-     * to the median. 0 means that strategies cannot be compared on this recording. */
+    /* The seconds that random search needs until its best time exceeds `optimum` by at most 5 % of `median` -
+     * `optimum`. 0 means that strategies cannot be compared on this recording. */
     double budget;
     /* The number of configurations that random search tries in `budget` seconds. */
     size_t draws;
@@ -658,7 +668,8 @@ typedef struct kiln_replay_step {
     /* The seconds that the search has taken on the simulated clock, including the cost of this configuration. */
     double clock;
     double seconds; /* the time of the configuration; 0 means that the configuration failed */
-    /* The reason of the failure, as the recording's file has it. NULL means that the configuration did not fail. */
+    /* The reason of the failure, as a word from the recording's file. NULL means that the configuration did not
+     * fail. */
     const char *failure;
     int best; /* 1 means that no earlier configuration was as fast */
     const kiln_setting *params;
@@ -673,16 +684,16 @@ typedef int (*kiln_replay_fn)(void *user, const kiln_replay_step *step);
 KILN_API kiln_status kiln_replay(const kiln_recording *recording, const kiln_replay_options *options,
                                  kiln_replay_fn each, void *user, kiln_error **error);
 
-/* The score of a strategy: it tells how much better than random search the strategy is during the time `budget` of
+/* The score of a strategy tells how much better than random search the strategy is during the time `budget` of
  * kiln_recording_info. The definition is in engine/recording/README.md. */
 #define KILN_SCORE_STEPS 100
 typedef struct kiln_score {
     size_t size;  /* set by the caller: sizeof(kiln_score) */
     double score; /* 0 means as good as random search; 1 means that the strategy finds the optimum at once */
-    /* The scores at equally spaced times, the last of which is `budget` of kiln_recording_info. `score` is their
-     * mean. */
+    /* The scores at equally spaced times. The last of these times is `budget` of kiln_recording_info. `score` is the
+     * mean of the curve. */
     double curve[KILN_SCORE_STEPS];
-    /* For each of these times, the time of the best configuration until then, in seconds. It is a mean over the
+    /* For each time of the curve, the time of the best configuration found until then, in seconds: a mean over the
      * seeds. */
     double best[KILN_SCORE_STEPS];
     /* The optimum divided by the best time among the first 100 configurations, as a median over the seeds. */

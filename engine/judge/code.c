@@ -1,5 +1,6 @@
-/* code.c - reads the PTX of a candidate before the candidate runs. Finds the integers in its instructions, its
- * variables in global memory, and instructions that no kernel needs for an answer. */
+/* code.c - reads the PTX of a candidate before the candidate runs. Finds the integers in its instructions, its the
+ * largest number of variables in global memory that the judge watches, and instructions that no kernel needs for an
+ * answer. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +70,7 @@ static bool add_constant(kiln__judge *judge, int64_t value)
     if (value < -largest || value > largest)
         return true;
     value = value < 0 ? -value : value;
-    for (size_t i = 0; i < code->constant_count; i++)
+    for (size_t i = 0; i < code->constant_count && code->constant_count < MOST; i++)
         if (code->constants[i] == value)
             return true;
     if (code->constant_count == MOST)
@@ -110,7 +111,7 @@ static bool add_operands(kiln__judge *judge, const char *line, size_t length)
 /* Returns true if the line looks like `.file 1 "path"`. The path in such a line may contain a forbidden word. If the
  * quoted text has one of the characters ; * \, the function returns false. Such a text may be code that stands between
  * two comments with a quotation mark each. */
-static bool names_file(const char *line, size_t length)
+bool kiln__judge_names_file(const char *line, size_t length)
 {
     size_t i = 5;
     if (!begins(line, length, ".file"))
@@ -139,10 +140,10 @@ static const char *find_forbidden(const char *ptx, const char *end)
             line++;
         const char *stop = memchr(line, '\n', (size_t)(end - line));
         const size_t size = (size_t)((stop ? stop : end) - line);
-        for (size_t i = 0; i < KILN__COUNT(forbidden) && !why && !names_file(line, size); i++)
+        for (size_t i = 0; i < KILN__COUNT(forbidden) && !why && !kiln__judge_names_file(line, size); i++)
             if (has_word(line, size, forbidden[i].word))
                 why = forbidden[i].why;
-        for (int i = 0; i < 32 && !why && !names_file(line, size); i++) {
+        for (int i = 0; i < 32 && !why && !kiln__judge_names_file(line, size); i++) {
             char word[16];
             kiln__format(word, sizeof word, "%%envreg%d", i);
             if (has_word(line, size, word))
@@ -187,44 +188,28 @@ const char *kiln__judge_find_macro(const char *text, size_t length)
     return NULL;
 }
 
-/* Returns the alignment in the declaration of a variable, but at most 4 bytes. The judge assumes that one element has
- * this size. */
-static size_t read_unit(const char *line, size_t length)
-{
-    static const char with[] = ".align ";
-    for (size_t i = 0; i + sizeof with <= length; i++)
-        if (begins(line + i, length - i, with)) {
-            const long align = strtol(line + i + sizeof with - 1, NULL, 10);
-            return align == 2 ? 2 : align > 2 ? 4 : 1;
-        }
-    return 1;
-}
-
 enum { GLOBALS_MOST = 4096 }; /* the largest number of variables in global memory that the judge watches */
 
-/* Returns true if the list of variables already contains the name. Inline assembly may declare a variable any number of
- * times, and the judge must not copy its bytes more than once. */
-static bool has_global(const kiln__judge_code *code, const char *name, size_t length)
+/* The largest number of bytes of all variables together. The judge keeps up to five copies of the variables in the
+ * memory of the host. */
+static const size_t global_bytes_most = (size_t)256 << 20;
+
+static kiln__judge_global *find_global(const kiln__judge_code *code, const char *name, size_t length)
 {
     for (size_t i = 0; i < code->global_count; i++)
         if (strncmp(code->globals[i].name, name, length) == 0 && code->globals[i].name[length] == '\0')
-            return true;
-    return false;
+            return &code->globals[i];
+    return NULL;
 }
 
-/* Adds the variable of a declaration such as `.visible .global .align 4 .u32 name[16] = ...`. */
-static bool add_global(kiln__judge *judge, const char *line, size_t length)
+/* Adds a variable in global memory to the list. The judge assumes that one element has `unit` bytes. */
+static bool add_global(kiln__judge *judge, const char *name, size_t length, size_t unit)
 {
-    size_t end = 0;
-    while (end < length && line[end] != ';' && line[end] != '=' && line[end] != '[')
-        end++;
-    while (end && !is_word(line[end - 1]))
-        end--;
-    size_t first = end;
-    while (first && is_word(line[first - 1]))
-        first--;
     kiln__judge_code *code = &judge->code;
-    if (first == end || has_global(code, line + first, end - first))
+    kiln__judge_global *known = length ? find_global(code, name, length) : NULL;
+    if (known)
+        known->twice = true;
+    if (known || length == 0)
         return true;
     if (code->global_count == GLOBALS_MOST) {
         code->forbidden = "its PTX declares more variables than the judge can watch";
@@ -232,9 +217,127 @@ static bool add_global(kiln__judge *judge, const char *line, size_t length)
     }
     if (!kiln__grow(judge->mem, &code->globals, &code->global_capacity, code->global_count + 1, sizeof *code->globals))
         return false;
-    code->globals[code->global_count] = (kiln__judge_global){
-        .name = kiln__arena_strndup(&judge->arena, line + first, end - first), .unit = read_unit(line, length)};
+    code->globals[code->global_count] = (kiln__judge_global){.name = kiln__arena_strndup(&judge->arena, name, length),
+                                                             .unit = unit};
     return code->globals[code->global_count++].name != NULL;
+}
+
+/* ---- the words of PTX ----
+ *
+ * Inline assembly may write a declaration in any form that an assembler accepts: on any line, behind a comment, and with
+ * any blanks. A variable that the judge does not find can keep an answer from one call to the next call. So the judge
+ * reads words, not lines. */
+
+/* A position in the PTX, and the current word: a directive or a suffix such as `.global`, a name or a number, or one
+ * character of punctuation. */
+typedef struct words {
+    const char *at, *end, *word;
+    size_t length;
+    const char *run; /* the first of the words that stand before the current word without a blank: `ld` in ld.global */
+} words;
+
+static bool is_equal(const words *w, const char *text)
+{
+    return w->length == strlen(text) && memcmp(w->word, text, w->length) == 0;
+}
+
+/* Skips blanks, comments and quoted texts. A quoted text ends at the end of its line. */
+static void skip_between(words *w)
+{
+    for (; w->at < w->end; w->at++) {
+        const size_t left = (size_t)(w->end - w->at);
+        if (begins(w->at, left, "/*")) {
+            const char *close = memmem(w->at + 2, left - 2, "*/", 2);
+            w->at = close ? close + 1 : w->end - 1;
+        } else if (begins(w->at, left, "//")) {
+            const char *close = memchr(w->at, '\n', left);
+            w->at = close ? close : w->end - 1;
+        } else if (*w->at == '"') {
+            do
+                w->at++;
+            while (w->at + 1 < w->end && *w->at != '"' && *w->at != '\n');
+        } else if (!is_space(*w->at)) {
+            return;
+        }
+    }
+}
+
+static bool read_word(words *w)
+{
+    const char *before = w->at;
+    skip_between(w);
+    if (w->at >= w->end)
+        return false;
+    /* The words of an instruction follow each other: cp.async.bulk.shared::cluster.global */
+    const bool joined = w->run && before == w->at && (*w->at == '.' || *w->at == ':' || w->word[w->length - 1] == ':');
+    w->run = joined ? w->run : w->at;
+    w->word = w->at++;
+    if (*w->word == '.' || is_word(*w->word))
+        while (w->at < w->end && is_word(*w->at))
+            w->at++;
+    w->length = (size_t)(w->at - w->word);
+    return true;
+}
+
+/* Returns true if the current word is a suffix of an instruction that works on memory. */
+static bool is_suffix(const words *w)
+{
+    static const char *const instructions[] = {
+        "ld",           "ldu",      "st",       "atom",    "red",           "prefetch", "prefetchu", "cvta", "cp",
+        "createpolicy", "isspacep", "multimem", "discard", "applypriority", "wmma",     "tensormap", "fence"};
+    for (size_t i = 0; i < KILN__COUNT(instructions); i++) {
+        const size_t length = strlen(instructions[i]);
+        if (w->word > w->run + length - 1 && memcmp(w->run, instructions[i], length) == 0 && w->run[length] == '.')
+            return true;
+    }
+    return false;
+}
+
+/* Reads the rest of a declaration of variables, after `.global`, and adds the variables. */
+static bool read_declaration(kiln__judge *judge, words *w)
+{
+    const char *name = "";
+    size_t length = 0, depth = 0, unit = 1;
+    bool added = true, value = false;
+    for (bool ended = false; added && !ended && read_word(w);) {
+        const char first = *w->word;
+        const bool outside = depth == 0;
+        ended = outside && (first == ';' || first == ')' || first == '}' || (first == '{' && !value));
+        if (ended || (outside && (first == ',' || is_equal(w, ".global")))) {
+            added = add_global(judge, name, length, unit);
+            length = 0;
+            value = false;
+            unit = first == ',' ? unit : 1;
+        } else if (strchr("([{", first)) {
+            depth++;
+        } else if (strchr(")]}", first)) {
+            depth -= depth > 0;
+        } else if (outside && first == '=') {
+            value = true;
+        } else if (outside && is_equal(w, ".align") && read_word(w)) {
+            const long align = strtol(w->word, NULL, 10);
+            unit = align == 2 ? 2 : align > 2 ? 4 : 1;
+        } else if (outside && !value && is_word(first) && !is_digit(first)) {
+            name = w->word;
+            length = w->length;
+        }
+    }
+    return added;
+}
+
+/* Finds all declarations of the largest number of variables in global memory that the judge watches. Other uses of the
+ * word `.global` are suffixes of instructions, and the memory to which a parameter points (`.ptr .global`). An unknown
+ * use counts as a declaration, because a name that the driver does not know costs nothing. */
+static bool read_globals(kiln__judge *judge, const char *ptx, const char *end)
+{
+    words w = {.at = ptx, .end = end};
+    bool read = true, pointer = false;
+    while (read && read_word(&w)) {
+        if (is_equal(&w, ".global") && !pointer && !is_suffix(&w))
+            read = read_declaration(judge, &w);
+        pointer = is_equal(&w, ".ptr");
+    }
+    return read;
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -263,12 +366,9 @@ static bool declares_global(const char *statement, size_t length)
     return false;
 }
 
-/* Adds the variable that a statement declares, or the integers among the operands of an instruction. Ignores comments
- * and all other directives. */
+/* Adds the integers among the operands of an instruction to code->constants. Ignores directives and comments. */
 static bool read_statement(kiln__judge *judge, const char *statement, size_t length)
 {
-    if (declares_global(statement, length))
-        return add_global(judge, statement, length);
     if (begins(statement, length, ".") || begins(statement, length, "//"))
         return true;
     return add_operands(judge, statement, length);
@@ -278,20 +378,54 @@ static bool read_statement(kiln__judge *judge, const char *statement, size_t len
  * ran. The hash is "" if memory runs out. */
 static void make_code_digest(const kiln_allocator *mem, const char *ptx, const char *end, char digest[33])
 {
-    static const char file[] = ".file";
     kiln__text kept = {.mem = mem};
     for (const char *at = ptx, *next; at < end; at = next) {
         const char *line = memchr(at, '\n', (size_t)(end - at)), *word = at;
         next = line ? line + 1 : end;
         while (word < next && kiln__is_blank(*word))
             word++;
-        if ((size_t)(next - word) < sizeof file - 1 || memcmp(word, file, sizeof file - 1) != 0)
+        if (!kiln__judge_names_file(word, (size_t)(next - word)))
             kiln__text_add(&kept, at, (size_t)(next - at));
     }
     digest[0] = '\0';
     if (!kept.failed)
         kiln__hash_print(kiln__hash(kept.data, kept.length), digest);
     kiln__text_free(&kept);
+}
+
+/* Finds the addresses of the variables in the loaded module, and copies their initial bytes. Returns false if memory
+ * runs out. */
+static bool find_variables(kiln__judge *judge)
+{
+    const kiln__driver *driver = &judge->engine->driver;
+    kiln__judge_code *code = &judge->code;
+    size_t bytes = 0;
+    for (size_t i = 0; i < code->global_count; i++) {
+        kiln__judge_global *g = &code->globals[i];
+        if (driver->cuModuleGetGlobal_(&g->address, &g->bytes, kiln__plan_module(judge->candidate), g->name) !=
+            CUDA_SUCCESS)
+            g->address = 0;
+        if (!g->address || !g->bytes)
+            continue;
+        /* two functions may each have a variable with this name, and the driver finds only one of them */
+        if (g->twice) {
+            code->forbidden = "its PTX declares two variables of one name, so the judge cannot watch both";
+            return true;
+        }
+        if (g->bytes > global_bytes_most - bytes) {
+            code->forbidden = "its variables have more than 256 MiB, which is more than the judge can watch";
+            return true;
+        }
+        bytes += g->bytes;
+        g->initial = kiln__alloc(judge->mem, g->bytes);
+        if (!g->initial)
+            return false;
+        if (driver->cuMemcpyDtoH_(g->initial, g->address, g->bytes) != CUDA_SUCCESS) {
+            kiln__free(judge->mem, g->initial);
+            g->initial = NULL;
+        }
+    }
+    return true;
 }
 
 /* Reads each statement of the PTX. A statement ends at a semicolon, a brace or the end of its line. A declaration of a
@@ -309,6 +443,8 @@ bool kiln__judge_read_code(kiln__judge *judge)
     if (!*code->digest)
         make_code_digest(judge->mem, ptx, end, code->digest);
     code->forbidden = code->forbidden ? code->forbidden : find_forbidden(ptx, end);
+    if (!read_globals(judge, ptx, end))
+        return false;
     for (const char *at = ptx; at < end;) {
         const char *ends = declares_global(at, (size_t)(end - at)) ? ";"
                            : begins(at, (size_t)(end - at), "//")  ? "\r\n"
@@ -322,21 +458,7 @@ bool kiln__judge_read_code(kiln__judge *judge)
     }
     if (code->constant_count)
         qsort(code->constants, code->constant_count, sizeof *code->constants, compare_numbers);
-    const kiln__driver *driver = &judge->engine->driver;
-    for (size_t i = 0; i < code->global_count; i++) {
-        kiln__judge_global *g = &code->globals[i];
-        if (driver->cuModuleGetGlobal_(&g->address, &g->bytes, kiln__plan_module(judge->candidate), g->name) !=
-            CUDA_SUCCESS)
-            g->address = 0;
-        g->initial = g->address && g->bytes ? kiln__alloc(judge->mem, g->bytes) : NULL;
-        if (g->address && g->bytes && !g->initial)
-            return false;
-        if (g->initial && driver->cuMemcpyDtoH_(g->initial, g->address, g->bytes) != CUDA_SUCCESS) {
-            kiln__free(judge->mem, g->initial);
-            g->initial = NULL;
-        }
-    }
-    return true;
+    return find_variables(judge);
 }
 
 void kiln__judge_reset_globals(const kiln__judge *judge)

@@ -28,7 +28,7 @@ enum {
 #define LAUNCH_LIMIT 20.0
 /* The version of the trials, which is part of a digest. Increment this number after every change of the trials.
  * Otherwise a cache returns verdicts of the earlier trials. */
-#define TRIALS 12
+#define TRIALS 13
 
 /* ---- opening ---- */
 
@@ -574,7 +574,7 @@ static void add_part(kiln__text *all, const char *data, size_t length)
 }
 
 /* Adds the PTX of a plan to a digest. Adds nothing for NULL. Returns false if the plan has no PTX. Leaves out the PTX
- * lines that begin with .file, because they name source files. If a source uses __FILE__, other lines contain the
+ * lines that contain only .file and the name of a source file. If a source uses __FILE__, other lines contain the
  * file's name, and the digest covers this name. */
 static bool add_code(kiln__text *all, const kiln_plan *plan)
 {
@@ -583,7 +583,8 @@ static bool add_code(kiln__text *all, const kiln_plan *plan)
     for (const char *line = ptx, *end = ptx + length; line < end;) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
         const size_t size = newline ? (size_t)(newline - line) + 1 : (size_t)(end - line);
-        if (strncmp(line + strspn(line, " \t"), ".file", strlen(".file")) != 0)
+        const size_t blanks = strspn(line, " \t");
+        if (blanks >= size || !kiln__judge_names_file(line + blanks, size - blanks))
             add_part(all, line, size);
         line += size;
     }

@@ -30,7 +30,8 @@ typedef struct kiln__judge_global {
     unsigned char *changed;
     /* the bytes of the variable after the judge has overwritten some elements with random bytes */
     unsigned char *spoilt;
-    bool any; /* true if a call of the kernel has changed an element of the variable */
+    bool any;   /* true if a call of the kernel has changed an element of the variable */
+    bool twice; /* true if the PTX declares two variables with this name */
 } kiln__judge_global;
 typedef struct kiln__judge_code {
     /* the magnitudes of the integers in the PTX instructions of all modules, without duplicates, in ascending order */
@@ -266,6 +267,8 @@ void kiln__judge_note(kiln__judge *judge, const char *text);
 
 /* code.c: reads the PTX of the candidate, unless this PTX has been read before. Returns false if memory runs out. */
 bool kiln__judge_read_code(kiln__judge *judge);
+/* Returns true if a line of PTX is only `.file 1 "path"`, without code. */
+bool kiln__judge_names_file(const char *line, size_t length);
 /* Returns the reason why a word in the source text forbids a judgement. Returns NULL if the text has no such word. The
  * function compiles nothing. */
 const char *kiln__judge_find_macro(const char *text, size_t length);

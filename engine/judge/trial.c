@@ -147,8 +147,9 @@ static void note_input(kiln__judge *judge, size_t i, kiln__judge_fault *fault)
     fault->message = kiln__judge_print(judge, "%s", change.text);
 }
 
-/* Reads the memory of the buffer `i`, and checks its guard zones. If `swap` steps of the plan have exchanged memory,
- * the bytes go to the buffer that now has this memory. */
+/* Reads the memory of the buffer `i`, and checks its guard zones. A guard zone may have two megabytes, so memcmp()
+ * first tells whether any byte has changed. If `swap` steps of the plan have exchanged memory, the bytes go to the
+ * buffer that now has this memory. */
 static kiln_status read_memory(kiln__judge *judge, size_t i, kiln__judge_fault *fault, kiln_error **error)
 {
     const kiln__judge_place *p = &judge->places[i];
@@ -161,12 +162,14 @@ static kiln_status read_memory(kiln__judge *judge, size_t i, kiln__judge_fault *
     for (size_t k = 0; k < judge->buffer_count && result == CUDA_SUCCESS; k++)
         if (judge->places[k].holder == i && judge->buffers[k].bytes == b->bytes)
             memcpy(judge->places[k].got, all + p->lead, (size_t)b->bytes);
-    for (size_t k = p->lead; result == CUDA_SUCCESS && fault->kind == KILN_JUDGED_PASS && k-- > 0;)
-        if (all[k] != p->image[k])
-            kiln__judge_note_outside(judge, b, (int64_t)k - (int64_t)p->lead, fault);
-    for (size_t k = behind; result == CUDA_SUCCESS && fault->kind == KILN_JUDGED_PASS && k < p->total; k++)
-        if (all[k] != p->image[k])
-            kiln__judge_note_outside(judge, b, (int64_t)(k - behind), fault);
+    if (result == CUDA_SUCCESS && memcmp(all, p->image, p->lead) != 0)
+        for (size_t k = p->lead; fault->kind == KILN_JUDGED_PASS && k-- > 0;)
+            if (all[k] != p->image[k])
+                kiln__judge_note_outside(judge, b, (int64_t)k - (int64_t)p->lead, fault);
+    if (result == CUDA_SUCCESS && memcmp(all + behind, p->image + behind, p->total - behind) != 0)
+        for (size_t k = behind; fault->kind == KILN_JUDGED_PASS && k < p->total; k++)
+            if (all[k] != p->image[k])
+                kiln__judge_note_outside(judge, b, (int64_t)(k - behind), fault);
     kiln__free(judge->mem, all);
     return result == CUDA_SUCCESS ? KILN_OK
                                   : kiln__driver_fail(&judge->engine->driver, judge->mem, result, error,

@@ -80,6 +80,25 @@ static kiln_status tell_registers(const kiln_plan *plan, CUfunction function, co
     return status;
 }
 
+/* Compares the parameters in the PTX with the parameters that the driver copies at a launch. If the driver copied more
+ * bytes than the plan has for an argument, it would give memory of this process to the kernel. A driver before CUDA 12.4
+ * does not tell the parameters. */
+static kiln_status check_parameters(const kiln_plan *plan, const kiln__plan_kernel *kernel, kiln_error **error)
+{
+    const kiln__driver *driver = &plan->engine->driver;
+    const kiln__signature *signature = &kernel->signature;
+    bool equal = true;
+    for (size_t i = 0; driver->cuFuncGetParamInfo_ && i <= signature->count && equal; i++) {
+        size_t offset = 0, bytes = 0;
+        const bool is_there = driver->cuFuncGetParamInfo_(kernel->function, i, &offset, &bytes) == CUDA_SUCCESS;
+        equal = !is_there || (i < signature->count && bytes <= signature->params[i].bytes);
+    }
+    return equal ? KILN_OK
+                 : kiln__fail(plan->mem, error, KILN_ERROR_COMPILE,
+                              "%s: the compiled code of kernel %s takes other parameters than its PTX tells",
+                              plan->spec->name, kernel->name);
+}
+
 static kiln_status find_kernel(kiln_plan *plan, kiln__plan_kernel *kernel, kiln_error **error)
 {
     const kiln__driver *driver = &plan->engine->driver;
@@ -102,9 +121,10 @@ static kiln_status find_kernel(kiln_plan *plan, kiln__plan_kernel *kernel, kiln_
     if (result == CUDA_SUCCESS)
         result = driver->cuFuncGetAttribute_(&kernel->max_threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
                                              kernel->function);
-    if (result == CUDA_SUCCESS)
-        return driver->simulator ? tell_registers(plan, kernel->function, symbol, error) : KILN_OK;
-    return kiln__driver_fail(driver, plan->mem, result, error, "looking up kernel %s", kernel->name);
+    if (result != CUDA_SUCCESS)
+        return kiln__driver_fail(driver, plan->mem, result, error, "looking up kernel %s", kernel->name);
+    status = check_parameters(plan, kernel, error);
+    return status == KILN_OK && driver->simulator ? tell_registers(plan, kernel->function, symbol, error) : status;
 }
 
 /* Loads the plan's code and finds its kernels. The context must be current. */

@@ -14,7 +14,9 @@
  *   the covariance matrix of the Gaussian process is numerically not positive definite.
  * - Forest: More answers count, or the search is stuck. The forest proposes.
  * - Stuck: More than STUCK answers in a row counted, and none of them was a new best. If `learned` is a multiple of
- *   POLISH_EACH, the search proposes a neighbour of the best configuration. A new best ends this state. */
+ *   POLISH_EACH, the search proposes a neighbour of the best configuration. After SWITCH_AFTER answers without a new
+ *   best, every second proposal has another value of a switch than the best configuration (choose_beyond_switch). A
+ *   new best ends this state. */
 #include <math.h>
 #include <string.h>
 
@@ -38,8 +40,9 @@ enum {
     FOREST_FROM = 20, /* from this number of answers on, the forest makes some proposals */
     /* the forest proposes at multiples of this number of answers, because the two models make different mistakes */
     FOREST_EACH = 3,
-    STUCK = 20,      /* after more answers than this without a new best, the search is stuck */
-    POLISH_EACH = 4, /* at multiples of this number of answers, a stuck search proposes a neighbour of the best */
+    STUCK = 20,        /* after more answers than this without a new best, the search is stuck */
+    POLISH_EACH = 4,   /* at multiples of this number of answers, a stuck search proposes a neighbour of the best */
+    SWITCH_AFTER = 24, /* after more answers than this without a new best, the search also looks beyond switches */
 
     /* the forest */
     LEARN_MOST = 400, /* the most rows from which a tree learns: the best half, and random others */
@@ -81,6 +84,8 @@ static const double least_trust = 0.2; /* from this trust in hints on, trees may
 static const double elsewhere = 1e6;   /* the squared distance of two points that belong to different parts */
 static const double few_failures = 2;  /* the number of assumed answers which say that failures are clustered */
 static const double scattered = 0.2, clustered = 0.6; /* weigh_failures() */
+/* If the fastest configuration beyond a switch has a smaller goal, the search does not look beyond that switch. */
+static const double near_goal = 0.095;
 /* For each value that is not a power of two, the squared distance of a first point is multiplied by this factor. */
 static const double no_power = 0.5;
 
@@ -98,6 +103,8 @@ typedef struct surrogate {
     size_t row_count;
     size_t row_capacity;
     kiln__batch near[KILN__TOP], pool, hinted;
+    kiln__batch beyond;          /* neighbours of the fastest configuration beyond a switch */
+    size_t next_switch;          /* the axis from which choose_beyond_switch() looks for the next switch */
     size_t rank;                 /* the rank of the first hint that has not been put into `hinted` */
     size_t pool_next;            /* in a full pool, the oldest candidate, which is replaced next */
     uint64_t pool_drawn, looked; /* how many numbers of points were drawn for the pool, and for the design */
@@ -163,9 +170,17 @@ static double weigh_failures(const failures *f)
     return fmin(fmax(share, 0), 1);
 }
 
-/* Selects at most LEARN_MOST rows for the trees: the best half, and random other rows. A goal is the logarithm of value
- * / best, but at most worst_goal, which is also the goal of a failure. The function weigh_failures() gives one weight
- * for all failures. If this weight is 0, the function leaves out all failures. */
+/* Returns the goal of an answer: the logarithm of value / best, but at most worst_goal, which is also the goal of a
+ * failure. If the best value is not positive, the goal is the difference in units of the best value instead. */
+static double measure_goal(double value, double best)
+{
+    if (!(value < HUGE_VAL))
+        return worst_goal;
+    return fmin(best > 0 ? log(value / best) : (value - best) / (fabs(best) + 1e-300), worst_goal);
+}
+
+/* Selects at most LEARN_MOST rows for the trees: the best half, and random other rows. The function weigh_failures()
+ * gives one weight for all failures. If this weight is 0, the function leaves out all failures. */
 static bool gather_rows(kiln__search *s, surrogate *f)
 {
     size_t n = 0;
@@ -188,14 +203,10 @@ static bool gather_rows(kiln__search *s, surrogate *f)
     if (!kiln__forest_start(f->forest, n, best > 0 ? log(best) : 0))
         return false;
     for (size_t i = 0; i < n; i++) {
-        double value = s->entries[f->rows[i]].value, goal = worst_goal;
-        if (value < HUGE_VAL && best > 0)
-            goal = fmin(log(value / best), worst_goal);
-        else if (value < HUGE_VAL)
-            goal = fmin((value - best) / (fabs(best) + 1e-300), worst_goal);
         const uint32_t *point = kiln__search_point(s, f->rows[i]);
         uint32_t feature = scale_prior(kiln__prior_of(s, point));
-        kiln__forest_row(f->forest, i, point, s->prior ? &feature : NULL, goal);
+        kiln__forest_row(f->forest, i, point, s->prior ? &feature : NULL,
+                         measure_goal(s->entries[f->rows[i]].value, best));
     }
     return true;
 }
@@ -577,6 +588,52 @@ static const uint32_t *choose_beside_best(const kiln__search *s, surrogate *f)
     return NULL;
 }
 
+/* Finds the fastest configuration that differs from the best configuration in one axis at least, the given one. Returns
+ * KILN__NO_ENTRY if no such configuration has run. */
+static size_t find_beyond(const kiln__search *s, size_t axis)
+{
+    const uint32_t *best = kiln__search_point(s, s->best);
+    size_t found = KILN__NO_ENTRY;
+    for (size_t i = 0; i < s->count; i++) {
+        const uint32_t *point = kiln__search_point(s, i);
+        if (s->entries[i].told && s->entries[i].value < HUGE_VAL && point[0] == best[0] &&
+            point[1 + axis] != best[1 + axis] &&
+            (found == KILN__NO_ENTRY || is_faster(s, (uint32_t)i, (uint32_t)found)))
+            found = i;
+    }
+    return found;
+}
+
+/* Chooses a point beyond a switch. A switch is an axis with two values, for example whether a kernel uses shared memory.
+ * The fast configurations of one value may need other values of several axes than the fast configurations of the other
+ * value. Then no neighbour of the best configuration is faster, and the models expect nothing beyond the switch, because
+ * the few answers there are slow. So each call takes another switch, finds the fastest configuration beyond it, and
+ * chooses the neighbour of this configuration, on the same side of the switch, that the trees predict to be the fastest.
+ * Evolutionary algorithms call such a side a niche.
+ *
+ * A switch is left out if the fastest configuration beyond it is nearly as fast as the best, because the other proposals
+ * then look there anyway. *chosen is NULL if there is no point to choose. */
+static kiln_status choose_beyond_switch(kiln__search *s, surrogate *f, const uint32_t **chosen, kiln_error **error)
+{
+    const uint32_t *best = kiln__search_point(s, s->best);
+    const kiln__part *part = &s->points->parts[best[0]];
+    size_t axis = 0, tries = 0;
+    *chosen = NULL;
+    do
+        axis = f->next_switch++ % part->axis_count;
+    while (part->axes[axis].values != 2 && ++tries < part->axis_count);
+    size_t around = part->axes[axis].values == 2 ? find_beyond(s, axis) : KILN__NO_ENTRY;
+    if (around == KILN__NO_ENTRY || measure_goal(s->entries[around].value, s->entries[s->best].value) < near_goal)
+        return KILN_OK;
+    kiln__batch *b = &f->beyond;
+    b->around = (uint32_t)around;
+    KILN__TRY(fill_neighbours(s, b, error));
+    for (size_t i = 0; i < b->count; i++)
+        b->items[i].known = b->points[i * s->width + 1 + axis] == best[1 + axis];
+    *chosen = choose_by_forest(s, f, &b, 1, 0);
+    return KILN_OK;
+}
+
 /* Chooses the next point. The states in the comment at the head of this file decide which model proposes. Both models
  * score the same candidates. */
 static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error)
@@ -607,6 +664,8 @@ static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag
             batches[count++] = &f->near[i];
     double boldness = kiln__random_unit(&s->random);
     const uint32_t *best = stuck && f->learned % POLISH_EACH == 0 ? choose_beside_best(s, f) : NULL;
+    if (stuck && f->learned % 2 == 1 && f->learned > f->best_at + SWITCH_AFTER)
+        KILN__TRY(choose_beyond_switch(s, f, &best, error));
     if (!best)
         best = early ? kiln__gaussian_choose(s, f->gaussian, batches, count, gaussian_bold * boldness)
                      : choose_by_forest(s, f, batches, count, most_bold * (float)boldness);
@@ -697,8 +756,9 @@ static void surrogate_end(kiln__search *s, void *state)
     kiln__gaussian_free(s, f->gaussian);
     kiln__forest_free(f->forest);
     kiln__free(s->mem, f->rows);
-    for (size_t i = 0; i < KILN__TOP + 2; i++) {
-        kiln__batch *b = i < KILN__TOP ? &f->near[i] : i == KILN__TOP ? &f->pool : &f->hinted;
+    kiln__batch *const others[] = {&f->pool, &f->hinted, &f->beyond};
+    for (size_t i = 0; i < KILN__TOP + KILN__COUNT(others); i++) {
+        kiln__batch *b = i < KILN__TOP ? &f->near[i] : others[i - KILN__TOP];
         kiln__free(s->mem, b->points);
         kiln__free(s->mem, b->items);
     }

@@ -1,4 +1,4 @@
-/* atoms.c - point charges: .pqr and .xyz files, and the input dcs_atoms. */
+/* atoms.c - reads point charges from .pqr and .xyz files, and makes the input dcs_atoms. */
 #include <math.h>
 #include <string.h>
 
@@ -16,14 +16,14 @@ void kiln__atoms_free(const kiln_allocator *mem, kiln__atoms *atoms)
     *atoms = (kiln__atoms){0};
 }
 
-/* ---- files ---- */
+/* ---- .pqr and .xyz files ---- */
 
 typedef struct reader {
     kiln__lines lines;
     kiln__atoms *atoms;
     bool xyz;
-    uint64_t line;   /* number of lines so far */
-    uint64_t wanted; /* the number of atoms that the first line of an .xyz file announces */
+    uint64_t line;   /* number of lines read so far */
+    uint64_t wanted; /* number of atoms that the first line of an .xyz file announces */
     bool failed, out_of_memory;
 } reader;
 
@@ -99,7 +99,7 @@ static void xyz_line(reader *r, const char *line, const char *end, uint64_t plac
             fail(r, place, line, line, "the first line is the number of atoms");
         return;
     }
-    if (r->line == 1 || r->atoms->count == r->wanted) /* the line is the comment, or belongs to further frames */
+    if (r->line == 1 || r->atoms->count == r->wanted) /* the line is the comment, or it comes after the last atom */
         return;
     float atom[4] = {0, 0, 0, 1};
     if (next_word(&at, end, &word) == 0) {
@@ -149,7 +149,7 @@ kiln_status kiln__atoms_parse(const kiln_allocator *mem, const char *name, const
     return status;
 }
 
-/* ---- the input ---- */
+/* ---- the input dcs_atoms ---- */
 
 typedef struct lattice {
     int64_t points[3];
@@ -157,18 +157,19 @@ typedef struct lattice {
 } lattice;
 
 enum { UNIFORM, CLUSTERED, ON_GRID, COINCIDENT, ONE_BIN, OUTSIDE };
-enum { CLOUD = 4000 }; /* atoms of a cloud */
+enum { CLOUD = 4000 }; /* number of atoms of a cloud */
 #define CLOUD_SIZE 8.0F
 
 static float unit(kiln__random *random) { return (float)(kiln__random_next(random) >> 40) * 0x1p-24F; }
 
-/* Returns one coordinate of an atom. `middle`: the middle of its cloud. */
+/* Returns one coordinate of an atom. `middle` is the same coordinate of the middle of the atom's cloud. */
 static float make_place(int kind, uint64_t points, float spacing, float middle, kiln__random *random)
 {
     const uint64_t half = points / 2;
     float u, v;
     switch (kind) {
-    case CLUSTERED: /* the sum of three uniform numbers is nearly normally distributed, with the deviation CLOUD_SIZE */
+    /* the sum of three uniform numbers has a nearly normal distribution, with the standard deviation CLOUD_SIZE */
+    case CLUSTERED:
         u = unit(random);
         v = unit(random);
         return middle + 2 * CLOUD_SIZE * (u + v + unit(random) - 1.5F);
@@ -188,7 +189,7 @@ static void make_atom(int kind, const lattice *l, const float middle[3], kiln__r
     atom[3] = kind == COINCIDENT ? fabsf(charge) : charge;
 }
 
-/* Moves the atoms to the middle of the lattice. */
+/* Moves the atoms so that the middle of their bounding box is the middle of the lattice. */
 static void move_atoms(kiln__atoms *atoms, const lattice *l)
 {
     for (int i = 0; i < 3; i++) {
@@ -237,8 +238,8 @@ static kiln_status read_atoms(kiln_call *call, const char *name, kiln__atoms *at
     return kiln__call_pass(call, status, why);
 }
 
-/* Makes the atoms that the arguments `atoms`, `count` and `seed` ask for (atoms.h lists the kinds), or reads them
- * from a file. The caller frees them, also after a failure. */
+/* Makes the atoms that the arguments `atoms`, `count` and `seed` ask for (atoms.h lists the kinds), or reads them from
+ * a file. The caller frees `atoms`, also after a failure. */
 static kiln_status make_atoms(kiln_call *call, const lattice *l, kiln__atoms *atoms)
 {
     static const char *const kinds[] = {[UNIFORM] = "uniform",       [CLUSTERED] = "clustered", [ON_GRID] = "on_grid",

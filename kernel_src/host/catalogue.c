@@ -1,4 +1,4 @@
-/* catalogue.c - all families' host functions together: their list, and their registration. */
+/* catalogue.c - the list of the host functions of all families, and their registration. */
 #include <string.h>
 
 #include "catalogue.h"
@@ -9,7 +9,8 @@ static const kiln__family *const families[] = {
 #undef KILN_X
 };
 
-/* Returns host function `number`, counted through all families in order, or NULL past the last function. */
+/* Returns the host function with this number. The numbers count the functions of all families in order. After the last
+ * function, returns NULL. */
 static const kiln__family_host *host_at(size_t number)
 {
     for (size_t i = 0; i < KILN__COUNT(families); i++) {
@@ -34,8 +35,9 @@ const kiln_host_info *kiln_catalogue_host(size_t number)
     return host ? &host->info : NULL;
 }
 
-/* Every error that leaves this library is made by libkiln, also the error of an engine that is NULL. The caller frees
- * it with the kiln_error_free() of libkiln, which does not know the constant error in this library's copy of base/. */
+/* libkiln makes every error that leaves this library, even the error for an engine that is NULL. The caller frees the
+ * error with the kiln_error_free() of libkiln. This function does not know the constant error in this library's copy of
+ * base/. */
 kiln_status kiln_catalogue_register(kiln_engine *engine, kiln_error **error)
 {
     const kiln__family_host *host;

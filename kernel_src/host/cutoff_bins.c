@@ -1,4 +1,5 @@
-/* cutoff_near, cutoff_shares, cutoff_bins: bins of atoms, the bins near a region, and the share of useful work. */
+/* cutoff_bins.c - the host functions cutoff_near, cutoff_shares and cutoff_bins. They compute the bins near a region,
+ * the share of useful work, and the bins of atoms. */
 #include <math.h>
 #include <string.h>
 
@@ -16,8 +17,8 @@ void kiln__bins_of(const kiln__lattice *l, int64_t side, kiln__bins *bins)
     }
 }
 
-/* An atom outside of the lattice goes to the nearest bin. For every point of the lattice this bin is at most as far
- * away as the atom. */
+/* An atom outside the lattice goes to the nearest bin. No point of the lattice is further away from this bin than from
+ * the atom. */
 kiln__atom_fate kiln__bins_find(const kiln__lattice *l, const kiln__bins *bins, const float *atom, uint64_t *bin)
 {
     int64_t at[3];
@@ -32,7 +33,7 @@ kiln__atom_fate kiln__bins_find(const kiln__lattice *l, const kiln__bins *bins, 
     return isfinite(atom[3]) ? KILN__ATOM_BINNED : KILN__ATOM_LISTED;
 }
 
-/* Returns the distance along an axis between a region, from its first point to its last, and a bin. */
+/* Returns the distance along an axis between a region and a bin. A region extends from its first to its last point. */
 static double gap(const kiln__lattice *l, int64_t side, int offset)
 {
     if (offset > 0)
@@ -54,11 +55,13 @@ int kiln__bins_reach(const kiln__lattice *l, const kiln__bins *bins, int64_t sid
     return most <= 0 ? 0 : (int)(reach > most ? most : reach);
 }
 
-/* ---- neighbour offsets ---- */
+/* ---- offsets of neighbouring bins ---- */
 
-enum { MOST_OFFSETS = 16000, MOST_REACH = 127 }; /* as many as constant memory holds; the largest offset in a byte */
+/* number of offsets that constant memory has room for; the largest offset that fits in a byte */
+enum { MOST_OFFSETS = 16000, MOST_REACH = 127 };
 
-/* The offsets of the near bins, and the same offsets as rows of bins along x. */
+/* The offsets from a region to the bins near it. `offsets` has single bins, and `rows` has the same bins as rows along
+ * x. */
 typedef struct neighbours {
     const kiln__lattice *lattice;
     int64_t side;
@@ -122,9 +125,9 @@ static bool find_neighbours(kiln_call *call, const kiln__lattice *l, neighbours 
     return true;
 }
 
-/* Exports the offsets, in bins, of the bins that a region examines. `offsets` has a byte for each axis, with 128 added.
- * `rows` has the same offsets as rows of bins along x, with the last x in the fourth byte. Both arrays are one element
- * longer than their counts. */
+/* Exports the offsets, in bins, from a region to the bins whose atoms the region examines. An element of `offsets` has
+ * one byte for each axis. 128 is added to each offset. `rows` has the same bins as rows along x. The fourth byte of an
+ * element is the last x of the row. Each of the two arrays has one element more than its count says. */
 kiln_status kiln__host_cutoff_near(void *user, kiln_call *call)
 {
     (void)user;
@@ -149,17 +152,17 @@ kiln_status kiln__host_cutoff_near(void *user, kiln_call *call)
     return kiln_call_export_int(call, "row_count", (int64_t)n.row_count);
 }
 
-/* ---- the share of useful work ---- */
+/* ---- the share of useful work: pairs of an atom and a point that are examined, and that are within the radius ---- */
 
 typedef struct fit {
     const kiln__lattice *lattice;
     const kiln__bins *bins;
-    /* NULL if a region is a box of `group` points, which examines exactly the atoms in reach. Otherwise a region is the
-     * points of a bin */
+    /* If `near` is NULL, a region is a box of `group` points. It examines exactly the atoms within the radius of the
+     * box. Otherwise a region is the points of a bin, and examines the bins of `near` */
     const neighbours *near;
     int64_t group[3];
     const float *atoms;
-    uint64_t count, step; /* only the atoms 0, step, 2 * step, ... are examined */
+    uint64_t count, step; /* only the atoms 0, step, 2 * step, ... are counted */
     uint64_t *pairs, *examined;
 } fit;
 
@@ -188,7 +191,7 @@ static uint64_t examined_from_bin(const fit *f, uint64_t bin)
     return sum;
 }
 
-/* Returns the number of points in the boxes that have an atom within the radius. */
+/* Returns the number of points in the boxes whose distance from an atom is below the radius. */
 static uint64_t examined_by_boxes(const fit *f, const float *atom)
 {
     const kiln__lattice *l = f->lattice;
@@ -252,7 +255,7 @@ static bool share_examined(kiln_call *call, fit *f, double *share)
     return true;
 }
 
-/* Counts the atoms that find their bin full, and the atoms that have a bin. */
+/* Counts the atoms whose bin is full, and the atoms that have a bin. */
 static bool count_overflow(kiln_call *call, const fit *f, int64_t capacity, uint64_t *over, uint64_t *binned)
 {
     uint64_t bin;
@@ -282,11 +285,15 @@ static kiln_status export_shares(kiln_call *call, fit *f, int64_t capacity)
     return kiln_call_export_float(call, "within", share);
 }
 
-/* Exports two shares for bins of `bin` points with room for `capacity` atoms (0: for any number).
- *   overflow  the share of atoms that find their bin full
- *   within    the share of examined pairs of an atom and a point that are within the radius, from up to 2^13 atoms
- * The points of a region examine the same atoms. A region is the points of a bin. With the argument `box` it is a box
- * of box x box_y x box_z points, which examines exactly the atoms within the radius of the box. */
+/* Exports two shares for bins of `bin` points along each axis. A bin has room for `capacity` atoms, or for any number
+ * of atoms if `capacity` is 0.
+ *
+ * - `overflow`: the share of atoms whose bin is full.
+ * - `within`: the share of those pairs of an atom and a point that are within the radius, among all examined pairs. The
+ *   function computes it from up to 2^13 atoms.
+ *
+ * All points of a region examine the same atoms. A region is the points of a bin. If the argument `box` is given, a
+ * region is instead a box of box x box_y x box_z points. It examines exactly the atoms within the radius of the box. */
 kiln_status kiln__host_cutoff_shares(void *user, kiln_call *call)
 {
     (void)user;
@@ -322,10 +329,10 @@ kiln_status kiln__host_cutoff_shares(void *user, kiln_call *call)
     return status;
 }
 
-/* ---- bins by the host ---- */
+/* ---- bins that the host fills ---- */
 
-/* Fills bins (count x capacity x 4) and counts. The atoms that find no place in a bin go to `overflow`, and taken[0] is
- * their number. */
+/* Fills the bins (count x capacity x 4 floats), and sets `counts` to the numbers of atoms in them. If a bin has no room
+ * for an atom, the atom goes to `overflow`. taken[0] is the number of such atoms. */
 kiln_status kiln__host_cutoff_bins(void *user, kiln_call *call)
 {
     (void)user;

@@ -1,5 +1,5 @@
-/* cutoff_scatter, cutoff_gather, cutoff_blocked, cutoff_overflow: the potential within a radius on one core,
- * in single precision as on a device. */
+/* cutoff_host.c - the host functions cutoff_scatter_c, cutoff_gather_c, cutoff_blocked_c and cutoff_overflow. They
+ * compute the potential within a radius on one core, in single precision as on a device. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static bool read_job(kiln_call *call, const char *atoms_name, job *j)
     return true;
 }
 
-/* Adds an atom to points first .. last of a row. */
+/* Adds the potential of an atom to the points x[0] to x[1] of a row. */
 static void add_to_row(const kiln__lattice *l, const float *atom, int64_t j, int64_t k, const int64_t x[2], float *row)
 {
     float dy = atom[1] - kiln__lattice_at(l, j), dz = atom[2] - kiln__lattice_at(l, k), across = dy * dy + dz * dz;
@@ -55,7 +55,8 @@ static void scatter(const job *work)
         const float *atom = work->atoms + 4 * a;
         int64_t range[3][2];
         bool near = true;
-        for (int i = 0; i < 3; i++) /* one more point on each side, because the test in single precision decides */
+        /* the range has one more point on each side, because the test in single precision in add_to_row() decides */
+        for (int i = 0; i < 3; i++)
             near = near && kiln__lattice_range(l, i, (double)atom[i], l->radius + l->spacing, range[i]);
         for (int64_t k = near ? range[2][0] : 0; near && k <= range[2][1]; k++)
             for (int64_t j = range[1][0]; j <= range[1][1]; j++)
@@ -63,7 +64,7 @@ static void scatter(const job *work)
     }
 }
 
-/* For each atom, visits the points around it. */
+/* For each atom, adds its potential to the points around it. */
 kiln_status kiln__host_cutoff_scatter(void *user, kiln_call *call)
 {
     (void)user;
@@ -75,7 +76,7 @@ kiln_status kiln__host_cutoff_scatter(void *user, kiln_call *call)
     return KILN_OK;
 }
 
-/* Adds a list of taken[0] atoms. */
+/* Adds the potential of the first taken[0] atoms of `overflow`. */
 kiln_status kiln__host_cutoff_overflow(void *user, kiln_call *call)
 {
     (void)user;
@@ -90,9 +91,10 @@ kiln_status kiln__host_cutoff_overflow(void *user, kiln_call *call)
     return KILN_OK;
 }
 
-/* ---- by point ---- */
+/* ---- point by point ---- */
 
-/* Atoms in the order of their bins. The atoms of bin b are sorted[4 * starts[b]] to sorted[4 * starts[b + 1] - 1]. */
+/* The atoms in the order of their bins. The atoms of bin b are at atoms[4 * starts[b]] to atoms[4 * starts[b + 1] -
+ * 1]. */
 typedef struct sorted_atoms {
     kiln__bins bins;
     int64_t side;
@@ -121,7 +123,8 @@ static bool sort_atoms(const kiln_allocator *mem, const job *work, sorted_atoms 
     return true;
 }
 
-/* The atoms of a row of bins along x, which are contiguous. The row has no atoms if it is too far away. */
+/* The atoms of a row of bins along x. These atoms are contiguous. If the row is too far away, there are no atoms in
+ * it. */
 typedef struct row_of_atoms {
     const float *first, *end;
 } row_of_atoms;
@@ -173,7 +176,7 @@ static void gather_bin(const job *work, const sorted_atoms *s, const int64_t bin
                     gather_point(work, s, bin, reach, at);
 }
 
-/* Adds each atom near the points of a bin to all of these points, which stay in the cache. */
+/* Adds the potential of each atom near a bin to all points of the bin. These points stay in the cache. */
 static void block_bin(const job *work, const sorted_atoms *s, const int64_t bin[3], const int reach[3],
                       int64_t range[3][2])
 {
@@ -227,14 +230,14 @@ static kiln_status by_bins(kiln_call *call, bin_work each)
     return sorted ? KILN_OK : kiln_call_fail(call, "out of host memory");
 }
 
-/* For each point, visits the atoms of the bins around it. */
+/* For each point, adds the potentials of the atoms in the bins around it. */
 kiln_status kiln__host_cutoff_gather(void *user, kiln_call *call)
 {
     (void)user;
     return by_bins(call, gather_bin);
 }
 
-/* For each bin, visits the atoms around its points. */
+/* For each bin, adds the potentials of the atoms around its points. */
 kiln_status kiln__host_cutoff_blocked(void *user, kiln_call *call)
 {
     (void)user;

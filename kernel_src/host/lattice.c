@@ -1,4 +1,4 @@
-/* lattice.c - the lattice of the family `cutoff`: its arguments, and the points near an atom. */
+/* lattice.c - the lattice of the family `cutoff`: reads its arguments, and finds the points near an atom. */
 #include <math.h>
 
 #include "cutoff.h"
@@ -34,9 +34,9 @@ bool kiln__lattice_range(const kiln__lattice *l, int axis, double at, double rea
     return true;
 }
 
-/* Returns the number of points of the x axis within `reach` of `at`, as kiln__lattice_range() counts them. It is one
- * expression, whose roundings the compiler makes with one instruction each. An empty range gives 0. `binary` tells that
- * the spacing is a power of two. Then the product with `inverse` has the bits of the quotient. */
+/* Returns the number of points of the x axis within `reach` of `at`, as kiln__lattice_range() counts them. With AVX2
+ * the compiler uses one instruction for each ceil() and floor(). An empty range gives 0. `binary` tells that the
+ * spacing is a power of two. Then the product with `inverse` has the same bits as the quotient. */
 static inline __attribute__((always_inline)) double points_of_row(double at, double reach, double spacing,
                                                                   double inverse, bool binary, double end)
 {

@@ -1,4 +1,5 @@
-/* vector.h - four doubles at once, in the compilers' vector types, for references that sum charge / distance. */
+/* vector.h - computes with four doubles at once, by the vector types of the compilers. References that sum charge /
+ * distance use this. */
 #ifndef KILN_REFERENCE_VECTOR_H
 #define KILN_REFERENCE_VECTOR_H
 
@@ -9,9 +10,10 @@ enum { KILN__LANES = 4 };
 typedef double kiln__vector __attribute__((vector_size(KILN__LANES * sizeof(double))));
 typedef uint64_t kiln__words __attribute__((vector_size(KILN__LANES * sizeof(uint64_t))));
 
-/* Replaces *x by 1 / sqrt(*x), with a relative error below 1e-10. The first estimate halves the exponent, and three
- * Newton steps follow. A square root and a division would take three times as long. A number below the normal numbers
- * of single precision counts as 0. A number above them counts as infinite. */
+/* Replaces *x by 1 / sqrt(*x), with a relative error below 1e-10. The first estimate halves the exponent. Three Newton
+ * steps follow. A square root and a division would take three times as long. A number below the normal numbers of
+ * single precision counts as 0, and its result is infinite. A number above the numbers of single precision counts as
+ * infinite, and its result is 0. */
 static inline __attribute__((always_inline)) void kiln__inverse_root(kiln__vector *x)
 {
     const uint64_t infinity = UINT64_C(0x7ff) << 52;

@@ -1,5 +1,5 @@
-/* kiln_catalogue.h - the host functions of the catalogue: references, inputs and host steps that the specs in specs/
- *name.
+/* kiln_catalogue.h - the host functions of the catalogue: references, inputs and host steps that the specs of the
+ * folder specs/ name.
  *
  * The library libkiln has no references. A program that loads a spec of the catalogue links libkiln-catalogue (CMake:
  * kiln::catalogue, pkg-config: kiln-catalogue) and registers its functions first. The command and the Python package

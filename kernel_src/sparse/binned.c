@@ -1,37 +1,41 @@
-/* binned.c - a format for entries that are scattered over the matrix. No access to memory is scattered in it.
+/* binned.c - a format of sparse matrices, for entries that are scattered over the matrix. In this format no access to
+ * memory is scattered.
  *
- * A panel is `width` columns, whose elements of x fit in shared memory. A group is a range of rows, whose sums fit in
- * shared memory. The entries of one panel and one group are a bin. The bins are stored twice. The kernel that
- * multiplies reads them panel by panel, and within a panel group by group. The kernel that adds reads them group by
- * group, and within a group panel by panel. The kernel that multiplies writes each product to the place where the
- * other kernel reads it, so both kernels read and write whole bins.
+ * A panel is a range of `width` columns. The elements of x at these columns fit in shared memory. A group is a range of
+ * rows. The sums of these rows fit in shared memory. A bin has the entries that belong to one panel and one group. The
+ * bins are stored in two orders. One kernel multiplies. It reads the bins panel by panel, and within a panel group by
+ * group. Another kernel adds the products. It reads them group by group, and within a group panel by panel. The first
+ * kernel writes each product to the place where the second kernel reads it. So both kernels read and write whole bins.
  *
- * A bin is padded to a multiple of 8 entries. 8 entries are an octet, so 32 bytes of products belong to one bin. The
- * last bin of a group is padded further, so that the group has whole chunks of 128 entries.
+ * A bin is padded to a multiple of 8 entries. Eight such entries are an octet, so the 32 bytes of an octet's products
+ * belong to one bin. The last bin of a group is padded further, so that the group has whole chunks of 128 entries.
  *
- * A row of more than `piece` entries (0: the function chooses) is cut into pieces, so that groups have about the same
- * number of entries. Entry j of a row with n pieces is in piece j mod n. A line is a row or a piece. The lines of all
- * rows come first, and the line of a row that was cut is empty. The lines of all pieces follow. A group has consecutive
- * lines: at most `height` of them, with at most 3/2 of the mean number of entries.
+ * If a row has more than `piece` entries, it is cut into pieces, so that groups have about the same number of entries.
+ * If `piece` is 0, the function chooses the length of a piece. Entry j of a row with n pieces is in piece j mod n. A
+ * line is a row or a piece of a row. The lines of all rows come first. If a row was cut, its line is empty. The lines
+ * of all pieces follow. A group has consecutive lines: at most `height` of them, with at most 3/2 of the mean number of
+ * entries.
  *
- * Exports
- *   panels, width       the number of panels, and the number of columns of a panel
- *   panel.starts        panels + 1: the first octet of each panel
- *   columns, values     of each entry, by panels: the column in its panel (u16) and the value; 0 and 0 for padding
- *   to                  of each octet by panels: its place by groups
- *   groups, chunks      the number of groups, and the number of chunks of all groups
- *   group.starts        groups + 1: the first chunk of each group
- *   group.lines         groups + 1: the first line of each group
- *   slots               of each entry, by groups: the line in its group (u16)
- *   pieces              the number of pieces
- *   cut                 the number of rows that were cut
- *   cut.rows            the rows that were cut, ascending
- *   cut.starts          cut + 1: the first piece of each row that was cut
+ * The function has these exports:
  *
- * A warp adds 32 entries at a time, which are a step. A step has the entries of a chunk whose numbers mod 4 are
- * equal. The kernel needs no atomics for a step in which each line occurs once. The entries of a bin are therefore
- * ordered so that lines seldom repeat in a step. If a line does repeat, bit 15 is set in the slot of each of its
- * entries except the first. Padding has the slot 2^15 - 1. */
+ * - `panels`, `width`: the number of panels, and the number of columns of a panel.
+ * - `panel.starts`: the first octet of each panel; one more element is the end of the last panel.
+ * - `columns`, `values`: the column of each entry in its panel (u16), and the value of the entry, in the order by panels.
+ *   Both are 0 for padding.
+ * - `to`: the place of each octet in the order by groups. The octets are in the order by panels.
+ * - `groups`, `chunks`: the number of groups, and the number of chunks of all groups.
+ * - `group.starts`: the first chunk of each group; one more element is the end of the last group.
+ * - `group.lines`: the first line of each group; one more element is the end of the last group.
+ * - `slots`: the number in its group of each entry's line (u16), in the order by groups.
+ * - `pieces`: the number of pieces of rows.
+ * - `cut`: the number of rows that were cut.
+ * - `cut.rows`: the numbers of the rows that were cut, ascending.
+ * - `cut.starts`: the first piece of each row that was cut; one more element is the end of the last row.
+ *
+ * A warp of the second kernel adds 32 entries at a time. These 32 entries are called a step. A step has those entries
+ * of a chunk whose numbers modulo 4 are equal. If each line occurs only once in a step, the kernel needs no atomics.
+ * Therefore the entries of a bin are ordered so that a line seldom occurs twice in a step. If a line does occur twice,
+ * bit 15 is set in the slots of all its entries in this step except the first. Padding has the slot 2^15 - 1. */
 #include <string.h>
 
 #include "formats.h"
@@ -44,9 +48,9 @@ typedef struct binned {
     uint32_t panels, groups, pieces, cut;
     uint32_t *cut_rows, *cut_starts;
     uint32_t *group_lines, *group_starts;
-    uint32_t *by_panel,
-        /* indexed by bin group * panels + panel: first the number of entries, then the place, then the next entry */
-        *by_group;
+    /* indexed by group * panels + panel; an element is first the number of the bin's entries, then the bin's first
+     * place, then the place of the bin's next entry */
+    uint32_t *by_panel, *by_group;
     uint16_t *columns, *slots;
     float *values;
 } binned;
@@ -55,7 +59,7 @@ static uint64_t up_to(uint64_t count, uint64_t multiple) { return (count + multi
 
 static uint32_t length_of(const binned *b, uint32_t row) { return b->m.offsets[row + 1] - b->m.offsets[row]; }
 
-/* ---- lines ---- */
+/* ---- lines: rows and pieces of rows ---- */
 
 static uint32_t pieces_of(const binned *b, uint32_t row)
 {
@@ -64,15 +68,15 @@ static uint32_t pieces_of(const binned *b, uint32_t row)
 }
 
 typedef struct line {
-    uint32_t first, step, count; /* entries of CSR: first, first + step, ... */
+    uint32_t first, step, count; /* the entries of the line in CSR are first, first + step, ... */
 } line;
 
 static line line_of(const binned *b, uint32_t number)
 {
     if (number < b->m.rows)
         return (line){b->m.offsets[number], 1, pieces_of(b, number) ? 0 : length_of(b, number)};
-    uint32_t piece = number - b->m.rows, low = 0,
-             high = b->cut; /* binary search for the last row that begins at or before the piece */
+    /* a binary search finds the last row that begins at or before the piece */
+    uint32_t piece = number - b->m.rows, low = 0, high = b->cut;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
         if (b->cut_starts[middle] <= piece)
@@ -113,7 +117,7 @@ static kiln_status cut_rows(kiln_call *call, binned *b)
 
 /* ---- groups ---- */
 
-/* Returns the number of groups. If `starts` is not NULL, sets starts[g] to the first line of group g. */
+/* Returns the number of groups. If `starts` is not NULL, the function sets starts[g] to the first line of group g. */
 static uint32_t walk_groups(const binned *b, uint32_t *starts)
 {
     enum { LEAST = 1024 };
@@ -157,16 +161,17 @@ static bool has_line(const uint16_t *chunk, uint32_t step, uint16_t wanted)
     return found;
 }
 
-/* Distributes the entries of a window over steps. A window is `count` places of a bin, at most WINDOW chunks long and
- * padded to whole octets. In the order by groups the window begins at `at`, and in the order by panels at `from`. The
- * entries of the window come in the order of their lines. An entry stays in its own step if the step has room and does
- * not have the line yet. Otherwise the entry goes to a later step, cyclically. */
+/* Distributes the entries of a window over the steps. A window is `count` places of a bin. It is at most WINDOW chunks
+ * long, and padded to whole octets. In the order by groups the window begins at place `at`. In the order by panels it
+ * begins at place `from`. At the call, the entries of the window are in the order of their lines. If the entry's own
+ * step has room and does not have the entry's line yet, the entry stays in this step. Otherwise the entry goes to a
+ * later step, where the first step follows the last one. */
 static void arrange_window(const binned *b, size_t at, size_t from, uint32_t count)
 {
     enum { TRIES = 32 };
     uint16_t lines[WINDOW * CHUNK], columns[WINDOW * CHUNK];
     float values[WINDOW * CHUNK];
-    uint32_t used[WINDOW * STEPS] = {0}; /* lanes of each step */
+    uint32_t used[WINDOW * STEPS] = {0}; /* number of used lanes of each step */
     memcpy(lines, b->slots + at, count * sizeof *lines);
     memcpy(columns, b->columns + from, count * sizeof *columns);
     memcpy(values, b->values + from, count * sizeof *values);
@@ -203,14 +208,16 @@ static void arrange_window(const binned *b, size_t at, size_t from, uint32_t cou
 static void arrange_bin(const binned *b, size_t at, size_t from, size_t count)
 {
     for (size_t done = 0; done < count;) {
-        size_t end = (at + done) / CHUNK * CHUNK + WINDOW * CHUNK - at; /* the end of a whole chunk */
+        /* the window ends at the end of a whole chunk */
+        size_t end = (at + done) / CHUNK * CHUNK + WINDOW * CHUNK - at;
         end = end < count ? end : count;
         arrange_window(b, at + done, from + done, (uint32_t)(end - done));
         done = end;
     }
 }
 
-/* Sets bit 15 of each entry whose line occurs earlier in the same step. `slots` is a chunk. */
+/* Sets bit 15 in the slot of each entry whose line occurs earlier in the same step. `slots` has the slots of one
+ * chunk. */
 static void mark_twice(uint16_t *slots)
 {
     uint64_t seen[TWICE / 64];
@@ -243,7 +250,7 @@ static void fill_group(void *user, size_t group, size_t worker)
             b->slots[by_group[panel]++] = (uint16_t)(l - b->group_lines[group]);
         }
     }
-    size_t at = begin; /* the loop above has moved by_panel and by_group to the end of each bin's entries */
+    size_t at = begin; /* the loop above has moved by_panel and by_group to the end of the entries of each bin */
     for (uint32_t p = 0; p < b->panels; p++) {
         size_t used = up_to(by_group[p] - at, OCTET), from = up_to(by_panel[p], OCTET) - used;
         arrange_bin(b, at, from, used);
@@ -253,11 +260,11 @@ static void fill_group(void *user, size_t group, size_t worker)
         mark_twice(b->slots + i);
 }
 
-/* ---- places ---- */
+/* ---- the places of bins ---- */
 
-/* Pads the sizes of bins in by_panel: each bin to whole octets, and the last bin of a group so that the group has
- * whole chunks. Returns the number of chunks of all groups. If `group_starts` is not NULL, sets it to the first chunk
- * of each group. */
+/* Pads the numbers of entries in by_panel. Each bin is padded to whole octets, and the last bin of a group is padded so
+ * that the group has whole chunks. Returns the number of chunks of all groups. If `group_starts` is not NULL, the
+ * function sets it to the first chunk of each group. */
 static uint64_t fill_up(const binned *b, uint32_t *group_starts)
 {
     uint64_t chunks = 0;
@@ -279,8 +286,9 @@ static uint64_t fill_up(const binned *b, uint32_t *group_starts)
     return chunks;
 }
 
-/* Replaces the padded sizes in by_panel by the first place of each bin, and sets by_group in the same way. Sets to[i]
- * to the place, in the order by groups, of octet i in the order by panels. */
+/* Replaces the padded numbers in by_panel by the first place of each bin in the order by panels. Sets by_group to the
+ * first places in the order by groups. Sets to[i] to the place, in the order by groups, of octet i in the order by
+ * panels. */
 static void place_bins(const binned *b, uint32_t *panel_starts, uint32_t *to)
 {
     size_t at = 0;
@@ -324,8 +332,8 @@ static kiln_status export_bins(kiln_call *call, binned *b)
     return KILN_OK;
 }
 
-/* Chooses the length of a piece so that a piece has about four entries in a bin. The steps of a bin can keep these
- * four apart. */
+/* Chooses the length of a piece of a row so that a piece has about four entries in each bin. The steps of a bin can
+ * keep these four entries apart. */
 static uint32_t usual_piece(uint32_t panels)
 {
     enum { LEAST = 32, MOST = 512 };
@@ -346,7 +354,7 @@ static kiln_status take_arguments(kiln_call *call, binned *b)
     uint32_t columns = b->m.columns, most = (uint32_t)width;
     uint32_t panels = columns / most + (columns % most != 0),
              even = panels ? columns / panels + (columns % panels != 0) : most;
-    even = (uint32_t)up_to(even, 4); /* panels of equal width take about equal time */
+    even = (uint32_t)up_to(even, 4); /* all panels get the same width, so that they take about the same time */
     b->width = even < most ? even : most;
     b->panels = columns / b->width + (columns % b->width != 0);
     b->height = (uint32_t)height;

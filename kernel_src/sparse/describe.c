@@ -1,4 +1,4 @@
-/* describe.c - statistics of a matrix: its rows, and the places of its entries. */
+/* describe.c - computes statistics of a matrix: the lengths of its rows, and the places of its entries. */
 #include <math.h>
 
 #include "formats.h"
@@ -8,8 +8,9 @@ enum { ROWS_A_PART = 4096 };
 typedef struct describing {
     const kiln__csr *m;
     kiln__patience patience;
-    uint64_t near, adjacent, largest, empty, bandwidth; /* atomic: sums and maxima do not depend on the order */
-    unsigned char *has;                                 /* for each diagonal: whether it has an entry */
+    /* these fields are accessed atomically; their sums and maxima do not depend on the order */
+    uint64_t near, adjacent, largest, empty, bandwidth;
+    unsigned char *has; /* tells for each diagonal whether it has an entry */
 } describing;
 
 static void keep_largest(uint64_t *most, uint64_t value)
@@ -55,8 +56,8 @@ bool kiln__csr_statistics(const kiln__csr *m, kiln__patience patience, kiln__row
     kiln__parallel(0, (m->rows + (size_t)ROWS_A_PART - 1) / ROWS_A_PART, describe_rows, &d);
     if (kiln__is_stopped(patience))
         return false;
-    for (uint32_t r = 0; r < m->rows;
-         r++) { /* in order, because the rounding of a sum of doubles depends on the order */
+    /* one thread adds in order, because the rounding of a sum of doubles depends on the order */
+    for (uint32_t r = 0; r < m->rows; r++) {
         double apart = (double)(m->offsets[r + 1] - m->offsets[r]) - s->mean;
         squares += apart * apart;
     }
@@ -74,12 +75,13 @@ static void mark_diagonals(void *user, size_t part, size_t worker)
     (void)worker;
     describing *d = user;
     const kiln__csr *m = d->m;
-    const uint64_t first = (uint64_t)part * ROWS_A_PART, last = m->rows - 1; /* diagonal 0 is the lower left corner */
+    /* diagonal 0 is in the lower left corner of the matrix */
+    const uint64_t first = (uint64_t)part * ROWS_A_PART, last = m->rows - 1;
     for (uint64_t r = first; r < first + ROWS_A_PART && r < m->rows; r++)
         for (uint32_t i = m->offsets[r]; i < m->offsets[r + 1]; i++) {
             unsigned char *diagonal = &d->has[m->index[i] + last - r];
-            if (!__atomic_load_n(diagonal, __ATOMIC_RELAXED)) /* the cores share the cache line until one of them
-                                                               * writes */
+            /* all cores can share the cache line until one of them writes to it */
+            if (!__atomic_load_n(diagonal, __ATOMIC_RELAXED))
                 __atomic_store_n(diagonal, 1, __ATOMIC_RELAXED);
         }
 }

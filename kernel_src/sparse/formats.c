@@ -1,11 +1,11 @@
-/* formats.c - host functions that convert CSR to the formats of the kernels. The argument `matrix` of each function is
- * an input that exports csr.offsets, csr.index and csr.values. Every format keeps the entries of a row in the order of
- * their columns. */
+/* formats.c - host functions that convert a matrix in CSR to the formats of the kernels. The argument `matrix` of each
+ * function is an input that exports csr.offsets, csr.index and csr.values. Every format keeps the entries of a row in
+ * the order of their columns. */
 #include <string.h>
 
 #include "formats.h"
 
-/* ---- the argument `matrix` of a call ---- */
+/* ---- the argument `matrix` of a host function ---- */
 
 kiln_status kiln__take_matrix(kiln_call *call, kiln__csr *matrix)
 {
@@ -61,7 +61,7 @@ kiln_status kiln__check_padding(kiln_call *call, const char *format, uint64_t st
     return status;
 }
 
-/* ---- COO: the row of each entry ---- */
+/* ---- COO: stores the row of each entry ---- */
 
 kiln_status kiln__host_sparse_coo(void *user, kiln_call *call)
 {
@@ -77,10 +77,9 @@ kiln_status kiln__host_sparse_coo(void *user, kiln_call *call)
     return KILN_OK;
 }
 
-/* ---- ELL: every row is padded to the length of the longest row; the entries number j of all rows are contiguous
- * ---- */
+/* ---- ELL: every row is padded to the length of the longest row; the j-th entries of all rows are contiguous ---- */
 
-/* Pads a row with the column of its last entry (0 in an empty row) and the value 0. */
+/* Pads a row with entries that have the value 0 and the column of the row's last entry, or column 0 in an empty row. */
 static void fill_ell(const kiln__csr *m, uint32_t width, uint32_t *index, float *values)
 {
     for (uint32_t r = 0; r < m->rows; r++) {
@@ -116,10 +115,10 @@ kiln_status kiln__host_sparse_ell(void *user, kiln_call *call)
     return status == KILN_OK ? export_ell(call, &m, longest(&m)) : status;
 }
 
-/* ---- hybrid: ELL up to a width, and COO for the rest of longer rows ---- */
+/* ---- hybrid: ELL up to a width, and COO for the other entries of longer rows ---- */
 
-/* Chooses the width by Bell and Garland (SC 2009): the largest width that at least a third of the rows, and at least
- * 4096 rows, reach. In a matrix of fewer than 4096 rows a third is enough. */
+/* Chooses the width by Bell and Garland (SC 2009). It is the largest width with enough rows of at least this length: a
+ * third of all rows, and at least 4096 rows. If the matrix has fewer than 4096 rows, a third of all rows is enough. */
 static kiln_status usual_width(kiln_call *call, const kiln__csr *m, uint32_t *width)
 {
     uint32_t most = longest(m),
@@ -141,7 +140,8 @@ static kiln_status usual_width(kiln_call *call, const kiln__csr *m, uint32_t *wi
     return KILN_OK;
 }
 
-/* Sets starts[b] to the number of entries past `width` in the bands before b. A band is `band` columns. */
+/* Sets starts[b] to the number of the entries in the bands before band b. Only entries after the first `width` entries
+ * of their row count. A band is a range of `band` columns. */
 static void count_bands(const kiln__csr *m, uint32_t width, uint64_t band, uint64_t *starts)
 {
     for (uint32_t r = 0; r < m->rows; r++)
@@ -151,8 +151,9 @@ static void count_bands(const kiln__csr *m, uint32_t width, uint64_t band, uint6
         starts[b + 1] += starts[b];
 }
 
-/* Exports the entries of rows past `width`, sorted by bands of `band` columns (0: one band), and by rows within a band.
- * All entries of a band read the same elements of x, so that a cache can hold these elements. */
+/* Exports the entries after the first `width` entries of each row. They are sorted by bands of `band` columns, and
+ * within a band by rows. If `band` is 0, there is one band. All entries of a band read the same elements of x, so a
+ * cache can hold these elements. */
 static kiln_status export_rest(kiln_call *call, const kiln__csr *m, uint32_t width, uint64_t band)
 {
     uint64_t count = 0;
@@ -205,9 +206,9 @@ kiln_status kiln__host_sparse_hybrid(void *user, kiln_call *call)
     return status == KILN_OK ? export_rest(call, &m, width, (uint64_t)band) : status;
 }
 
-/* ---- rows by length, longest first ---- */
+/* ---- rows sorted by length, with the longest row first ---- */
 
-/* Sorts the rows of each group of `window` rows by length. It is a counting sort, and stable. */
+/* Sorts the rows of each window of `window` rows by length. The sort is a counting sort. It is stable. */
 static kiln_status sort_rows(kiln_call *call, const kiln__csr *m, uint64_t window, uint32_t *order)
 {
     uint32_t most = longest(m);
@@ -230,9 +231,9 @@ static kiln_status sort_rows(kiln_call *call, const kiln__csr *m, uint64_t windo
     return KILN_OK;
 }
 
-/* JDS: the rows sorted by length, longest first. order[i] is the number of the i-th longest row. The function exports
- * the rows as CSR (csr.offsets, ...) and transposed. In the transposed form the entries number j of all rows that have
- * one are contiguous. They begin at starts[j]. */
+/* In the format JDS, the rows are sorted by length, with the longest row first. The element order[i] is the number of
+ * the row in place i. The function exports the rows in two forms: as CSR (csr.offsets, ...), and transposed. In the
+ * transposed form, the j-th entries of all rows that have one are contiguous. These entries begin at starts[j]. */
 kiln_status kiln__host_sparse_jds(void *user, kiln_call *call)
 {
     (void)user;
@@ -252,8 +253,8 @@ kiln_status kiln__host_sparse_jds(void *user, kiln_call *call)
         kiln__export_line(call, "values", KILN_f32, m.nonzeros, &entry_values) != KILN_OK ||
         sort_rows(call, &m, (uint64_t)m.rows + 1, order) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
-    for (uint32_t i = 0; i < m.rows;
-         i++) { /* first the number of rows with an entry j, in starts[j + 1]; then the prefix sums */
+    /* starts[j + 1] is first the number of rows that have a j-th entry; prefix sums replace these numbers later */
+    for (uint32_t i = 0; i < m.rows; i++) {
         uint32_t length = length_of(&m, order[i]);
         offsets[i + 1] = offsets[i] + length;
         if (m.nonzeros) {
@@ -274,7 +275,7 @@ kiln_status kiln__host_sparse_jds(void *user, kiln_call *call)
     return KILN_OK;
 }
 
-/* ---- SELL-C-sigma (Kreutzer and others, SISC 2014); jds_ell is sigma = 0 ---- */
+/* ---- SELL-C-sigma (Kreutzer and others, SISC 2014); the variant jds_ell uses it with sigma = 0 ---- */
 
 static void fill_slice(const kiln__csr *m, const uint32_t *order, uint32_t first, uint32_t height, uint32_t begin,
                        uint32_t width, uint32_t *index, float *values)
@@ -291,8 +292,9 @@ static void fill_slice(const kiln__csr *m, const uint32_t *order, uint32_t first
     }
 }
 
-/* SELL-C-sigma: slices of `height` rows, each as wide as its longest row. Rows are first sorted by length in windows
- * of `sigma` rows (0: all rows), which keeps slices narrow. */
+/* In the format SELL-C-sigma, slices have `height` rows, and each slice is padded to the length of its longest row.
+ * Before that, the rows are sorted by length in windows of `sigma` rows, which keeps slices narrow. If `sigma` is 0,
+ * one window has all rows. */
 kiln_status kiln__host_sparse_sell(void *user, kiln_call *call)
 {
     (void)user;
@@ -335,7 +337,8 @@ kiln_status kiln__host_sparse_sell(void *user, kiln_call *call)
 
 /* ---- DIA: whole diagonals ----
  *
- * offsets[d] is column minus row of diagonal d, ascending. values[d * rows + r] is the entry of row r. */
+ * The element offsets[d] is the column minus the row of the entries of diagonal d. The offsets are ascending. The
+ * element values[d * rows + r] is the entry of row r on this diagonal. */
 
 kiln_status kiln__host_sparse_dia(void *user, kiln_call *call)
 {
@@ -347,7 +350,7 @@ kiln_status kiln__host_sparse_dia(void *user, kiln_call *call)
         return KILN_ERROR_HOST_FUNCTION;
     if (m.rows > INT32_MAX || m.columns > INT32_MAX)
         return kiln_call_fail(call, "DIA needs fewer than 2^31 rows and columns");
-    size_t places = (size_t)m.rows + m.columns; /* diagonal d has the place d + rows */
+    size_t places = (size_t)m.rows + m.columns; /* the diagonal with offset d has the place d + rows */
     uint32_t *slot = kiln__calloc(kiln_call_allocator(call), places + 1, sizeof *slot), count = 0;
     if (!slot)
         return kiln_call_fail(call, "out of host memory");
@@ -380,11 +383,11 @@ kiln_status kiln__host_sparse_dia(void *user, kiln_call *call)
     return status;
 }
 
-/* ---- BCSR: dense blocks of height x width, each stored row by row ---- */
+/* ---- BCSR: dense blocks of height x width entries; each block is stored row by row ---- */
 
-/* Returns the number of blocks in the row of blocks that begins at row `first`, in the order of their columns. If
- * `index` is not NULL, sets index[i] to the column of block i. If `values` is not NULL, adds the entries to the blocks,
- * whose values must be 0 before. */
+/* Returns the number of blocks in a row of blocks. The first row of these blocks is `first`. The blocks are in the
+ * order of their columns. If `index` is not NULL, the function sets index[i] to the column of block i. If `values` is
+ * not NULL, the function writes the entries to the blocks. The values of the blocks must be 0 before. */
 static uint32_t block_row(const kiln__csr *m, uint32_t first, uint32_t height, uint32_t width, uint32_t *index,
                           float *values)
 {
@@ -410,8 +413,8 @@ static uint32_t block_row(const kiln__csr *m, uint32_t first, uint32_t height, u
     }
 }
 
-/* BCSR: dense blocks of height x width that have an entry, and the columns of these blocks. The function walks the rows
- * of blocks twice: first it counts the blocks, then it fills them. */
+/* Exports the dense blocks of height x width that have an entry, and the columns of these blocks. The function walks
+ * the rows of blocks twice. First it counts the blocks, and then it fills them. */
 kiln_status kiln__host_sparse_bcsr(void *user, kiln_call *call)
 {
     (void)user;
@@ -442,7 +445,8 @@ kiln_status kiln__host_sparse_bcsr(void *user, kiln_call *call)
     return KILN_OK;
 }
 
-/* ---- CSR with 16-bit columns: the distance from the diagonal; entries further away are the rest, as COO ---- */
+/* ---- CSR with 16-bit columns: a column is stored as its distance from the diagonal; entries that are too far are
+ * stored as COO ---- */
 
 static bool is_near(uint32_t row, uint32_t column)
 {
@@ -450,8 +454,8 @@ static bool is_near(uint32_t row, uint32_t column)
     return distance >= INT16_MIN && distance <= INT16_MAX;
 }
 
-/* Exports entries near the diagonal with 16-bit distances, and the others as COO. The first pass counts the near
- * entries of each row, the second pass writes all entries in order. */
+/* Exports the entries near the diagonal with distances of 16 bits, and all other entries as COO. The first pass counts
+ * the entries near the diagonal in each row. The second pass writes all entries in order. */
 kiln_status kiln__host_sparse_delta(void *user, kiln_call *call)
 {
     (void)user;
@@ -492,7 +496,7 @@ kiln_status kiln__host_sparse_delta(void *user, kiln_call *call)
 
 /* ---- CSR with columns numbered by their frequency, the most frequent column first ---- */
 
-/* order[i] is the old number of column i. The entries of a row keep their order. */
+/* The element order[i] is the old number of column i. The entries of a row keep their order. */
 kiln_status kiln__host_sparse_popular(void *user, kiln_call *call)
 {
     (void)user;
@@ -506,8 +510,8 @@ kiln_status kiln__host_sparse_popular(void *user, kiln_call *call)
     uint32_t *renamed = kiln__alloc(kiln_call_allocator(call), ((size_t)m.columns + 1) * sizeof *renamed), most = 0;
     for (uint32_t i = 0; counts && i < m.nonzeros; i++)
         most = ++counts[m.index[i]] > most ? counts[m.index[i]] : most;
-    uint32_t *at = kiln__calloc(kiln_call_allocator(call), (size_t)most + 2,
-                                sizeof *at); /* the number of columns that occur more often */
+    /* at[k] becomes the number of columns that have more than most - k entries */
+    uint32_t *at = kiln__calloc(kiln_call_allocator(call), (size_t)most + 2, sizeof *at);
     bool made = counts && renamed && at;
     for (uint32_t c = 0; made && c < m.columns; c++)
         at[most - counts[c] + 1]++;

@@ -1,8 +1,8 @@
-/* generate.c - matrices and graphs that are computed, not read from files.
+/* generate.c - generates matrices and graphs.
  *
- * All values are functions of the row, the entry and the seed. The functions use integers and correctly rounded
- * operations only, so that the bytes are the same on every machine. Random bits come from the last step of SplitMix64
- * (Steele, Lea, Flood, OOPSLA 2014). */
+ * All random numbers are functions of the row, the number of the entry, and the seed. The functions use only integers
+ * and correctly rounded operations, so that the bytes are the same on every machine. Random bits come from the last
+ * step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
 #include <math.h>
 #include <string.h>
 
@@ -27,25 +27,24 @@ bool kiln__matrix_kind_find(const char *name, kiln__matrix_kind *kind)
     return false;
 }
 
-/* ---- random numbers of a place ---- */
+/* ---- random numbers ---- */
 
 static uint64_t bits_of(uint64_t seed, uint64_t a, uint64_t b)
 {
     return kiln__random_mix(kiln__random_mix(seed + 0x9E3779B97F4A7C15 * (a + 1)) + 0xD1B54A32D192ED03 * (b + 1));
 }
 
-static uint64_t below(uint64_t bits, uint64_t bound) /* bound < 2^32: the probabilities differ by less than 2^-32 */
-{
-    return ((bits >> 32) * bound) >> 32;
-}
+/* `bound` is below 2^32, so the probabilities differ by less than 2^-32 */
+static uint64_t below(uint64_t bits, uint64_t bound) { return ((bits >> 32) * bound) >> 32; }
 
 float kiln__matrix_value(uint64_t seed, uint32_t row, uint32_t column)
 {
     uint64_t bits = bits_of(seed ^ 0x76616C756573, row, column);
-    return (float)((int32_t)(bits >> 40) - (1 << 23)) * 0x1p-23F; /* 24 bits: exact */
+    /* the number has 24 bits, so the conversion is exact */
+    return (float)((int32_t)(bits >> 40) - (1 << 23)) * 0x1p-23F;
 }
 
-/* ---- a row, or a part of the entries, of each kind ---- */
+/* ---- for each kind of matrix: the entries of a row, or a part of all entries ---- */
 
 typedef struct row_sink {
     const kiln__generator *g;
@@ -61,14 +60,14 @@ static void give(const row_sink *s, uint64_t row, uint64_t column)
             s->g->graph ? 0 : kiln__matrix_value(s->g->seed, (uint32_t)row, (uint32_t)column));
 }
 
-enum { TALL = 64 }; /* rows of a tall matrix for each of its columns */
+enum { TALL = 64 }; /* a tall matrix has this many rows for each of its columns */
 
 static uint64_t columns_of(const kiln__generator *g)
 {
     return g->kind == KILN__MATRIX_tall && !g->graph ? (g->rows + TALL - 1) / TALL : g->rows;
 }
 
-/* A cell of a cube and its 26 neighbours. */
+/* The matrix of a cube of cells: each cell has an entry for itself and for its 26 neighbours. */
 static void stencil27(const row_sink *s, uint64_t row)
 {
     const uint64_t n = s->g->side;
@@ -86,22 +85,22 @@ static void band(const row_sink *s, uint64_t row)
         give(s, row, c);
 }
 
-/* A finite element matrix with three or six unknowns for each node, so blocks of 3 x 3 or 6 x 6. A node is coupled with
- * itself, with the next node, and with random nodes at a distance d below 2^12. The probability of a distance falls as
- * 1/d. */
+/* A matrix of the finite element method. Each node has three or six unknowns, so the matrix has blocks of 3 x 3 or 6 x
+ * 6. A node is linked to itself, to the next node, and to random nodes at a distance d below 2^12. The probability of a
+ * distance is proportional to 1/d. */
 static void fem(const row_sink *s, uint64_t row, uint64_t unknowns)
 {
     enum { REACH = 12 };
     uint64_t nodes = s->g->rows / unknowns, node = row / unknowns, links = s->g->degree / (2 * unknowns);
-    if (node >= nodes) { /* the last rows, which do not fill a node */
+    if (node >= nodes) { /* the last rows do not fill a node */
         give(s, row, row);
         return;
     }
     for (uint64_t c = 0; c < unknowns; c++)
         give(s, row, node * unknowns + c);
     for (uint64_t link = 0; link < links; link++) {
-        /* Both ends must find the link. So `node` links to a node further on, at a distance that depends on `node`
-         * alone. The mirror image (kiln__entries.symmetric) is the other direction. */
+        /* Both nodes of a link need an entry. So `node` makes the link to a later node, at a distance that depends only
+         * on `node`. The mirror image (kiln__entries.symmetric) makes the entry for the other direction. */
         uint64_t bits = bits_of(s->g->seed, node, link), exponent = (bits >> 8) % REACH;
         uint64_t distance = link == 0 ? 1 : (UINT64_C(1) << exponent) + below(bits, UINT64_C(1) << exponent);
         for (uint64_t c = 0; node + distance < nodes && c < unknowns; c++)
@@ -109,9 +108,10 @@ static void fem(const row_sink *s, uint64_t row, uint64_t unknowns)
     }
 }
 
-/* Lengths of rows follow the tail P(length >= x) = pow(least / x, 3/2). Their mean is three times the least length. */
-/* u^(2/3) for 0 < u <= 1. Newton's method computes the cube root of u^2, because libm rounds it differently from one
- * machine to another. */
+/* The lengths of rows have the tail P(length >= x) = pow(least / x, 3/2). The mean length is three times the least
+ * length. */
+/* Returns u^(2/3) for 0 < u <= 1. Newton's method computes the cube root of u^2, because the result of libm differs in
+ * the last bits from one machine to another. */
 static double root23(double u)
 {
     int exponent;
@@ -124,7 +124,7 @@ static double root23(double u)
 
 static uint64_t power_length(const kiln__generator *g, uint64_t row)
 {
-    double u = (double)((bits_of(g->seed ^ 0x6C656E677468, row, 0) >> 11) + 1) * 0x1p-53; /* (0, 1] */
+    double u = (double)((bits_of(g->seed ^ 0x6C656E677468, row, 0) >> 11) + 1) * 0x1p-53; /* u is in (0, 1] */
     double length = (double)g->degree / 3 / root23(u);
     return length < (double)g->rows / 8 ? (uint64_t)length + 1 : g->rows / 8 + 1;
 }
@@ -135,7 +135,7 @@ static void scattered(const row_sink *s, uint64_t row, uint64_t count)
         give(s, row, below(bits_of(s->g->seed, row, i), s->g->rows));
 }
 
-/* A tall matrix: each row has `degree` entries anywhere in few columns. */
+/* A tall matrix. Each row has `degree` entries in random columns, and there are few columns. */
 static void tall(const row_sink *s, uint64_t row)
 {
     uint64_t columns = columns_of(s->g);
@@ -153,7 +153,7 @@ static void noisy(const row_sink *s, uint64_t row)
         give(s, row, below(bits, s->g->rows));
 }
 
-/* Rows of `degree` scattered entries. One row in 2^17 has an entry in one of eight columns. */
+/* Each row has `degree` entries in random columns. One row in 2^17 is long: it has an entry in every eighth column. */
 static void long_rows(const row_sink *s, uint64_t row)
 {
     if (row % (1 << 17) == (1 << 16) || (s->g->rows <= 1 << 16 && row == s->g->rows / 2))
@@ -163,8 +163,9 @@ static void long_rows(const row_sink *s, uint64_t row)
         scattered(s, row, s->g->degree);
 }
 
-/* R-MAT (Chakrabarti, Zhan, Faloutsos, SDM 2004) with Graph500's probabilities 0.57, 0.19, 0.19, 0.05. As in Graph500,
- * a bijection scrambles the numbers of the vertices, so that vertices with near numbers do not have similar degrees. */
+/* R-MAT (Chakrabarti, Zhan, Faloutsos, SDM 2004) with the probabilities of Graph500: 0.57, 0.19, 0.19 and 0.05. As in
+ * Graph500, a bijection scrambles the numbers of the vertices. So vertices with neighbouring numbers do not have
+ * similar degrees. */
 static uint64_t scramble(const kiln__generator *g, uint64_t vertex)
 {
     uint64_t mask = (UINT64_C(1) << g->scale) - 1, odd = kiln__random_mix(g->seed) | 1;
@@ -172,26 +173,27 @@ static uint64_t scramble(const kiln__generator *g, uint64_t vertex)
         vertex = (vertex * odd + (odd >> 7)) & mask;
         vertex ^= vertex >> (g->scale / 2 + 1);
     }
-    return vertex >= g->rows ? vertex - g->rows : vertex; /* 2^scale is below 2 rows */
+    return vertex >= g->rows ? vertex - g->rows : vertex; /* 2^scale is below 2 rows, so one subtraction is enough */
 }
 
 static void rmat_entry(const row_sink *s, uint64_t entry)
 {
-    enum { A = 37356, AB = 49807, ABC = 62259 }; /* shares of 2^16 */
+    enum { A = 37356, AB = 49807, ABC = 62259 }; /* sums of the probabilities, in units of 2^-16 */
     uint64_t row = 0, column = 0, bits = 0;
     for (unsigned level = 0; level < s->g->scale; level++) {
         bits = level % 4 == 0 ? bits_of(s->g->seed, entry, level) : bits >> 16;
         unsigned draw = bits & 0xffff;
-        /* No branch: each level is a random bit, which no processor can predict. */
+        /* The loop has no branch, because no processor can predict the random bit of a level. */
         row = row << 1 | (draw >= AB);
         column = column << 1 | (uint64_t)((draw >= A) ^ (draw >= AB) ^ (draw >= ABC));
     }
     give(s, scramble(s->g, row), scramble(s->g, column));
 }
 
-/* A road network: a square of crossings. Each crossing is joined to the next one in its row, and to the next one in its
- * column, with a probability of 5/8. One crossing in 64 is also joined to the crossing 30 places further in its row.
- * The mean degree is 2.5. The graph has long detours, and some crossings that no road reaches. */
+/* A road network. The vertices are crossings in a square. Each crossing is joined to the next crossing in its row with
+ * a probability of 5/8, and to the next crossing in its column with the same probability. One crossing in 64 is also
+ * joined to the crossing that is 30 places further in its row. The mean degree is 2.5. The graph has long detours, and
+ * some crossings have no road. */
 static void road(const row_sink *s, uint64_t row)
 {
     const uint64_t n = s->g->side;
@@ -240,7 +242,7 @@ static void make_row(const row_sink *s, uint64_t row)
     case KILN__MATRIX_star: /* the first row has every column, and each other row has one entry */
         give(s, 0, row);
         break;
-    case KILN__MATRIX_arrow: /* first row, first column, diagonal */
+    case KILN__MATRIX_arrow: /* the first row, the first column and the diagonal have entries */
         give(s, row, row);
         if (row > 0)
             give(s, 0, row);
@@ -271,7 +273,7 @@ static void walk_rmat(const void *source, size_t chunk, kiln__entry_sink sink, v
 
 /* ---- the whole matrix ---- */
 
-static uint64_t root_below(uint64_t rows, unsigned power) /* the largest side with side^power <= rows */
+static uint64_t root_below(uint64_t rows, unsigned power) /* returns the largest side with side^power <= rows */
 {
     uint64_t side = 0;
     for (uint64_t step = UINT64_C(1) << 16; step > 0; step /= 2) {
@@ -302,7 +304,7 @@ void kiln__generator_make(kiln__generator *g, kiln__entries *entries)
                                .chunks = (size_t)((items + CHUNK - 1) / CHUNK),
                                .walk = by_entries ? walk_rmat : walk_rows,
                                .source = g};
-    /* These kinds generate one direction of each pair. */
+    /* These kinds generate only one direction of each pair of entries. */
     entries->symmetric = g->graph || square || g->kind == KILN__MATRIX_fem || g->kind == KILN__MATRIX_fem6 ||
                          g->kind == KILN__MATRIX_arrow || g->kind == KILN__MATRIX_path;
 }

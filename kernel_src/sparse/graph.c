@@ -1,19 +1,20 @@
-/* graph.c - breadth-first search on the host: the reference of the search kernels, and the statistics of a search.
+/* graph.c - breadth-first search on the host. It is the reference of the search kernels, and computes the statistics of
+ * a search.
  *
- * One thread walks a level with few edges, from a queue. In a large level all threads work bottom-up: every vertex
- * without a level looks for a neighbour in the current level. The level of a vertex does not depend on the thread that
- * finds it, so the result is the same for any number of threads. */
+ * If a level has few edges, one thread walks the level from a queue. In a large level all threads work bottom-up: for
+ * every vertex without a level, they look for a neighbour in the current level. The level of a vertex does not depend
+ * on the thread that finds it, so the result is the same for any number of threads. */
 #include "formats.h"
 
-enum { LARGE_LEVEL = 1 << 20 /* edges */, VERTICES_A_PART = 1 << 14 };
+enum { LARGE_LEVEL = 1 << 20 /* number of edges from which on a level is large */, VERTICES_A_PART = 1 << 14 };
 
 typedef struct search {
     const uint32_t *offsets, *index;
     uint64_t vertices;
     int32_t *levels;
     uint32_t *queue;
-    uint64_t begin, end;   /* the current level in the queue */
-    uint64_t found, edges; /* number of vertices of the current level, and of the edges that leave them */
+    uint64_t begin, end;   /* the current level is queue[begin] to queue[end - 1] */
+    uint64_t found, edges; /* number of vertices of the current level; number of the edges that leave them */
     int32_t level;
 } search;
 
@@ -93,8 +94,9 @@ static void queue_of_level(search *s)
             s->queue[s->end++] = (uint32_t)v;
 }
 
-/* The search (formats.h). A level with fewer than LARGE_LEVEL edges is taken from the queue. When a small level follows
- * a large one, the queue is filled again. The search meets each edge from both of its ends, so it halves the count. */
+/* Does the search that formats.h describes. If a level has fewer than LARGE_LEVEL edges, the search takes its vertices
+ * from the queue. If a small level follows a large one, the queue is filled again. The search counts each edge at both
+ * of its ends, so it halves the sum at the end. */
 bool kiln__graph_search(const kiln_allocator *mem, const uint32_t *offsets, const uint32_t *index, uint64_t vertices,
                         uint64_t source, int32_t *levels, kiln__graph_reach *reach)
 {

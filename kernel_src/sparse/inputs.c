@@ -1,4 +1,4 @@
-/* inputs.c - matrices and graphs as inputs of a spec. */
+/* inputs.c - host functions that make matrices and graphs as inputs of a spec. */
 #include <string.h>
 
 #include "formats.h"
@@ -41,8 +41,8 @@ static kiln_status make(kiln_call *call, bool graph, kiln__csr *matrix)
     return kiln__call_pass(call, status, why);
 }
 
-/* Exports the matrix and its statistics. The exports take the arrays of *owner without a copy. *m is a view of the same
- * arrays, and is valid as long as the call. */
+/* Exports the matrix and its statistics. The exports take over the arrays of *owner without a copy. *m is a view of the
+ * same arrays. The view is valid as long as the call. */
 static kiln_status export_all(kiln_call *call, const kiln__csr *m, kiln__csr *owner)
 {
     void *offsets = owner->offsets, *index = owner->index, *values = owner->values;
@@ -89,8 +89,8 @@ kiln_status kiln__host_sparse_matrix(void *user, kiln_call *call)
 }
 
 /* Searches the graph twice. The first search begins at the source and finds the part of the graph that it reaches. The
- * second search begins at the vertex that is furthest from the source. Its levels are an estimate of the diameter,
- * which is never too large and usually close. */
+ * second search begins at the vertex that is furthest from the source. The number of levels of the second search gives
+ * an estimate of the diameter. The estimate is never too large and usually close. */
 static kiln_status export_reach(kiln_call *call, const kiln__csr *m)
 {
     const int64_t most_edges = -1;
@@ -119,10 +119,11 @@ static kiln_status export_reach(kiln_call *call, const kiln__csr *m)
     return kiln_call_export_int(call, "levels", (int64_t)reach.levels);
 }
 
-/* Makes a graph without loops, whose edges go both ways. It exports the vertex where a search begins: `source`, or the
- * vertex with the most edges if the argument `source` is negative. It also exports the number of vertices that the
- * search reaches (`reached`), of edges between them (`edges`, each once), and of levels. `diameter` is an estimate of
- * the diameter of this part. */
+/* Makes a graph without loops. Its edges go both ways. The function exports the vertex where a search begins
+ * (`source`). This is the argument `source`, or the vertex with the most edges if the argument is negative. The
+ * function also exports four numbers. `reached` is the number of vertices that the search reaches. `edges` is the
+ * number of edges between these vertices, where each edge counts once. `levels` is the number of levels of the search.
+ * `diameter` is an estimate of the diameter of the part of the graph that the search reaches. */
 kiln_status kiln__host_sparse_graph(void *user, kiln_call *call)
 {
     (void)user;
@@ -137,14 +138,14 @@ kiln_status kiln__host_sparse_graph(void *user, kiln_call *call)
     return status;
 }
 
-/* ---- buffers that hold a matrix ---- */
+/* ---- buffers that have a matrix ---- */
 
 bool kiln__is_line(const kiln_array *array, kiln_type type) { return array->dims == 1 && array->type == type; }
 
 typedef struct csr_check {
     const uint32_t *offsets, *index;
     uint64_t rows, entries, columns;
-    bool wrong; /* atomic */
+    bool wrong; /* the threads access this field atomically */
 } csr_check;
 
 enum { CHECK_PART = 1 << 16 };

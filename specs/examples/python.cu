@@ -9,7 +9,7 @@ template <class Join> __device__ float reduce(float value, float *part, Join joi
     }
     __syncthreads();
     float result = part[0];
-    __syncthreads(); // all threads have read part[0]: the next call may overwrite it
+    __syncthreads(); // after this barrier all threads have read part[0], so the next call may overwrite it
     return result;
 }
 

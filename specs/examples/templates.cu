@@ -9,7 +9,7 @@ template <class T, int items> __global__ void block_sums(const T *x, T *sums, in
     }
     part[threadIdx.x] = sum;
     for (int half = 128; half > 0; half /= 2) {
-        __syncthreads(); // the threads read values that other threads wrote in the round before
+        __syncthreads(); // after this barrier the threads read values that other threads wrote in the previous round
         if (threadIdx.x < half)
             part[threadIdx.x] += part[threadIdx.x + half];
     }

@@ -5,7 +5,8 @@ struct alignas(128) map {
 
 __device__ unsigned shared_address(const void *at) { return (unsigned)__cvta_generic_to_shared(at); }
 
-// A copy needs the address of its map: the parameter stays in the constant bank because of __grid_constant__.
+// A copy needs the address of its tensor map. With __grid_constant__ the parameter stays in constant memory, where it
+// has an address.
 extern "C" __global__ void transpose_tiles(const __grid_constant__ map a, float *b, int rows, int columns)
 {
     __shared__ alignas(128) float tile[TILE][TILE];
@@ -14,7 +15,7 @@ extern "C" __global__ void transpose_tiles(const __grid_constant__ map a, float 
     bool first = threadIdx.x == 0 && threadIdx.y == 0;
     if (first) {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&full)) : "memory");
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); // the copy engine sees the new barrier
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); // makes the new barrier visible to the copy engine
     }
     __syncthreads();
     if (first) { // one thread starts the copy of the whole tile

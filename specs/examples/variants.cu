@@ -1,4 +1,5 @@
-// The two kernels of variants.yaml. Each variant has its own params, so each kernel stands in the code of its variant.
+// The two kernels of variants.yaml. Each variant has its own params, so #ifdef gives the compiler only the kernel of
+// the variant.
 #ifdef BLOCK
 extern "C" __global__ void sum_by_threads(const float *a, float *sums, int rows, int columns)
 {
@@ -15,7 +16,7 @@ extern "C" __global__ void sum_by_threads(const float *a, float *sums, int rows,
 #ifdef WARPS
 extern "C" __global__ void sum_by_warps(const float *a, float *sums, int rows, int columns)
 {
-    int row = blockIdx.x * WARPS + threadIdx.y; // the same for all lanes of a warp
+    int row = blockIdx.x * WARPS + threadIdx.y; // this value is equal for all lanes of a warp
     if (row >= rows)
         return;
     float sum = 0;

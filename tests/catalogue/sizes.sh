@@ -1,15 +1,17 @@
 #!/bin/sh
-# sizes.sh KILN DEVICE SPEC SIZE... [-- SIZE...]: runs every variant of a spec at each size, and checks it against its
+# sizes.sh KILN DEVICE SPEC [--params] SIZE... [-- SIZE...]: runs every variant of a spec at each size, and checks it against its
 # reference. A SIZE is the name of a size set, or settings joined by commas (M=7,N=5,K=3). VARIANT,...: before a SIZE
 # limits it to these variants, and +NAME=VALUE after it sets a param. If the device does not exist, the exit code is 77, a
 # skip.
 #
 # At the sizes after --, NVRTC optimises less (quick.sh), because these sizes only test the answers. Users compile with
-# full optimisation, so each variant must also run at a size before the --.
+# full optimisation, so each variant must also run at a size before the --. With --params another test runs the variants at
+# their other sizes, so this demand is off.
 set -eu
 . "$(dirname "$0")/quick.sh"
-kiln=$1 device=$2 spec=$3
+kiln=$1 device=$2 spec=$3 params=0
 shift 3
+[ "$1" != --params ] || { params=1 && shift; }
 own=$(mktemp -d)
 trap 'rm -rf "$own"' EXIT
 export KILN_CACHE_DIR="${KILN_TEST_CACHE:-$own}"
@@ -46,7 +48,7 @@ for size; do
         run "$used" ''
     fi
     for name in $names; do
-        if [ "$used" = "$spec" ]; then
+        if [ "$used" = "$spec" ] || [ $params = 1 ]; then
             whole="$whole$name "
         else
             case $whole in *" $name "*) ;; *) failed=$((failed + 1)); echo "$name: compiled with -Ofc=mid alone" ;; esac

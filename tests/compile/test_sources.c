@@ -162,6 +162,46 @@ static void check_renamed(const kiln__include_paths *where, const char *text, co
     kiln__free(NULL, source);
 }
 
+/* Repeats a text, with its number in place of "%d". The caller frees the text. */
+static char *repeat(const char *text, int times)
+{
+    kiln__text all = {0};
+    for (int i = 0; i < times; i++)
+        kiln__text_printf(&all, text, i);
+    CHECK(!all.failed);
+    return all.data;
+}
+
+/* Tests texts that would make the collection take time or memory without a bound. All names of a line may extend to the
+ * end of the line. A source may name any number of Kiln's own headers, and search them in any number of folders. */
+static void check_bounds(void)
+{
+    enum { FOLDERS = 1000 };
+    static const struct {
+        const char *text;
+        int times;
+        const char *wanted;
+    } cases[] = {
+        {"/**/#include <x", 1000, "main.cu:1: the name of a header has more than 4095 bytes"},
+        {" __has_include(<x", 1000, "main.cu:1: the name of a header has more than 4095 bytes"},
+        {"#include <cublas%d.h>\n", 5000, "more than 4096 headers are included"},
+        {"#include <x>\n", 5000, "finding its headers takes too long"},
+    };
+    for (size_t i = 0; i < KILN__COUNT(cases); i++) {
+        char *text = repeat(cases[i].text, cases[i].times);
+        const char *folders[FOLDERS];
+        for (size_t k = 0; k < FOLDERS; k++)
+            folders[k] = "/none";
+        const kiln__include_paths where = {
+            .folders = folders, .folder_count = i == 3 ? FOLDERS : 1, .allowed = folders, .allowed_count = 1};
+        kiln__text ended = {0};
+        kiln__text_printf(&ended, "%s>)\n#include <y>\n", text);
+        check_in(&where, kiln__text_get(&ended), cases[i].wanted, NULL);
+        kiln__text_free(&ended);
+        kiln__free(NULL, text);
+    }
+}
+
 /* Tests a project with src/ and include/, and a folder outside, once allowed and once forbidden. */
 static void test_folders(void)
 {
@@ -403,6 +443,7 @@ static void test_headers(void)
     }
     check_headers("#include \"deep0.h\"", "more than 64 deep");
     kiln__text_free(&deep);
+    check_bounds();
 
     for (long n = 0;; n++) {
         check_oom oom = {.countdown = n};
@@ -484,9 +525,118 @@ static void test_sections_that_share_bytes(void)
     }
 }
 
+/* Thousands of symbols may share one long name. Measuring the name for each symbol would take hours, so the name is read
+ * up to the limit of a name only. */
+static void test_long_names(void)
+{
+    enum { SYMBOLS = 1 << 19, BYTES = 1 << 22, SECTIONS = 3 };
+    static const char names[] = "\0.symtab";
+    const size_t symbols = SYMBOLS * sizeof(Elf64_Sym);
+    Elf64_Ehdr header = {.e_type = ET_EXEC,
+                         .e_machine = 190, /* EM_CUDA */
+                         .e_version = EV_CURRENT,
+                         .e_shoff = sizeof header + BYTES + symbols,
+                         .e_ehsize = sizeof header,
+                         .e_shentsize = sizeof(Elf64_Shdr),
+                         .e_shnum = SECTIONS,
+                         .e_shstrndx = 1};
+    const Elf64_Shdr sections[SECTIONS] = {{0},
+                                           {.sh_type = SHT_STRTAB, .sh_offset = sizeof header, .sh_size = BYTES},
+                                           {.sh_name = 1,
+                                            .sh_type = SHT_SYMTAB,
+                                            .sh_offset = sizeof header + BYTES,
+                                            .sh_size = symbols,
+                                            .sh_link = 1,
+                                            .sh_entsize = sizeof(Elf64_Sym),
+                                            .sh_addralign = 8}};
+    const size_t length = header.e_shoff + sizeof sections;
+    unsigned char *file = calloc(length, 1);
+    kiln__cubin_kernel *kernels = NULL;
+    kiln_error *error = NULL;
+    size_t count = 1;
+    memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_ident[EI_DATA] = ELFDATA2LSB;
+    header.e_ident[EI_VERSION] = EV_CURRENT;
+    memcpy(file, &header, sizeof header);
+    memset(file + sizeof header, 'a', BYTES - 1);
+    memcpy(file + sizeof header, names, sizeof names);
+    for (size_t k = 0; k < SYMBOLS; k++) {
+        const Elf64_Sym symbol = {.st_name = 16, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_other = 0x10};
+        memcpy(file + sizeof header + BYTES + k * sizeof symbol, &symbol, sizeof symbol);
+    }
+    memcpy(file + header.e_shoff, sections, sizeof sections);
+    CHECK_OK(kiln__cubin_kernels(NULL, file, length, &kernels, &count, &error), error);
+    CHECK(count == 0);
+    kiln__free(NULL, kernels);
+    free(file);
+}
+
+/* Replaces the definitions of the names A and B in a text, and of the same names in one header. Checks the new texts,
+ * and the names that the macros then have. */
+static void check_replaced(const char *text, const char *header, const char *want, const char *want_header,
+                           const char *a, const char *b)
+{
+    kiln__arena arena = {0};
+    const kiln__include item = {.name = "h.cuh", .text = header, .path = "/h.cuh"};
+    kiln__includes includes = {.source = text, .items = &item, .count = header != NULL};
+    kiln__prelude_macro macros[] = {{"A", "32"}, {"B", "64"}};
+    CHECK(kiln__definitions_replace(NULL, &arena, &includes, macros, 2, NULL) == KILN_OK);
+    CHECK_TEXT(includes.source, want);
+    if (header)
+        CHECK_TEXT(includes.items[0].text, want_header);
+    CHECK_TEXT(macros[0].name, a);
+    CHECK_TEXT(macros[1].name, b);
+    kiln__arena_free(&arena);
+}
+
+/* A macro of the caller replaces a #define and a constant of the same name. It does not replace a name that the text
+ * itself changes, a #define that is not a value, or a variable of the host. */
+static void test_definitions(void)
+{
+    static const char v[] = "KILN_VALUE_OF_A";
+    static const char *const kept[] = {
+        "int x = A;\n",
+        "#define A\n",
+        "#define A(x) x\n",
+        "#define A \"text\"\n",
+        "#define A 1\n#undef A\n",
+        "#define AB 1\n#define C A\n",
+        "// #define A 1\n",
+        "const char *s = \"#define A 1\";\n",
+        "#define A 1\n#define NAME <x.h>\n#include NAME\n",
+        "__constant__ const int A = 1;\n",
+        "const float A = 1;\n",
+        "int A = 1;\n",
+        "const int A = f();\n",
+        "void host() { const int A = 1; }\n",
+        "template <class T> void host() { if (1) { const int A = 1; } }\n",
+    };
+    for (size_t i = 0; i < KILN__COUNT(kept); i++)
+        check_replaced(kept[i], NULL, kept[i], NULL, "A", "B");
+    check_replaced("#define A 1\nint x = A;\n", "# define B (2 + \\\n 3) // why\n", "           \nint x = A;\n",
+                   "                \\\n    // why\n", "A", "B");
+    check_replaced("#define A 1 /* goes\non */ + 2\nint x;\n", NULL, "            /* goes\non */    \nint x;\n", NULL,
+                   "A", "B");
+    check_replaced("#ifndef A\n#define A 1\n#endif\n", NULL, "#ifndef A\n           \n#endif\n", NULL, "A", "B");
+    check_replaced("static constexpr int A = 1;\n", "namespace n { struct s { static const unsigned A = 2u; }; }\n",
+                   "static constexpr int A = KILN_VALUE_OF_A;\n",
+                   "namespace n { struct s { static const unsigned A = KILN_VALUE_OF_A; }; }\n", v, "B");
+    check_replaced(
+        "void host() { const int A = 1; }\n__global__ void k() { { constexpr std::size_t A = 1; } }\n", NULL,
+        "void host() { const int A = 1; }\n__global__ void k() { { constexpr std::size_t A = KILN_VALUE_OF_A; } "
+        "}\n",
+        NULL, v, "B");
+    check_replaced("const int A = 1;\nconst int B = 2;\n#define B 3\n", NULL,
+                   "const int A = KILN_VALUE_OF_A;\nconst int B = KILN_VALUE_OF_B;\n           \n", NULL, v,
+                   "KILN_VALUE_OF_B");
+}
+
 static const check_case cases[] = {{"options", test_options},
+                                   {"long names", test_long_names},
                                    {"headers", test_headers},
                                    {"folders", test_folders},
                                    {"numbers of lines", test_numbers_of_lines},
+                                   {"definitions", test_definitions},
                                    {"sections that share bytes", test_sections_that_share_bytes}};
 KILN_SUITE("sources", cases)

@@ -706,6 +706,31 @@ static int keep_text(void *user, const char *text, size_t length)
     return 0;
 }
 
+/* Tests a kernel without sizes: the host passes a parameter of a template. The shapes of the arrays are numbers then. */
+static void test_no_sizes(void)
+{
+    static const char text[] = "template <int N> __global__ void k(float *y, int n)\n{\n"
+                               "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) y[i] = 1;\n}\n"
+                               "template <int M> void run(float *y) { k<M><<<1, 32>>>(y, M); }\n"
+                               "void both(float *y) { run<0>(y); run<1>(y); }\n";
+    char folder[] = "/tmp/kiln-draft-XXXXXX", path[64];
+    kiln__text out = {0};
+    kiln_engine *engine = NULL;
+    kiln_error *error = NULL;
+    const kiln_options options = {
+        .size = sizeof options, .flags = KILN_NO_CACHE | KILN_NO_WORKERS, .device = "sim:h200"};
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/k.cu", folder);
+    CHECK_OK(kiln__file_write(NULL, path, text, strlen(text), &error), error);
+    CHECK_OK(kiln_engine_open(&options, &engine, &error), error);
+    CHECK_OK(kiln_draft(engine, path, NULL, keep_text, &out, &error), error);
+    CHECK(out.length > 0 && strstr(out.data, "y: {type: f32, shape: [") && !strstr(out.data, "null"));
+    kiln_engine_close(engine);
+    kiln__text_free(&out);
+    unlink(path);
+    rmdir(folder);
+}
+
 /* The compiles that find the code of the host are needed once for a draft: the compile for the types of the parameters
  * and the trial run know the code that the first compile lost. */
 static void test_compiles(void)
@@ -752,6 +777,7 @@ static const check_case tests[] = {{"kernels and macros", test_kernels},
                                    {"names that the source declares", test_declared},
                                    {"nested #if", test_nested},
                                    {"large sources", test_large},
+                                   {"no sizes", test_no_sizes},
                                    {"compiles of a draft", test_compiles},
                                    {"out of memory", test_memory}};
 KILN_SUITE("draft", tests)

@@ -5,13 +5,13 @@
   verdicts that the first line of the file names, and the twin must pass. If twins of several files have the same code,
   they are judged once.
 - `kernels`: every file is a right kernel. Each of its lines `// wrong NAME: OLD => NEW` turns it into a wrong kernel.
-  The right kernel must pass, and no wrong kernel may pass. Without KILN_TEST_WHOLE=1 only every second right kernel of
+  The right kernel must pass, and no wrong kernel may pass. Without KILN_TEST_WHOLE=1 only every third right kernel of
   a spec is judged, as in the part `outside`.
 - `ops`: the kernels of the specs must pass.
 - `outside`: kernels by a person who had not read the code of the judge. No right kernel may be accused, and each wrong
   kernel must be found, except the kernels in `outside/missed.txt`. If the judge finds a kernel of this list, the test
   fails too, so that the list gets shorter. A right kernel passes all trials, which takes most of the time. So without
-  KILN_TEST_WHOLE=1 only every second right kernel of a spec is judged. The spec's own source is not judged then,
+  KILN_TEST_WHOLE=1 only every third right kernel of a spec is judged. The spec's own source is not judged then,
   because each verdict runs it anyway.
 - `timed`: the files of the museum whose first line has `on: gpu`. Their tricks show only when kernels are timed on a
   GPU. Without a GPU the driver of `kiln sim run` stands in for it. The judge treats its device as a GPU, so the same
@@ -133,7 +133,7 @@ def cases_of_kernels(folder, names):
         text = path.read_text()
         spec = folder / "ops" / f"{head(text)[0]}.yaml"
         counts[spec] = counts.get(spec, -1) + 1
-        if judges_all(names) or counts[spec] % 2 == 0:
+        if judges_all(names) or counts[spec] % 3 == 0:
             yield spec, text, path.stem, ["pass"], "right"
         else:
             left_out += 1
@@ -163,7 +163,7 @@ def cases_of_outside(folder, names):
             continue
         if kind == "right":
             counts[spec] = counts.get(spec, -1) + 1
-        if not judges_all(names) and kind != "wrong" and (not kind or counts[spec] % 2):
+        if not judges_all(names) and kind != "wrong" and (not kind or counts[spec] % 3):
             left_out += 1
             continue
         if name in missed and kind == "wrong":

@@ -114,30 +114,78 @@ static void test_after_a_fault(void)
     kiln_engine_close(engine);
 }
 
-/* Text of inline assembly may name variables any number of times. The judge keeps one copy of each variable, and refuses a
- * candidate with more variables than it can watch. */
+/* Inline assembly may declare any number of variables. The judge refuses a candidate with more variables than it can
+ * watch, with more bytes, or with two variables of one name. */
 static void test_named_variables(void)
 {
-    static const char
-        head[] = "__device__ float kept;\nextern \"C\" __global__ void twice(const float *x, float *y, int n)\n{\n"
-                 "    asm volatile(\"/* ",
-        tail[] = "*/\");\n    for (int i = blockIdx.x * 32 + threadIdx.x; i < n; i += 64)\n        y[i] = 2 * x[i];\n"
-                 "    if (n < 0)\n        kept = 1;\n}\n";
-    enum { NAMES = 5000 };
-    for (unsigned different = 0; different < 2 && !missing; different++) {
+    static const char tail[] =
+        "    for (int i = blockIdx.x * 32 + threadIdx.x; i < n; i += 64)\n        y[i] = 2 * x[i];\n"
+        "    if (n < 0)\n        kept[-n] = 1;\n}\n";
+    static const struct {
+        const char *size, *text;
+        unsigned times;
+        int kind;
+    } cases[] = {
+        {"1", "/* .global .b8 kept; .global .b8 kept; .global .b8 v%u; */", 5000, KILN_JUDGED_PASS},
+        {"1", ".global .b8 v%u;", 5000, KILN_JUDGED_FORBIDDEN},
+        {"1", "{ .global .b8 w; } // %u\\n", 2, KILN_JUDGED_FORBIDDEN},
+        {"300 << 18", "// %u\\n", 1, KILN_JUDGED_FORBIDDEN},
+    };
+    for (size_t c = 0; c < KILN__COUNT(cases) && !missing; c++) {
         kiln__text text = {0};
         kiln_judgement *verdict = NULL;
         kiln_error *error = NULL;
         kiln_engine *engine = open_engine(NULL);
-        kiln__text_puts(&text, head);
-        for (unsigned k = 0; k < NAMES; k++)
-            kiln__text_printf(&text, ";.global .b8 %s%.0u", different ? "v" : "kept", different ? k + 1 : 0);
+        kiln__text_printf(
+            &text,
+            "__device__ float kept[%s];\nextern \"C\" __global__ void twice(const float *x, float *y, int "
+            "n)\n{\n    asm volatile(\"{",
+            cases[c].size);
+        for (unsigned k = 0; k < cases[c].times; k++)
+            kiln__text_printf(&text, cases[c].text, k);
+        kiln__text_puts(&text, "}\");\n");
         kiln__text_puts(&text, tail);
         CHECK_OK(judge(engine, kiln__text_get(&text), 0, &verdict, &error), error);
-        CHECK(kiln_judgement_kind(verdict) == (different ? KILN_JUDGED_FORBIDDEN : KILN_JUDGED_PASS));
+        CHECK(kiln_judgement_kind(verdict) == cases[c].kind);
         kiln_judgement_free(verdict);
         kiln_engine_close(engine);
         kiln__text_free(&text);
+    }
+}
+
+/* Inline assembly may declare a variable in many forms. A kernel that counts its calls in such a variable gives a wrong
+ * answer only after more calls than the trials have. */
+static void test_hidden_variables(void)
+{
+    static const char *const forms[] = {
+        ".global .u32 hidden;",
+        ".visible\\t.global .align 4 .u32 hidden;",
+        ".weak.global .u32 hidden;",
+        "/**/.global .u32 hidden;",
+        ".global .u32 /* ; */ hidden = 0;",
+        ".global .u32 first[2] = {1, 2}, hidden;",
+        ".global // .global .u32 other;\\n.u32 hidden[1] = {0};",
+    };
+    static const char text[] =
+        "extern \"C\" __global__ void other() { asm volatile(\"ret;\\n}\\n%s\\n.func never() {\\n\"); }\n"
+        "extern \"C\" __global__ void twice(const float *x, float *y, int n)\n{\n    unsigned calls = 0;\n"
+        "    if (blockIdx.x == 0 && threadIdx.x == 0)\n"
+        "    asm volatile(\"{ ld.global.u32 %%0, [hidden]; add.u32 %%0, %%0, 1; st.global.u32 [hidden], %%0; }\" : "
+        "\"=r\"(calls));\n"
+        "    for (int i = blockIdx.x * 32 + threadIdx.x; i < n; i += 64)\n"
+        "        y[i] = calls > 1000000 ? 0 : 2 * x[i];\n}\n";
+    for (size_t k = 0; k < KILN__COUNT(forms) && !missing; k++) {
+        char source[1024];
+        kiln_judgement *verdict = NULL;
+        kiln_error *error = NULL;
+        kiln_engine *engine = open_engine(NULL);
+        snprintf(source, sizeof source, text, forms[k]);
+        CHECK_OK(judge(engine, source, 0, &verdict, &error), error);
+        if (kiln_judgement_kind(verdict) == KILN_JUDGED_PASS)
+            fprintf(stderr, "the judge does not find the variable in: %s\n", forms[k]);
+        CHECK(kiln_judgement_kind(verdict) == KILN_JUDGED_STATE);
+        kiln_judgement_free(verdict);
+        kiln_engine_close(engine);
     }
 }
 
@@ -190,6 +238,36 @@ static void test_against(void)
     kiln_spec_free(other);
     kiln_spec_free(spec);
     kiln_engine_close(engine);
+}
+
+/* Two headers differ only in a line of PTX that begins like the line of a source file. The digests differ, because the
+ * line also has code. */
+static void test_digest_of_code(void)
+{
+    static const char text[] = "#include \"code.h\"\n" KERNEL("2 * (x[i] + part())");
+    char digests[2][33], name[64], header[64];
+    if (missing)
+        return;
+    snprintf(name, sizeof name, "%s/judged.yaml", folder);
+    snprintf(header, sizeof header, "%s/code.h", folder);
+    for (unsigned i = 0; i < 2; i++) {
+        char code[200];
+        const kiln_judge_options options = {.size = sizeof options, .budget = 1};
+        kiln_spec *spec = NULL;
+        kiln_error *error = NULL;
+        snprintf(code, sizeof code,
+                 "__device__ float part() { float y; asm volatile(\"\\n.file 9 \\\"x\\\" mov.f32 %%0, 0f%u0000000;\" : "
+                 "\"=f\"(y)); return y; }\n",
+                 i);
+        CHECK_OK(kiln_file_write(header, code, strlen(code), &error), error);
+        kiln_engine *engine = open_engine(NULL);
+        CHECK_OK(kiln_spec_parse(engine, spec_text, strlen(spec_text), name, &spec, &error), error);
+        CHECK_OK(kiln_judge_digest(engine, spec, text, strlen(text), "c.cu", &options, digests[i], &error), error);
+        CHECK(strlen(digests[i]) == 32);
+        kiln_spec_free(spec);
+        kiln_engine_close(engine);
+    }
+    CHECK(strcmp(digests[0], digests[1]) != 0);
 }
 
 /* The digest depends on the candidate and the seed, and not on the name or the budget. */
@@ -289,9 +367,11 @@ static const check_case cases[] = {{"prepare", set_up},
                                    {"verdicts repeat", test_verdicts},
                                    {"after a fault", test_after_a_fault},
                                    {"named variables", test_named_variables},
+                                   {"hidden variables", test_hidden_variables},
                                    {"against", test_against},
                                    {"ratio", test_ratio},
                                    {"digest", test_digest},
+                                   {"digest of code", test_digest_of_code},
                                    {"failing allocations", test_memory},
                                    {"clear", clear}};
 

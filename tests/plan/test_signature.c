@@ -93,8 +93,27 @@ static void test_damaged(void)
     }
 }
 
-/* In this line the directive begins again and again, after a character that no directive has. The line must be read
- * only once. */
+/* Inline assembly may write any comment. The parameters in a comment are not the parameters of the kernel, even if the
+ * line looks like a directive. An array of arrays does not divide by a size of 0. */
+static void test_comment(void)
+{
+    static const char text[] = ".visible .entry first()\n{\n"
+                               "\t/*\n.visible .entry k(.param .u64 a, .param .b8 b[0][1])\n*/\n"
+                               "\t.file 1 \".visible .entry k(.param .u8 a)\"\n"
+                               "\tret;\n}\n"
+                               ".visible .entry k(.param .u64 a, .param .b8 b[3000])\n{\nret;\n}\n"
+                               ".visible .entry twice(.param .b8 b[0][1])\n{\nret;\n}\n";
+    kiln__arena arena = {0};
+    kiln__signature s;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__signature_read(&arena, text, sizeof text - 1, "k", &s, &error), error);
+    CHECK(s.count == 2 && s.params[1].bytes == 3000 && s.params[1].array);
+    CHECK(kiln__signature_read(&arena, text, sizeof text - 1, "twice", &s, &error) == KILN_ERROR_INTERNAL);
+    kiln_error_free(error);
+    kiln__arena_free(&arena);
+}
+
+/* In this comment the directive begins again and again. The comment must be read only once. */
 static void test_long_line(void)
 {
     enum { TIMES = 400000 };
@@ -102,7 +121,7 @@ static void test_long_line(void)
     kiln__arena arena = {0};
     kiln__signature s;
     kiln_error *error = NULL;
-    kiln__text_puts(&text, "1 ");
+    kiln__text_puts(&text, "// ");
     for (unsigned k = 0; k < TIMES; k++)
         kiln__text_puts(&text, ".entry k ");
     kiln__text_puts(&text, "\n.visible .entry k(.param .u32 a)\n{\nret;\n}\n");
@@ -235,7 +254,7 @@ static void test_median(void)
 }
 
 static const check_case cases[] = {
-    {"read", test_read},   {"damaged", test_damaged}, {"memory", test_memory}, {"long line", test_long_line},
-    {"store", test_store}, {"ranks", test_ranks},     {"median", test_median},
+    {"read", test_read},       {"damaged", test_damaged}, {"memory", test_memory}, {"long line", test_long_line},
+    {"comment", test_comment}, {"store", test_store},     {"ranks", test_ranks},   {"median", test_median},
 };
 KILN_SUITE("signature", cases)

@@ -101,6 +101,40 @@ static void test_plain(void)
     CHECK(missing || (y[0] == 2 && y[39] == 41));
 }
 
+/* The driver tells other parameters than the PTX: a parameter with more bytes, or one parameter more. */
+static struct {
+    size_t bytes, count;
+} told;
+static CUresult CUDAAPI tell_parameter(CUfunction function, size_t index, size_t *offset, size_t *size)
+{
+    (void)function;
+    *offset = 0;
+    *size = told.bytes;
+    return index < told.count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* The plan has memory for the parameters in the PTX. A kernel with other parameters would get memory of the host. */
+static void test_parameters(void)
+{
+    static const char text[] = HEAD "variants:\n" PLAIN;
+    float y[40] = {0};
+    if (missing)
+        return;
+    const kiln__driver before = engine->driver;
+    engine->driver.cuFuncGetParamInfo_ = tell_parameter;
+    told.bytes = 4;
+    told.count = 3;
+    run(text, NULL, KILN_OK, "", y, 40);
+    told.count = 4;
+    run(text, NULL, KILN_ERROR_COMPILE, "takes other parameters than its PTX", NULL, 0);
+    told.bytes = 16;
+    told.count = 1;
+    run(text, NULL, KILN_ERROR_COMPILE, "takes other parameters than its PTX", NULL, 0);
+    engine->driver.cuFuncGetParamInfo_ = NULL;
+    run(text, NULL, KILN_OK, "", y, 40);
+    engine->driver.cuFuncGetParamInfo_ = before.cuFuncGetParamInfo_;
+}
+
 /* Launches of every kind on the simulated device: templates, symbols, dynamic shared memory and others. */
 static void test_kinds(void)
 {
@@ -387,6 +421,7 @@ static void clear(void)
 static const check_case cases[] = {
     {"prepare", prepare},
     {"plain", test_plain},
+    {"parameters of the driver", test_parameters},
     {"kinds of steps", test_kinds},
     {"relocatable code", test_relocatable},
     {"verify by a variant", test_verify_variant},

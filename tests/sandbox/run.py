@@ -174,6 +174,20 @@ def ends():
             expect(f"{name}, {how}: the exit code {process.returncode}", process.returncode not in (0, 1))
 
 
+def stalls():
+    """Tests a process of kernels that begins to send an output and then stops. The time limit must end it."""
+    process = subprocess.Popen([kiln, *COMMANDS["run"], "--output", "y=" + os.path.join(folder, "y.npy")],
+                               env=environment("stall"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    wait_until("the head of an output", lambda: read_report()[1] or process.poll() is not None)
+    try:
+        out, _ = process.communicate(timeout=BACKSTOP)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, _ = process.communicate()
+    expect(f"a stalled output: exit code {process.returncode}", process.returncode == 10, out)
+    expect("a stalled output: the message", "did not end by itself" in out, out)
+
+
 def absent():
     """Tests a system without a sandbox. The command must warn and give the result. If a sandbox is required, it must
     fail."""
@@ -198,7 +212,8 @@ try:
     if first.returncode == 18 or "NVRTC" in first.stdout:
         print("SKIP confine:" if first.returncode == 18 else "SKIP nvrtc:", " ".join(first.stdout.split()))
         sys.exit(77)
-    parts = {"tries": tries, "printed": printed, "crashes": crashes, "ends": ends, "absent": absent}
+    parts = {"tries": tries, "printed": printed, "crashes": crashes, "ends": ends, "stalls": stalls,
+             "absent": absent}
     for name in sys.argv[3:] or parts:
         parts[name]()
 finally:

@@ -3,8 +3,9 @@
  * attempts what such a kernel would attempt. It records each success in a file that it mapped before the process entered the
  * sandbox.
  *
- * SHIM_REPORT: the file (struct report). SHIM_FOLDER: the folder of the spec. SHIM_ACTS: "try", "crash", "hang" (in a
- * launch), or "deny" (the system has no seccomp and no Landlock). */
+ * SHIM_REPORT: the file (struct report). SHIM_FOLDER: the folder of the spec. SHIM_ACTS: "try", "crash", "hang" in a
+ * launch, "stall", or "deny". With "stall" the shim sends only the head of an output to the command, and then ten hours
+ * pass for the command. With "deny" the system has no seccomp and no Landlock. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +21,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define TRIES(X) X(passwd) X(write_spec) X(new_file) X(socket_inet) X(socket_unix) X(fork_) X(exec) X(kill_) X(ptrace_)
@@ -113,6 +115,29 @@ static void try_all(void)
     __atomic_fetch_or(&report->done, done, __ATOMIC_RELAXED);
 }
 
+/* Sends the head of an output of 100 bytes to each socket, and never the bytes. */
+static void stall(void)
+{
+    const uint64_t head[2] = {0, 100};
+    for (int fd = 3; fd < 256; fd++)
+        if (send(fd, head, sizeof head, MSG_NOSIGNAL) == sizeof head)
+            __atomic_fetch_or(&report->done, 1, __ATOMIC_RELAXED);
+    for (;;)
+        pause();
+}
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    static int (*real)(clockid_t, struct timespec *);
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");
+    const int result = real(clock, now);
+    if (report && strcmp(acts, "stall") == 0 && __atomic_load_n(&report->done, __ATOMIC_RELAXED) &&
+        report->pid != (uint32_t)getpid())
+        now->tv_sec += 36000;
+    return result;
+}
+
 int fegetenv(fenv_t *to)
 {
     if (report) {
@@ -122,6 +147,8 @@ int fegetenv(fenv_t *to)
             try_all();
         if (strcmp(acts, "crash") == 0)
             raise(SIGSEGV);
+        if (strcmp(acts, "stall") == 0)
+            stall();
         while (strcmp(acts, "hang") == 0)
             pause();
     }

@@ -49,9 +49,10 @@ static void make_steps(int32_t steps[STEPS][4], uint64_t seed)
 typedef struct outcome {
     check_bench bench;
     const vm_allocation *parts[3];
-    uint64_t shared; /* a hash of all marks of shared memory when blocks end */
-    bool quick;      /* true if some access was checked by vectors */
-    bool compiled;   /* true if some code was compiled */
+    uint64_t shared;     /* a hash of all marks of shared memory when blocks end */
+    bool quick;          /* true if some access was checked by vectors */
+    bool compiled;       /* true if some code was compiled */
+    unsigned thin, wide; /* number of thin lines of global memory, and how many of them are wide */
 } outcome;
 
 /* Hashes the marks of shared memory. Marks that are older than the block count as "never written", and a line may have
@@ -76,6 +77,42 @@ static void block_ends(void *user, const vm_block *block)
     }
 }
 
+/* Launches a kernel twice. Then notes which forms of code and of shadow memory the launches have used. */
+static void launch_twice(outcome *o, const char *kernel, uint32_t blocks, uint32_t threads, const void *params,
+                         uint64_t seed)
+{
+    vm_device *device = o->bench.device;
+    struct vm_watch watch = {.checks = &check_hooks, .block_ends = block_ends, .user = &o->shared};
+    vm_launch launch = {.module = o->bench.module,
+                        .kernel = vm_module_kernel(o->bench.module, kernel),
+                        .grid = {blocks, 1, 1},
+                        .block = {threads, 1, 1},
+                        .params = params,
+                        .hooks = &count_watch_hooks,
+                        .watch = &watch};
+    vm_prior first = {.span = {0, UINT32_MAX}, .why = VM_APART_STREAM};
+    for (unsigned k = 0; k < 2; k++) {
+        /* shadow memory still has the marks of the first launch, which may run at the same time as the second */
+        check_concurrent(o->bench.check, &first, k && seed % 7 == 0 ? 1 : 0);
+        vm_run(device, &launch, &o->bench.counters, &o->bench.fault);
+        first.span.until = check_host_advance_time(o->bench.check);
+    }
+    check_concurrent(o->bench.check, NULL, 0);
+    o->compiled = sim_jit_regions(device) > 0;
+    for (size_t k = 0; k < VM_PATTERNS; k++)
+        for (unsigned n = 0; o->bench.check->patterns[k] && n < VM_LINE; n++)
+            o->quick |= o->bench.check->patterns[k]->parts[n] != NULL;
+    for (size_t k = 0; k < device->live_count; k++) {
+        const vm_allocation *a = device->live[k];
+        for (uint64_t at = 0; a->shadow && at < a->bytes; at += VM_LINE << a->shadow->shift) {
+            const vm_line *page = a->shadow->pages[at / VM_SHADOW_PAGE];
+            const vm_line *line = page ? &page[(at % VM_SHADOW_PAGE >> a->shadow->shift) / VM_LINE] : NULL;
+            o->thin += line && line->words;
+            o->wide += line && line->words && line->wide;
+        }
+    }
+}
+
 static outcome run(const char *text, size_t length, int32_t steps[STEPS][4], uint64_t seed, bool compile)
 {
     outcome o = {.bench = check_bench_new(text, length)};
@@ -91,29 +128,11 @@ static outcome run(const char *text, size_t length, int32_t steps[STEPS][4], uin
     memset(vm_pointer(device, params.constants, CONSTANTS * sizeof(int32_t)), 0, CONSTANTS * sizeof(int32_t));
     if (seed % 4) /* every fourth program may read unwritten memory */
         memset(vm_pointer(device, params.memory, MEMORY * sizeof(int32_t)), 0, MEMORY * sizeof(int32_t));
-    struct vm_watch watch = {.checks = &check_hooks, .block_ends = block_ends, .user = &o.shared};
-    vm_launch launch = {.module = o.bench.module,
-                        .kernel = vm_module_kernel(o.bench.module, "script"),
-                        .grid = {1 + (uint32_t)seed % 3, 1, 1},
-                        .block = {32 + 32 * ((uint32_t)seed / 3 % 3) + (seed % 5 ? 0 : 8), 1, 1},
-                        .params = &params,
-                        .hooks = &count_watch_hooks,
-                        .watch = &watch};
-    vm_prior first = {.span = {0, UINT32_MAX}, .why = VM_APART_STREAM};
-    for (unsigned k = 0; k < 2; k++) {
-        /* shadow memory still has the marks of the first launch, which may run at the same time as the second */
-        check_concurrent(o.bench.check, &first, k && seed % 7 == 0 ? 1 : 0);
-        vm_run(device, &launch, &o.bench.counters, &o.bench.fault);
-        first.span.until = check_host_advance_time(o.bench.check);
-    }
-    check_concurrent(o.bench.check, NULL, 0);
-    o.compiled = sim_jit_regions(device) > 0;
+    const uint32_t threads = 32 + 32 * ((uint32_t)seed / 3 % 3) + (seed % 5 ? 0 : 8);
+    launch_twice(&o, "script", 1 + (uint32_t)seed % 3, threads, &params, seed);
     o.parts[0] = vm_allocation_of(device, params.steps);
     o.parts[1] = vm_allocation_of(device, params.memory);
     o.parts[2] = vm_allocation_of(device, params.constants);
-    for (size_t k = 0; k < VM_PATTERNS; k++)
-        for (unsigned n = 0; o.bench.check->patterns[k] && n < VM_LINE; n++)
-            o.quick |= o.bench.check->patterns[k]->parts[n] != NULL;
     return o;
 }
 
@@ -241,6 +260,150 @@ static void test_both(void)
     else
         printf("the host has no AVX2: both ways are the same one\n");
     kiln__free(NULL, text);
+}
+
+/* ---- scattered reads ---- */
+
+enum { WAYS = 48, THREADS = 64, CELLS = 2048 };
+#define NOWHERE 0x80000000u /* the place of a thread that takes no part in a step */
+
+/* Each step has an operation for all threads, and a place for each thread. */
+static const char scatter[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".visible .entry k(.param .u64 steps, .param .u64 places, .param .u64 memory, .param .u32 count)\n"
+    "{ .reg .b64 %s, %p, %m, %a; .reg .b32 %t, %u, %n, %o, %i, %x, %w; .reg .pred %q, %r;\n"
+    "  ld.param.u64 %s, [steps]; ld.param.u64 %p, [places]; ld.param.u64 %m, [memory]; ld.param.u32 %n, [count];\n"
+    "  mov.u32 %t, %tid.x; mov.u32 %u, %ctaid.x; mov.u32 %w, %ntid.x; mad.lo.u32 %t, %u, %w, %t;\n"
+    "  mul.wide.u32 %a, %t, 4; add.u64 %p, %p, %a; mov.u32 %x, 0;\n"
+    "L: setp.eq.u32 %q, %n, 0; @%q bra E; sub.u32 %n, %n, 1;\n"
+    "  ld.global.u32 %o, [%s]; add.u64 %s, %s, 4; ld.global.u32 %i, [%p]; mov.u32 %u, %nctaid.x;\n"
+    "  mul.lo.u32 %u, %u, %w; mul.wide.u32 %a, %u, 4; add.u64 %p, %p, %a;\n"
+    "  setp.lt.s32 %r, %i, 0; @%r bra N; mul.wide.u32 %a, %i, 4; add.u64 %a, %m, %a;\n"
+    "  setp.eq.u32 %q, %o, 0; @%q ld.global.nc.u32 %x, [%a];\n"
+    "  setp.eq.u32 %q, %o, 1; @%q ld.global.u32 %x, [%a];\n"
+    "  setp.eq.u32 %q, %o, 2; @%q st.global.u32 [%a], %x;\n"
+    "  setp.eq.u32 %q, %o, 3; @%q atom.global.add.u32 %x, [%a], 1;\n"
+    "  setp.eq.u32 %q, %o, 6; @%q ld.global.u32 %x, [%a];\n"
+    "N: setp.eq.u32 %q, %o, 4; @%q bar.sync 0;\n"
+    "  setp.eq.u32 %q, %o, 5; @%q bar.warp.sync 0xffffffff;\n"
+    "  bra L; E: ret; }\n";
+
+/* Fills the table of operations and places. Most programs read more often than they write. Some programs read only. */
+static void make_places(uint32_t operations[WAYS], uint32_t *places, uint32_t threads, uint64_t seed)
+{
+    uint64_t state = seed * 0x9e3779b97f4a7c15u + 3;
+    const uint32_t writes = next(&state, 3), cells = next(&state, 2) ? CELLS : 48;
+    const uint32_t first = next(&state, 2), kinds = 1 + next(&state, 2);
+    for (unsigned s = 0; s < WAYS; s++) {
+        const uint32_t reads = next(&state, 8) ? first + next(&state, kinds) : 6, way = next(&state, 5);
+        operations[s] = next(&state, 6) < writes ? 2 + next(&state, 2)
+                        : next(&state, 7) == 0   ? 4 + next(&state, 2)
+                                                 : reads % 7;
+        operations[s] = operations[s] == 2 && first && kinds == 2 && reads == 2 ? 1 : operations[s];
+        const uint32_t far = 1 + next(&state, 40), skip = next(&state, 4), from = next(&state, cells);
+        for (uint32_t t = 0; t < threads; t++) {
+            const uint32_t place = way < 2    ? next(&state, cells)
+                                   : way == 2 ? (from + t * far + t * t % 7) % cells
+                                   : way == 3 ? (from + t) % cells
+                                              : (from + t * 37 + t / 32) % cells;
+            places[s * threads + t] = skip == 0 && next(&state, 3) == 0 ? NOWHERE : place;
+        }
+    }
+}
+
+static outcome run_scattered(uint64_t seed)
+{
+    outcome o = {.bench = check_bench_new(scatter, sizeof scatter - 1)};
+    vm_device *device = o.bench.device;
+    const uint32_t blocks = 1 + (uint32_t)seed % 4, threads = blocks * THREADS;
+    uint32_t operations[WAYS], places[WAYS * 4 * THREADS];
+    o.bench.check->often = o.bench.check->record_few = 1; /* the second launch drops the records that no word names */
+    struct {
+        uint64_t steps, places, memory;
+        uint32_t count;
+    } params = {vm_alloc(device, sizeof operations), vm_alloc(device, WAYS * threads * sizeof *places),
+                vm_alloc(device, CELLS * sizeof(uint32_t)), seed % 3 ? WAYS : 4};
+    make_places(operations, places, threads, seed);
+    memcpy(vm_pointer(device, params.steps, sizeof operations), operations, sizeof operations);
+    memcpy(vm_pointer(device, params.places, WAYS * threads * sizeof *places), places, WAYS * threads * sizeof *places);
+    if (seed % 8) /* every eighth program may read unwritten memory */
+        memset(vm_pointer(device, params.memory, CELLS * sizeof(uint32_t)), 0, CELLS * sizeof(uint32_t));
+    launch_twice(&o, "k", blocks, THREADS, &params, seed);
+    o.parts[0] = vm_allocation_of(device, params.steps);
+    o.parts[1] = vm_allocation_of(device, params.places);
+    o.parts[2] = vm_allocation_of(device, params.memory);
+    return o;
+}
+
+/* Scattered reads make lines thin if the host has vectors. The host without vectors has no thin lines. Both
+ * must have the same findings and marks. */
+static void test_scattered(void)
+{
+    unsigned wrong = 0, thin = 0, wide = 0;
+    uint64_t findings = 0;
+    for (uint64_t seed = 0; seed < (CHECK_SANITIZER[0] ? 60 : 240); seed++) {
+        unsetenv("KILN_SIM_ISA");
+        outcome fast = run_scattered(seed);
+        setenv("KILN_SIM_ISA", "base", 1);
+        outcome slow = run_scattered(seed);
+        if (!is_same(&fast, &slow)) {
+            fprintf(stderr, "scattered program %llu: not the same; %zu findings with thin lines, %zu without\n",
+                    (unsigned long long)seed, check_count_findings(fast.bench.check),
+                    check_count_findings(slow.bench.check));
+            wrong++;
+        }
+        thin += fast.thin, wide += fast.wide;
+        findings += check_count_findings(slow.bench.check);
+        CU_ASSERT_EQUAL(slow.thin, 0);
+        check_bench_end(&fast.bench);
+        check_bench_end(&slow.bench);
+    }
+    unsetenv("KILN_SIM_ISA");
+    CU_ASSERT_EQUAL(wrong, 0);
+    CU_ASSERT_TRUE(findings > 60);
+    CU_ASSERT_TRUE(!check_can_quick() || (wide > 500 && thin > wide + 500));
+}
+
+/* Lanes exchange values in shared memory, and only a shuffle, a vote or a barrier of the warp lies between the write and
+ * the read. Compiled code must tell the checks about these operations, as the interpreter does. */
+static void test_meetings(void)
+{
+    static const char *const operations[] = {"shfl.sync.bfly.b32 %x, %t, 1, 31, 0xffffffff;",
+                                             "vote.sync.ballot.b32 %x, %p, 0xffffffff;", "bar.warp.sync 0xffffffff;",
+                                             ""};
+    for (size_t k = 0; k < KILN__COUNT(operations); k++) {
+        char text[1500];
+        const int length =
+            snprintf(text, sizeof text,
+                     ".version 8.0\n.target sm_80\n.address_size 64\n"
+                     ".visible .entry k(.param .u64 in, .param .u64 out, .param .u64 raw, .param .u32 n)\n"
+                     "{ .reg .b32 %%t, %%a, %%b, %%x, %%n; .reg .pred %%p; .shared .align 4 .b8 s[128];\n"
+                     "  mov.u32 %%t, %%tid.x; mov.u32 %%a, s; mad.lo.u32 %%a, %%t, 4, %%a; xor.b32 %%b, %%a, 4;\n"
+                     "  mov.u32 %%n, 0; setp.eq.u32 %%p, %%t, 3;\n"
+                     "L: st.shared.u32 [%%a], %%n; %s ld.shared.u32 %%x, [%%b]; add.u32 %%n, %%n, 1;\n"
+                     "  bar.warp.sync 0xffffffff; setp.lt.u32 %%p, %%n, 200; @%%p bra L; ret; }\n",
+                     operations[k]);
+        outcome o[2];
+        bool usable = false;
+        for (unsigned compile = 0; compile < 2; compile++) {
+            o[compile] = (outcome){.bench = check_bench_new(text, (size_t)length)};
+            vm_device *device = o[compile].bench.device;
+            CU_ASSERT_FATAL(sim_jit_open(device, compile));
+            const struct {
+                uint64_t arrays[3];
+                uint32_t n;
+            } params = {{0}, 0};
+            launch_twice(&o[compile], "k", 2, 32, &params, 0);
+            usable = sim_jit_usable(device);
+        }
+        CU_ASSERT_TRUE(same_findings(o[0].bench.check, o[1].bench.check));
+        CU_ASSERT_EQUAL(o[0].bench.check->time, o[1].bench.check->time);
+        CU_ASSERT_EQUAL(o[0].shared, o[1].shared);
+        CU_ASSERT_EQUAL(check_count_findings(o[0].bench.check), (size_t)(k != 2));
+        CU_ASSERT_TRUE(o[1].compiled || !check_can_quick() || !usable);
+        check_bench_end(&o[0].bench);
+        check_bench_end(&o[1].bench);
+    }
 }
 
 /* A cp.async may read any number of bytes, so the checks see its source before the device refuses it as misaligned. The
@@ -431,6 +594,8 @@ int main(int count, char **arguments)
 {
     static const check_case cases[] = {{"both", test_both},
                                        {"compiled", test_compiled},
+                                       {"scattered reads", test_scattered},
+                                       {"operations between lanes", test_meetings},
                                        {"memory", test_memory},
                                        {"copies of different sizes", test_copies_of_different_sizes},
                                        {"bulk reductions", test_bulk_reductions},

@@ -33,3 +33,8 @@ mkdir -p kernels specs/deep
 printf '#include "lib/host.hpp"\n__global__ void far(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = 2; }\n' >kernels/far.cu
 kiln init kernels/far.cu --stub lib/host.hpp -o specs/deep/far.yaml && grep -E '^(source|include):' specs/deep/far.yaml
 ls specs/deep/stubs/lib && kiln tune specs/deep/far.yaml --read-anywhere -q | grep configurations
+# The source may stand in the command line of nvcc alone.
+kiln init --nvcc 'nvcc -I other -Xptxas -v -o p.cu p.cu' | grep -E '^(source|options|  kernel)'
+kiln init --nvcc 'nvcc -DX=1 p.cu m.cu'; echo $?
+kiln init --nvcc 'nvcc -O3 -o p.cu'; echo $?
+kiln init; echo $?

@@ -61,6 +61,32 @@ static void keep_signals(void)
         sigaction(passed[i], &before[i], NULL);
 }
 
+/* ---- the time limit of the child ---- */
+
+typedef struct time_limit {
+    struct timespec begun;
+    double most; /* in seconds; 0 means that there is no limit */
+} time_limit;
+
+static bool is_late(const time_limit *of)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return of->most > 0 && (double)(now.tv_sec - of->begun.tv_sec) > of->most;
+}
+
+/* Waits until the child has sent something. Returns false if the child is late. */
+static bool await_bytes(int fd, const time_limit *of)
+{
+    for (int got = 0; got <= 0;) {
+        struct pollfd ready = {.fd = fd, .events = POLLIN};
+        got = poll(&ready, 1, 1000);
+        if (is_late(of))
+            return false;
+    }
+    return true;
+}
+
 /* ---- the files of --output ---- */
 
 typedef struct file_header {
@@ -84,9 +110,12 @@ static bool send_all(int fd, const void *data, size_t length)
     return true;
 }
 
-static bool receive_all(int fd, void *data, size_t length)
+/* In the parent, `of` is the time limit of the child, which may send a part of a message and then nothing more. */
+static bool receive_all(int fd, void *data, size_t length, const time_limit *of)
 {
     for (char *at = data; length > 0;) {
+        if (of && !await_bytes(fd, of))
+            return false;
         ssize_t got = recv(fd, at, length, 0);
         if (got < 0 && errno == EINTR)
             continue;
@@ -98,16 +127,16 @@ static bool receive_all(int fd, void *data, size_t length)
     return true;
 }
 
-/* Receives `bytes` bytes, and allocates memory for them as they arrive. Returns NULL if the child ended or memory ran
- * out. */
-static char *receive_file(int fd, uint64_t bytes)
+/* Receives `bytes` bytes, and allocates memory for them as they arrive. Returns NULL if the child ended or is late, or
+ * if memory ran out. */
+static char *receive_file(int fd, uint64_t bytes, const time_limit *of)
 {
     enum { STEP = 16 << 20 };
     char *data = NULL;
     for (uint64_t got = 0; got < bytes || !data;) {
         uint64_t step = bytes - got < STEP ? bytes - got : STEP;
         char *more = realloc(data, (size_t)(got + step) + 1);
-        if (!more || !receive_all(fd, more + got, (size_t)step)) {
+        if (!more || !receive_all(fd, more + got, (size_t)step, of)) {
             free(more ? more : data);
             return NULL;
         }
@@ -123,17 +152,18 @@ static const char *output_path(const cli *c, uint64_t index)
     return equals ? equals + 1 : NULL;
 }
 
-/* Writes a file for the child. Returns false if the child has ended, or sent a request that no command sends. */
-static bool serve(const cli *c, int fd, bool *written)
+/* Writes a file for the child. Returns false if the child has ended, is late, or sent a request that no command
+ * sends. */
+static bool serve(const cli *c, int fd, bool *written, const time_limit *of)
 {
     file_header header;
-    if (!receive_all(fd, &header, sizeof header))
+    if (!receive_all(fd, &header, sizeof header, of))
         return false;
     const char *path = output_path(c, header.index);
     if (!path || written[header.index] || header.bytes > UINT64_MAX / 2)
         return false;
     written[header.index] = true;
-    char *data = receive_file(fd, header.bytes);
+    char *data = receive_file(fd, header.bytes, of);
     if (!data)
         return false;
     kiln_error *error = NULL;
@@ -155,12 +185,12 @@ int cli_apart_write(void *user, const char *path, const void *data, size_t bytes
         if (strcmp(output_path(c, i), path) != 0)
             continue;
         if (!send_all(c->apart_fd, &header, sizeof header) || !send_all(c->apart_fd, data, bytes) ||
-            !receive_all(c->apart_fd, &answer, sizeof answer) || answer.bytes > 1 << 20)
+            !receive_all(c->apart_fd, &answer, sizeof answer, NULL) || answer.bytes > 1 << 20)
             return -1;
         if (answer.status == KILN_OK)
             return 0;
         char *why = cli_alloc((size_t)answer.bytes + 1);
-        if (!receive_all(c->apart_fd, why, (size_t)answer.bytes))
+        if (!receive_all(c->apart_fd, why, (size_t)answer.bytes, NULL))
             return -1;
         c->apart_why = why;
         c->apart_status = (kiln_status)answer.status;
@@ -195,18 +225,11 @@ static double longest(const cli_run_args *args)
 static int await(const cli *c, const cli_run_args *run, int fd)
 {
     bool *written = cli_alloc(c->apart_outputs->count + 1);
-    struct timespec begun, now;
-    double most = longest(run);
-    bool late = false;
-    clock_gettime(CLOCK_MONOTONIC, &begun);
-    for (bool open = true; open && !late;) {
-        struct pollfd ready = {.fd = fd, .events = POLLIN};
-        int got = poll(&ready, 1, 1000);
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        late = most > 0 && (double)(now.tv_sec - begun.tv_sec) > most;
-        if (got > 0)
-            open = serve(c, fd, written);
-    }
+    time_limit of = {.most = longest(run)};
+    clock_gettime(CLOCK_MONOTONIC, &of.begun);
+    while (await_bytes(fd, &of) && serve(c, fd, written, &of))
+        ;
+    const bool late = is_late(&of);
     close(fd); /* closing the socket also ends a child that waits for an answer */
     if (late)
         kill(child, SIGKILL);

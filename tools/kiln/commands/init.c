@@ -210,7 +210,10 @@ static int init_run(cli *c)
     drafted made = {0};
     value_list values = {0};
     kiln_error *error = NULL;
-    const char *source = c->words.items[0], *to = args->output_to, *folder = ".";
+    const char *source = c->words.count ? c->words.items[0] : NULL, *to = args->output_to, *folder = ".";
+    const int missing = source ? 0 : init_find_source(c, &source);
+    if (missing)
+        return missing;
     if (ends_in(source, ".json") || ends_in(source, ".json.gz"))
         return cli_usage(
             c,
@@ -240,7 +243,7 @@ static int init_run(cli *c)
     const char *named = name_from(args, source, folder);
     int code = read_params(c, &values);
     if (!code && args->nvcc)
-        code = init_read_nvcc(c, &plan);
+        code = init_read_nvcc(c, source, &plan);
     if (!code)
         code = init_make_stubs(c, &plan);
     if (!code)
@@ -314,7 +317,7 @@ static const cli_option options[] = {
      "a line of the source, chooses one of several launches."},
     {"nvcc", 0, CLI_TEXT, FIELD(nvcc), "LINE", CLI_NOTHING, NULL,
      "The command line that compiles the source with nvcc, as one text. Its folders of headers (-I), macros (-D) and "
-     "options such as -std and --use_fast_math go into the spec."},
+     "options such as -std and --use_fast_math go into the spec. SOURCE may be left out if the line has one source."},
     {"stub", 0, CLI_LIST, FIELD(stubs), "HEADER", CLI_NOTHING, NULL,
      "Make an empty header of this name in the folder 'stubs' beside the spec, for a library that only the host needs. "
      "Repeatable."},
@@ -343,7 +346,6 @@ const cli_command cli_init_command = {
         "the answer.\n\n"
         "The spec is a first guess, and its comments tell you what to check. It has no reference yet: kiln compares "
         "each answer with the answer of the default configuration.",
-    .min_words = 1,
     .max_words = 1,
     .completes = CLI_FILES,
     .args_size = sizeof(init_args),

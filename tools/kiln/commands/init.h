@@ -18,9 +18,12 @@ typedef struct init_plan {
     size_t define_count, define_room;
 } init_plan;
 
+/* Finds the source in the command line of nvcc (--nvcc), for a user who did not name it again. Fails if the command line
+ * has no source or several sources. Returns 0 or the exit code. */
+int init_find_source(cli *c, const char **source);
 /* Reads a command line of nvcc (--nvcc): folders of headers, macros, and options that matter for a kernel. Prints the
- * words of the command line that were left out. Returns 0 or the exit code. */
-int init_read_nvcc(cli *c, init_plan *plan);
+ * words of the command line that were left out, except the name of the source. Returns 0 or the exit code. */
+int init_read_nvcc(cli *c, const char *source, init_plan *plan);
 /* Makes the empty headers of --stub in the folder `stubs` beside the spec. Returns 0 or the exit code. */
 int init_make_stubs(cli *c, init_plan *plan);
 /* Adds a folder of headers. A folder below the folder of the spec becomes a part of `include`; any other folder becomes

@@ -186,7 +186,44 @@ static void take_ptxas(init_plan *plan, const char *list)
     }
 }
 
-int init_read_nvcc(cli *c, init_plan *plan)
+/* Returns true if nvcc would compile the file: its name ends as the name of a source. */
+static bool is_source(const char *name)
+{
+    static const char *const ends[] = {".cu", ".cuh", ".cc", ".cpp", ".cxx"};
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; i < CLI_COUNT(ends) && dot; i++)
+        if (strcmp(dot, ends[i]) == 0)
+            return true;
+    return false;
+}
+
+/* A word that is the value of an option, such as `-o k.cu`, is no source. */
+int init_find_source(cli *c, const char **source)
+{
+    const init_args *args = c->args;
+    cli_list words = {0};
+    size_t count = 0;
+    split_words(args->nvcc ? args->nvcc : "", &words);
+    for (size_t i = 1; i < words.count; i++) {
+        const char *before = words.items[i - 1];
+        bool value = strcmp(before, "-I") == 0 || strcmp(before, "-D") == 0;
+        for (size_t k = 0; k < CLI_COUNT(with_value); k++)
+            value |= strcmp(before, with_value[k]) == 0;
+        if (value || *words.items[i] == '-' || !is_source(words.items[i]))
+            continue;
+        *source = words.items[i];
+        count++;
+    }
+    if (count > 1)
+        return cli_usage(c, "--nvcc compiles %zu sources, so name the source of the kernel: 'kiln init %s --nvcc LINE'",
+                         count, cli_shell_word(*source));
+    if (count == 0)
+        return cli_usage(c, args->nvcc ? "--nvcc has no source, so name the source: 'kiln init SOURCE.cu --nvcc LINE'"
+                                       : "an argument is missing: SOURCE|SIGNATURE");
+    return 0;
+}
+
+int init_read_nvcc(cli *c, const char *source, init_plan *plan)
 {
     const init_args *args = c->args;
     cli_list words = {0};
@@ -230,7 +267,7 @@ int init_read_nvcc(cli *c, init_plan *plan)
                     cli_list_add(&plan->options, kept[k].value ? cli_printf("%s=%s", kept[k].as, value) : kept[k].as);
                 taken = value != NULL;
             }
-        if (taken || !strcmp(word, c->words.items[0]))
+        if (taken || !strcmp(word, source))
             continue;
         for (size_t k = 0; k < CLI_COUNT(with_value) && i + 1 < words.count; k++)
             if (strcmp(word, with_value[k]) == 0)

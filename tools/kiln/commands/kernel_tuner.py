@@ -138,6 +138,7 @@ class Reader:
         self.imports, self.steps, self.sizes = [], 0, {}
         self.depth, self.called = 0, set()
         self.globals["__name__"] = "__main__"
+        self.globals["__file__"] = os.path.basename(path)
 
     def note(self, text):
         if text not in self.notes:
@@ -179,7 +180,7 @@ class Reader:
         elif isinstance(s, ast.AnnAssign) and s.value:
             self.assign(s.target, self.value(s.value, scope), s, scope)
         elif isinstance(s, ast.AugAssign):
-            value = self.value(ast.BinOp(self.load(s.target), s.op, s.value), scope)
+            value = self.value(ast.copy_location(ast.BinOp(self.load(s.target), s.op, s.value), s), scope)
             self.assign(s.target, value, s, scope)
         elif isinstance(s, ast.Expr):
             self.value(s.value, scope)
@@ -437,8 +438,7 @@ class Reader:
         defaults = function.args.defaults
         for name, default in zip(names[len(names) - len(defaults):], defaults):
             scope[name] = self.value(default, self.globals)
-        scope.update(zip(names, args))
-        scope.update(named)
+        scope.update((name, self.argument(function, name, value, scope)) for name, value in [*zip(names, args), *named.items()])
         for name in names:
             scope.setdefault(name, Unknown("the argument %s of %s()" % (name, function.name)))
         self.depth += 1
@@ -449,6 +449,14 @@ class Reader:
         finally:
             self.depth -= 1
         return None
+
+    def argument(self, function, name, value, scope):
+        """The value that a call passes. If only the command line of the script tells it, the default of the parameter counts."""
+        if not isinstance(value, Unknown) or isinstance(scope.get(name), Unknown) or scope.get(name) is None:
+            return value
+        self.note("the script passes a value for '%s' of %s() that is not known before it runs (%s), so its default %r counts" % (
+            name, function.name, value.why, value_of(scope[name])))
+        return scope[name]
 
     def call_method(self, bound, args, named):
         of, name = bound.of, bound.name
@@ -535,10 +543,14 @@ class Reader:
                     "enumerate", "dict", "OrderedDict", "ceil", "floor", "sqrt", "log2", "divmod", "any", "all", "str", "reversed"):
             return self.call_builtin(last, args, named)
         if last == "open" and args and isinstance(args[0], str):
-            return Source(args[0])
+            return Source(os.path.normpath(args[0]))
         if path in ("os.path.join", "os.path.dirname", "os.path.abspath", "os.path.realpath", "pathlib.Path"):
             words = [a for a in args if isinstance(a, str)]
-            return os.path.join(*words) if path == "os.path.join" and words else ""
+            if path == "os.path.join":
+                return os.path.normpath(os.path.join(*words)) if words else ""
+            if path == "os.path.dirname":  # paths stay relative to the folder of the script
+                return (os.path.dirname(words[0]) if words else "") or "."
+            return words[0] if words else ""
         return Unknown("line %d: %s()" % (node.lineno, path))
 
     def call_builtin(self, last, args, named):
@@ -587,6 +599,8 @@ class Reader:
                 return Array(dtype or args[0].dtype, args[0].shape, args[0].fill)
             if isinstance(args[0], (list, tuple)) and not any(isinstance(v, (list, tuple, Array)) for v in args[0]):
                 return Array(dtype or "f64", [len(args[0])], "derived")
+        if last == "load" and args and isinstance(args[0], str) and args[0].endswith(".npy"):
+            return Array(None, None, ("file", os.path.normpath(args[0])))
         if last in ("sort", "absolute", "abs", "cos", "sin", "sqrt", "exp", "log") and args and isinstance(args[0], Array):
             return Array(args[0].dtype, args[0].shape, ("uniform", 0, 1) if last in ("absolute", "abs") else "derived")
         return None
@@ -943,6 +957,8 @@ class Writer:
                 if not variants:
                     variants.append(expected.call)
                 lines.append("  %s: {against: {variant: reference}%s}" % (name, tolerance))
+            elif isinstance(expected, Array) and expected.fill and expected.fill[0] == "file":
+                lines.append("  %s: {against: {file: %s}%s}" % (name, json.dumps(expected.fill[1]), tolerance))
             elif expected is not None and not isinstance(answer, Unknown):
                 references.append((index, name))
             elif re.search(r"%s\s*\[[^\]]*\b(gridDim|blockIdx)\b(?![^\]]*threadIdx)[^\]]*\]\s*[-+*]?=" % declared[index][1], self.text):

@@ -6,7 +6,7 @@
 #define TYPE(n) (d->in->types[n])
 #define HAS(mod) ptx_has(d->in, PTX_MOD_##mod)
 
-/* One handler for each integer type. The untyped integers (.b types) count as unsigned. */
+/* The handlers of an operation for each integer type. Untyped integers (.b16, .b32, .b64) count as unsigned. */
 typedef struct by_type {
     vm_handler_id u16, s16, u32, s32, u64, s64;
 } by_type;
@@ -31,8 +31,8 @@ static vm_handler_id pick(unsigned type, by_type table)
     }
 }
 
-/* Emits an instruction with a destination and up to three sources, all of width `bytes`. Uses `handler` if it is not
- * NULL, otherwise the handler `id`. */
+/* Emits an operation with a destination and up to three sources, which all have the width `bytes`. Uses `handler` if it
+ * is not NULL, otherwise the handler `id`. */
 static vm_code *plain(vm_decoder *d, vm_handler_id id, vm_handler handler, unsigned sources, unsigned bytes)
 {
     uint32_t slot[3] = {0};
@@ -55,9 +55,9 @@ static void half(vm_decoder *d, unsigned op, unsigned sources)
     i->flags = vm_flags(d->in);
 }
 
-/* Emits floating-point arithmetic on f32 or f64. With rounding to nearest, the handler for f32 is `f32`, or `f32x` if
- * flags such as .ftz are set. The handler for f64 is `f64`. Any other rounding needs a handler that changes the host's
- * rounding mode, which is slower. */
+/* Emits floating-point arithmetic on f32 or f64. For rounding to nearest, `f32`, `f32x` (for f32 with flags such as
+ * .ftz) and `f64` are the handlers. Any other rounding needs a slower handler, which changes the host's rounding
+ * mode. */
 static void real(vm_decoder *d, unsigned op, unsigned sources, vm_handler_id f32, vm_handler_id f32x, vm_handler_id f64)
 {
     unsigned rounding = vm_rounding(d->in);
@@ -72,8 +72,8 @@ static void real(vm_decoder *d, unsigned op, unsigned sources, vm_handler_id f32
     i->count = (uint8_t)rounding;
 }
 
-/* Decodes the forms .f32x2, and .f32 with operands of f16 or bf16. For .f32, emits extra operations that first widen
- * all operands except the last to f32. Returns false for any other form. */
+/* Decodes the form .f32x2, and the form .f32 with operands of f16 or bf16. For this .f32 form, emits extra operations
+ * that first widen all operands except the last to f32. Returns false for any other form. */
 static bool pairs_or_mixed(vm_decoder *d, unsigned op, unsigned sources)
 {
     if (TYPE(0) == PTX_F32X2) {
@@ -112,9 +112,8 @@ static void carry(vm_decoder *d, unsigned flags, unsigned sources)
                          (bytes == 8 ? 64 : 0));
 }
 
-/* Decodes add, sub, addc and subc. The function tests the special forms first: carry chains, pairs of singles, mixed
- * precision, halves, floats, packed 16-bit integers, saturation. The last line of the function decodes ordinary
- * integers. */
+/* Decodes add, sub, addc and subc. The function tests special forms first: carry chains, pairs of f32, mixed precision,
+ * f16 and bf16, floats, packed 16-bit integers, saturation. Its last line decodes ordinary integers. */
 void decode_add(vm_decoder *d)
 {
     unsigned type = TYPE(0), op = d->in->op;
@@ -145,8 +144,8 @@ void decode_add(vm_decoder *d)
     plain(d, pick(type, sub ? BY_SIZE(sub) : BY_SIZE(add)), NULL, 2, decode_container(type));
 }
 
-/* Decodes mul and mul24. plain() does not fit the .wide product, because this product reads registers of 4 bytes and
- * writes a register of twice the type's width. */
+/* Decodes mul and mul24. mul.wide cannot use plain(), because it reads registers of 4 bytes and writes a register of
+ * twice the type's width. */
 void decode_mul(vm_decoder *d)
 {
     unsigned type = TYPE(0);
@@ -240,8 +239,8 @@ void decode_unary(vm_decoder *d)
     plain(d, id, NULL, 1, decode_container(TYPE(0)))->flags = vm_flags(d->in);
 }
 
-/* Decodes min and max. The handler for singles without flags is faster than the handler for singles with .ftz, .NaN or
- * .xorsign. Only f32 has a form with three sources. Among the integer types, s32 and s16x2 have .relu. */
+/* Decodes min and max. The handler for f32 without flags is faster than the handler for f32 with .ftz, .NaN or
+ * .xorsign. Only f32 has a form with three sources. Of the integer types, s32 and s16x2 have .relu. */
 void decode_minmax(vm_decoder *d)
 {
     bool max = d->in->op == PTX_OP_MAX;
@@ -304,9 +303,9 @@ void decode_bits(vm_decoder *d)
     i->flags = HAS(SHIFTAMT);
 }
 
-/* Decodes bfi, bfe, fns, bmsk and szext. The sources go to the slots a, b, c and e in the order of the text. Only bfi
- * uses e. Positions and lengths have 32 bits, even if the bit field has 64. The flags are 1 for .clamp and 2 for the
- * type s32. */
+/* Decodes bfi, bfe, fns, bmsk and szext. The source operands, in the order of the text, get the members a, b, c and e
+ * of the vm_code. Only bfi uses e. Positions and lengths have 32 bits, even if the bit field has 64 bits. `flags` is
+ * the sum of 1 for .clamp and 2 for the type s32. */
 void decode_bitfield(vm_decoder *d)
 {
     unsigned bytes = decode_container(TYPE(0));
@@ -486,14 +485,14 @@ void decode_testp(vm_decoder *d)
 
 /* ---- video ---- */
 
-/* Returns true if the opcode allows parts of this width and this number of selected parts. device/ops/video.c relies on
- * this check. */
+/* Checks the bytes or halfwords that a video instruction selects (PTX_SELECT_BITS). Returns true if the opcode allows
+ * their width and their number. device/ops/video.c relies on this check. */
 static bool parts_fit(uint32_t select, unsigned lanes, bool mask)
 {
     if (!select)
         return true;
     unsigned bits = PTX_SELECT_BITS(select), count = PTX_SELECT_COUNT(select), places = 32 / bits;
-    if (lanes == 1 || mask) /* the parts must be in one register */
+    if (lanes == 1 || mask) /* the selected bytes or halfwords must be in one register */
         for (unsigned k = 0; k < count; k++)
             if (PTX_SELECT_DIGIT(select, k) >= places)
                 return false;
@@ -528,7 +527,8 @@ void decode_video(vm_decoder *d)
                     .scale = HAS(SHR7)    ? 7
                              : HAS(SHR15) ? 15
                                           : 0};
-    unsigned first = v->op == VM_VIDEO_SET ? 0 : 1; /* index of the first type among a's and b's */
+    /* index in insn->types of the type of operand a; the type of operand b follows */
+    unsigned first = v->op == VM_VIDEO_SET ? 0 : 1;
     v->d_signed = first && TYPE(0) == PTX_S32;
     v->a_signed = TYPE(first) == PTX_S32;
     v->b_signed = TYPE(first + 1) == PTX_S32;

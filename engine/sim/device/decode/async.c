@@ -15,7 +15,7 @@ static vm_side side(vm_decoder *d, const ptx_operand *o, unsigned space)
     return (vm_side){.slot = place.slot, .space = (uint8_t)space, .addr32 = place.addr32, .offset = place.offset};
 }
 
-/* Emits the operation `what` (VM_BAR_...) on the mbarrier at the address `address`. */
+/* Emits the operation `what` (VM_BAR_...) on the mbarrier at `address`. */
 static vm_code *at_barrier(vm_decoder *d, const ptx_operand *address, unsigned what)
 {
     vm_place place = decode_address(d, address, 0);
@@ -73,9 +73,9 @@ void decode_pending_count(vm_decoder *d)
     i->d = to, i->a = a;
 }
 
-/* Decodes cp.async.mbarrier.arrive. The thread's copies are already complete. So the instruction is a plain
- * arrival if it has .noinc. Without .noinc, the pending count would grow by one and then fall by one. So the decoder
- * emits an operation that leaves the count unchanged. */
+/* Decodes cp.async.mbarrier.arrive. In the simulator the thread's copies are already complete. So with .noinc the
+ * instruction is a plain arrival. Without .noinc, the pending count would grow by one and then fall by one. So the
+ * decoder emits an operation that leaves the pending count unchanged. */
 void decode_cp_async_arrive(vm_decoder *d)
 {
     if (HAS(NOINC))
@@ -191,8 +191,8 @@ void decode_query_cancel(vm_decoder *d)
     i->extra = slots;
 }
 
-/* Returns true if the address operand of mapa or getctarank is generic. The address of a variable is a shared address
- * and not generic. 32-bit addresses are never generic. */
+/* Returns true if the address operand of mapa or getctarank is a generic address. The address of a variable is a shared
+ * address. A 32-bit address is never generic. */
 static bool is_generic(const vm_decoder *d, unsigned bytes)
 {
     return bytes == 8 && !HAS(SHARED_CLUSTER) && d->in->operands[1].kind == PTX_OPERAND_REG;

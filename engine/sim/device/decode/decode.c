@@ -1,5 +1,6 @@
-/* decode.c - turns a checked PTX function into executable instructions: operands become slots, and labels become
- * pointers. The other files of this folder have one function for each entry of the `decode` column in ops.def. */
+/* decode.c - turns a checked PTX function into executable instructions: operands become operand slots (README.md), and
+ * labels become pointers. The other files of this folder have one function for each entry of the `decode` column in
+ * ops.def. */
 #include "vm_decode.h"
 #include "vm_path.h"
 
@@ -13,10 +14,11 @@ static vm_decode_fn *const decoders[PTX_OP_COUNT] = {
 #undef OP
 };
 
-/* Gives each register of the function a slot, and sets the size of the register file. The registers have this order:
- * the predicate that is always true (slot 0), temporary predicates, the function's predicates, the block's window, the
- * function's other registers, temporaries, the sink. Rows of lanes start at a multiple of 64 bytes. Returns false after
- * a message if the function has too many registers, or if its parameters are larger than a thread's stack. */
+/* Gives each register of the function an operand slot, and sets the size of the frame's registers. They have this
+ * order: the predicate that is always true (slot 0), temporary predicates, the function's predicates, the address of
+ * the block's shared memory, the function's other registers, temporary registers, the sink. The values of a register's
+ * lanes start at a multiple of 64 bytes. Returns false after a message if the function has too many registers, or if
+ * its parameters are larger than a thread's stack. */
 static bool lay_out_registers(vm_decoder *d)
 {
     const ptx_function *f = d->f;
@@ -50,8 +52,7 @@ static bool lay_out_registers(vm_decoder *d)
 }
 
 /* Returns true if the instruction `at` is an exit or return without a guard, or if `at` is the end of the function. The
- * decoder makes no reconvergence point at such an instruction, because no code follows that the lanes could execute
- * together. */
+ * decoder makes no reconvergence point there, because no code follows that the lanes could execute together. */
 static bool is_exit(const vm_decoder *d, uint32_t at)
 {
     return at >= d->f->insn_count || ((d->f->insns[at].op == PTX_OP_RET || d->f->insns[at].op == PTX_OP_EXIT) &&
@@ -74,8 +75,8 @@ static bool *meeting_points(vm_decoder *d)
     return meet;
 }
 
-/* Replaces the indices of PTX instructions in branches by pointers to, or indices of, executable instructions. The
- * decoder must have emitted all code before. */
+/* Sets the targets of branches. Until then, branches have indices of PTX instructions. The function replaces them by
+ * pointers to, or indices of, executable instructions. The decoder must have emitted all code before. */
 static void link_branches(vm_decoder *d)
 {
     vm_function *fn = d->fn;
@@ -106,7 +107,7 @@ static bool take_over(vm_decoder *d)
     for (size_t k = 0; k < d->constant_count; k++)
         for (uint32_t lane = 0; lane < VM_LANES; lane++)
             memcpy(fn->constants + d->constants[k].slot + lane * (d->constants[k].bytes < 8 ? 4 : 8),
-                   /* the upper half of a constant of 16 bytes stays zero */
+                   /* the upper 8 bytes of a constant of 16 bytes stay zero */
                    &d->constants[k].value, d->constants[k].bytes < 8 ? 4 : 8);
     fn->code = (vm_code *)(((uintptr_t)code + 63) & ~(uintptr_t)63);
     fn->code_count = (uint32_t)d->count;
@@ -115,8 +116,7 @@ static bool take_over(vm_decoder *d)
     return true;
 }
 
-/* Emits operations that copy some parameters to local memory. The copied parameters are those whose address the
- * function takes. */
+/* Emits operations that copy the parameters whose address the function takes to local memory. */
 static void move_home(vm_decoder *d)
 {
     if (d->fn->has_homes)

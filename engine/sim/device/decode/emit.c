@@ -1,5 +1,5 @@
-/* emit.c - functions that all files of the decoder use: functions that append operations, and functions that find the
- * slots of registers, constants, addresses and predicates. */
+/* emit.c - functions that all files of the decoder use. They append operations to the code, and find the operand slots
+ * of registers, constants, addresses and predicates. */
 #include "vm_decode.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ static vm_code *emit(vm_decoder *d, vm_handlers handlers, bool step, bool guarde
         decode_no_memory(d);
         if (!d->code)
             return &d->scratch;
-        d->count = 0; /* the emitted code is never executed, because decoding has failed */
+        d->count = 0; /* decoding has failed, so nothing executes this code */
     }
     vm_code *i = &d->code[d->count++];
     memset(i, 0, sizeof *i);
@@ -82,7 +82,7 @@ uint32_t decode_take_temp_pred(vm_decoder *d)
         decode_set_error(d, "too many predicates");
         return 4;
     }
-    return 4 + 4 * d->temp_pred_used++; /* slot 0 is the predicate that is always true */
+    return 4 + 4 * d->temp_pred_used++; /* operand slot 0 is the predicate that is always true */
 }
 
 uint32_t decode_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes)
@@ -115,7 +115,8 @@ static bool is_shared_symbol(const vm_decoder *d, uint32_t index)
     return d->module->ptx->symbols[index].space == PTX_SPACE_SHARED;
 }
 
-/* Emits extra operations that compute the address of a shared variable at this offset in the block's window. */
+/* Emits extra operations that compute the address of the shared variable at this offset in the block's shared
+ * memory. */
 static uint32_t shared_source(vm_decoder *d, uint64_t offset, unsigned bytes)
 {
     vm_code *i = decode_step(d, VM_H_add_u32);

@@ -13,7 +13,7 @@
 void decode_bra(vm_decoder *d)
 {
     vm_code *i = decode_emit_op(d, vm_op_bra);
-    i->imm = OPERAND(0)->index; /* imm and e hold indices until link_branches() replaces them */
+    i->imm = OPERAND(0)->index; /* `imm` and `e` are indices of PTX instructions until link_branches() replaces them */
     i->e = d->in->reconverge;
 }
 
@@ -33,9 +33,9 @@ void decode_brx(vm_decoder *d)
     i->extra = targets;
 }
 
-/* Decodes the list of arguments or the list of results of a call into `*count` transfers at `*out`. For a .param
- * variable of the caller, a transfer has the offset of the variable in the frame. For a register or a constant, it has
- * the slot. If `result` is true, the call writes the slots. Returns false after a failure. */
+/* Decodes the list of arguments or the list of results of a call into *count transfers at *out. A transfer of a .param
+ * variable of the caller has the offset of the variable in the frame. A transfer of a register or a constant has its
+ * operand slot. `result` is true for the list of results, which the call writes. Returns false after a failure. */
 static bool list_of(vm_decoder *d, const ptx_operand *list, uint32_t *count, const vm_transfer **out, bool result)
 {
     *count = list->kind == PTX_OPERAND_LIST ? list->count : 0;
@@ -124,7 +124,7 @@ void decode_call(vm_decoder *d)
     i->e = decode_cache_slot(d);
     i->flags = wide ? 0 : VM_ADDR32;
     if (!call->builtin && (!call->callee || d->in->guard != PTX_NO_PRED))
-        /* A guard or an indirect call may split the lanes, so the instruction after the call is a reconvergence
+        /* A guard or an indirect call may make the lanes diverge, so the instruction after the call is a reconvergence
          * point. */
         decode_step_op(d, vm_op_meet);
 }

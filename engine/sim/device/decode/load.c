@@ -1,4 +1,4 @@
-/* load.c - prepares a parsed module for running: allocates its variables and decodes its functions. */
+/* load.c - loads a parsed module, so that its kernels can run: allocates its variables and decodes its functions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +12,14 @@
 #define STACK_FRAMES 64u
 /* The number of bytes of local memory that a kernel gets for alloca. */
 #define ALLOCA_BYTES 16384u
-/* limit of the static shared memory of a kernel in bytes, on every architecture; a larger array must be dynamic */
+/* Largest static shared memory of a kernel in bytes, on every architecture. Larger arrays must be dynamic. */
 #define STATIC_SHARED_MOST 0xc000u
-/* limit of the steps of all searches of a module together; these steps take a few seconds */
+/* Limit of the steps of all call-graph searches of a module together. This number of steps takes a few seconds. */
 #define REACH_MOST ((uint64_t)1 << 28)
-#define SORT_STEPS 16u /* steps that count for sorting one shared variable */
+#define SORT_STEPS 16u /* number of steps for which sorting one shared variable counts */
 
-/* KILN_SIM_ISA can select a lower instruction set than the best instruction set of the host, so that one host can test
- * all sets. */
+/* KILN_SIM_ISA can select a lower instruction set than the best one of the host, so that one host can test the handlers
+ * of all sets. */
 const vm_handlers *decode_table(void)
 {
     const char *asked = getenv("KILN_SIM_ISA");
@@ -39,23 +39,23 @@ const vm_handlers *decode_table(void)
 
 /* ---- the functions and variables that a kernel can reach ---- */
 
-/* Finds the functions and the shared variables that a kernel can reach, by depth-first search. The search uses a stack
- * in memory and not recursion, because a chain of calls may be as long as the text of the module. The loader makes one
- * search for each kernel. Before the first search, the loader reads the code of all functions once and turns it into a
- * graph. So each search visits only the functions that its kernel reaches. */
+/* The call graph. For each kernel, a depth-first search finds the functions and the shared variables that the kernel
+ * can reach. The search has its own stack and no recursion, because a chain of calls may be as long as the text of the
+ * module. Before the first search, the loader reads the code of all functions once and makes the graph. So each search
+ * visits only the functions that its kernel reaches. */
 typedef enum reach_state { REACH_NEW, REACH_OPEN, REACH_DONE } reach_state;
 typedef struct reach_place {
     uint32_t function, edge; /* edge: the index of the next edge to follow */
 } reach_place;
 
-/* An edge of the graph. The code of a function names a shared variable, calls another function, or takes its
- * address. */
+/* An edge of the call graph: the code of a function names a shared variable, calls another function, or takes the
+ * address of a function. */
 typedef struct reach_edge {
     uint32_t index;
     bool function;
 } reach_edge;
 typedef struct reach_node {
-    uint32_t first, end; /* the function's edges are [first, end) in the list of edges */
+    uint32_t first, end; /* the function's edges are edges[first] to edges[end - 1] */
     bool indirect, alloca_used;
 } reach_node;
 
@@ -64,20 +64,20 @@ typedef struct reach_set {
     reach_node *nodes; /* indexed by function */
     reach_edge *edges;
     size_t edge_count, edge_capacity;
-    /* last_symbol is indexed by symbol, and last_function by function. An element is the number, plus 1, of the last
-     * function with an edge to this symbol or function. */
+    /* Indexed by symbol, and by function: the number, plus 1, of the last function that has got an edge to this symbol
+     * or function. */
     uint32_t *last_symbol, *last_function;
-    uint64_t steps; /* the number of steps of all searches together */
+    uint64_t steps; /* number of steps of all searches so far */
     /* The members from here on are the state of one search. */
-    /* Indexed by function. If a state is REACH_OPEN, the function is on the stack, so a call of the function is a
+    /* Indexed by function: a reach_state. REACH_OPEN means that the function is on the stack, so a call of it is a
      * recursion. */
     uint8_t *states;
-    bool *named;                   /* by symbol */
+    bool *named;                   /* indexed by symbol: true if the search has reached it */
     uint32_t *functions, *symbols; /* the functions and the shared variables that the search has reached */
     uint32_t function_count, symbol_count;
     bool indirect, recursive, alloca_used;
     reach_place *stack;
-    uint32_t depth, next; /* next: the next function that the search visits because of an indirect call */
+    uint32_t depth, next; /* next: the next function that an indirect call makes the search visit */
 } reach_set;
 
 /* If the operand names a shared variable or a function, adds an edge from function `f` to it. Does nothing if this edge
@@ -155,8 +155,8 @@ static void reach_open(reach_set *set, uint32_t index)
     set->stack[set->depth++] = (reach_place){index, set->nodes[index].first};
 }
 
-/* Follows the next edge of the function on top of the stack. If all edges of that function were followed, removes the
- * function from the stack. */
+/* Follows the next edge of the function on top of the stack. If the function has no further edge, removes it from the
+ * stack. */
 static void reach_step(reach_set *set)
 {
     reach_place *top = &set->stack[set->depth - 1];
@@ -182,8 +182,8 @@ static int by_index(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Finds the functions and the shared variables that a kernel can reach. Sorts the shared variables in the order of
- * the text. If a reached function makes an indirect call, all functions of the module count as reached. */
+/* Finds the functions and the shared variables that a kernel can reach, and sorts the variables in the order of the
+ * text. If a reached function makes an indirect call, all functions of the module count as reached. */
 static void find_reached(reach_set *set, uint32_t kernel)
 {
     for (uint32_t k = 0; k < set->function_count; k++)
@@ -212,8 +212,8 @@ static uint64_t align_up(uint64_t value, uint64_t align)
 
 /* ---- variables ---- */
 
-/* Sets the bytes of local memory that a thread of a kernel gets. For recursive kernels and for alloca the value is an
- * estimate, because the needed memory is known only at run time. */
+/* Sets the number of bytes of local memory that each thread of a kernel gets. For recursive kernels and for alloca the
+ * number is an estimate, because the needed memory is known only at run time. */
 static void place_frames(vm_module *module, uint32_t f, const reach_set *set)
 {
     vm_function *kernel = &module->functions[f];
@@ -229,13 +229,13 @@ static void place_frames(vm_module *module, uint32_t f, const reach_set *set)
     kernel->closure_local = local + (set->alloca_used ? ALLOCA_BYTES : 0);
 }
 
-/* Places a kernel's own shared variables behind the variables that several kernels use. If the shared variables are too
- * large, writes a message and returns false. */
+/* Gives offsets to the shared variables that only this kernel uses, behind the variables that several kernels use. If
+ * the kernel's shared variables are too large, writes a message and returns false. */
 static bool place_own(vm_module *module, uint32_t f, const reach_set *set, const uint32_t *users, kiln__text *log)
 {
     const ptx_module *ptx = module->ptx;
     const uint64_t low = vm_shared_low(module->device);
-    /* own: the bytes of the kernel's variables, without the gaps that variables of other kernels leave */
+    /* `own` is the size of the kernel's shared variables together; variables of other kernels may lie between them */
     uint64_t end = low, own = 0;
     for (uint32_t k = 0; k < set->symbol_count; k++) {
         const uint32_t s = set->symbols[k];
@@ -268,9 +268,9 @@ static bool place_own(vm_module *module, uint32_t f, const reach_set *set, const
     return true;
 }
 
-/* Places the shared variables of all kernels, and their frames. Variables that several kernels use come first. Such a
- * variable has the same offset in all these kernels. A kernel's own variables follow. Dynamic shared memory comes last,
- * and begins at the same offset in all kernels. */
+/* Gives offsets to the shared variables of all kernels, and sizes to their local memory. A variable that several
+ * kernels use has the same offset in all of them, so these variables come first. The variables that only one kernel
+ * uses follow. Dynamic shared memory comes last, and begins at the same offset in all kernels. */
 static bool place_reached(vm_module *module, reach_set *set, kiln__text *log)
 {
     const ptx_module *ptx = module->ptx;
@@ -323,8 +323,8 @@ static bool place_shared(vm_module *module, kiln__text *log)
     return good;
 }
 
-/* Finds the parameters that must be in local memory (vm_op_home), because the function takes their address. Returns
- * false if memory runs out. */
+/* Finds the parameters whose address their function takes. The function copies these parameters to local memory, their
+ * home (vm_op_home). Returns false if memory runs out. */
 static bool find_homes(vm_module *module)
 {
     const ptx_module *ptx = module->ptx;
@@ -350,8 +350,7 @@ static bool find_homes(vm_module *module)
     return true;
 }
 
-/* Returns the end of the local variable that the operand names, as an offset in the frame. Returns 0 if the operand
- * names no local variable. */
+/* If the operand names a local variable, returns the offset in the frame of the variable's end. Otherwise returns 0. */
 static uint64_t local_end(const vm_module *module, const ptx_operand *o)
 {
     if (o->kind != PTX_OPERAND_SYMBOL && !(o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL))
@@ -360,10 +359,10 @@ static uint64_t local_end(const vm_module *module, const ptx_operand *o)
     return symbol->space == PTX_SPACE_LOCAL || module->home[o->index] ? module->address[o->index] + symbol->bytes : 0;
 }
 
-/* Gives each function a frame with all local variables and homes of parameters that its code names. A variable has its
- * place in the frame of the function that declares the variable. An alias shares the code of a function, but it is a
- * separate function with a separate frame. So the alias needs a frame that is as large as the frame of that function,
- * because vm_op_home() writes to the frame without a check at run time. Returns false if a frame is too large. */
+/* Makes the frame of each function large enough for all local variables and homes of parameters that its code names. A
+ * variable has an offset in the frame of the function that declares it. An alias shares the code of a function, but has
+ * its own frame. So the alias needs a frame as large as the frame of that function, because vm_op_home() writes to the
+ * frame without a check at run time. Returns false if a frame is too large. */
 static bool cover_locals(vm_module *module)
 {
     for (uint32_t n = 0; n < module->ptx->function_count; n++) {
@@ -402,10 +401,10 @@ static bool place_local(vm_module *module)
     return cover_locals(module);
 }
 
-/* Makes the module use the managed variable of the same name and size in `twin`. Returns false if `twin` has no such
- * variable. Also returns false if the variable is in the memory of the module's own device, because modules on one
- * device have separate variables. The search begins at *from, because two loads of one module mostly have the same
- * variables in the same order. */
+/* Makes the module use the managed variable of the same name and size in `twin`, a load of the same module on another
+ * device. Returns false if `twin` has no such variable. Also returns false if the variable is in the memory of the
+ * module's own device, because modules on one device have separate variables. The search begins at *from, because two
+ * loads of one module mostly have their variables in the same order. */
 static bool borrow(vm_module *module, uint32_t s, const vm_module *twin, uint32_t *from)
 {
     const ptx_symbol *symbol = &module->ptx->symbols[s];
@@ -502,7 +501,7 @@ ptx_result decode_module_load_beside(vm_device *device, ptx_module *ptx, const v
     module->device = device;
     module->ptx = ptx;
     module->arena.mem = device->mem;
-    module->cache_count = 1; /* entry 0 of the cache is for accesses that have no instruction */
+    module->cache_count = 1; /* element 0 of vm_runner.cache is for accesses that belong to no instruction */
     size_t symbols = (size_t)ptx->symbol_count + 1, functions = (size_t)ptx->function_count + 1;
     module->functions = kiln__arena_alloc(&module->arena, functions * sizeof *module->functions);
     module->address = kiln__arena_alloc(&module->arena, symbols * sizeof *module->address);
@@ -516,7 +515,7 @@ ptx_result decode_module_load_beside(vm_device *device, ptx_module *ptx, const v
         module->functions[f].module = module;
         module->functions[f].first_tally = tallies;
         module->functions[f].compiled = &compiled[f];
-        /* the end of the code counts as one more instruction, because it is a ret */
+        /* counts the end of the code as one more instruction, because it acts as a ret */
         tallies += ptx->functions[f].insn_count + 1u;
     }
     module->tally_count = tallies;

@@ -34,9 +34,9 @@ static void fragment(vm_decoder *d, vm_fragment *f, const ptx_operand *o, unsign
     f->used = (uint8_t)(used && used < f->count ? used : f->count);
 }
 
-/* Sets how many products the device's tensor cores sum in one step, and the precision of the sum. The section
- * "Matrices" of engine/sim/device/ops/README.md explains these numbers. If a GPU has other numbers, change them here.
- * If a GPU follows another rule of summation, change matrix_row() of vm_matrix.inc as well. */
+/* Sets the number of products that the device's tensor cores add to an accumulator in one step, and the precision of
+ * this addition. The section "Matrices" of engine/sim/device/ops/README.md explains these numbers. If a GPU has other
+ * numbers, change them here. If a GPU follows another rule of addition, also change matrix_row() of vm_matrix.inc. */
 static void tensor_core(const vm_decoder *d, vm_matrix *x)
 {
     bool group = ptx_effect_of(d->in) == PTX_EFFECT_WARPGROUP;
@@ -50,8 +50,8 @@ static void tensor_core(const vm_decoder *d, vm_matrix *x)
     x->terms = (uint8_t)(at_once / (bytes ? bytes : 1));
 }
 
-/* Reads the scale factors of a product with block scales. They are the last operand, a list of six. Selectors that are
- * constants must be in range, as ptxas demands. */
+/* Reads the scale factors of an mma with block scaling. They are the last operand, a list of six elements. Byte and
+ * thread selectors that are constants must be in range, as ptxas demands. */
 static void scales(vm_decoder *d, vm_matrix *x)
 {
     const ptx_operand *list = OPERAND(d->in->operand_count - 1u);
@@ -77,7 +77,7 @@ static void scales(vm_decoder *d, vm_matrix *x)
 void decode_mma(vm_decoder *d)
 {
     bool wmma = d->in->op == PTX_OP_WMMA_MMA,
-         /* without the type of the operand a, the instruction names only the types of d and c */
+         /* with fewer than three types, the instruction names only the types of d and c */
         wide = d->in->types[2] != PTX_NONE;
     vm_matrix *x = new_matrix(d);
     if (!x)
@@ -98,14 +98,14 @@ void decode_mma(vm_decoder *d)
     fragment(d, &x->b, OPERAND(2), b_type, (unsigned)x->k * x->n, false);
     fragment(d, &x->c, OPERAND(3), c_type, (unsigned)x->m * x->n, false);
     fragment(d, &x->d, OPERAND(0), d_type, (unsigned)x->m * x->n, true);
-    if (x->quads) { /* m8n8k4 computes four products, so no register of a thread repeats another register */
+    if (x->quads) { /* m8n8k4 multiplies four pairs of matrices, so no register of a thread repeats another register */
         x->a.used = x->a.count, x->b.used = x->b.count;
         x->c.used = x->c.count, x->d.used = x->d.count;
     }
     if (a_type == PTX_B1)
         x->k /= 32; /* from here on, k counts words of 32 one-bit elements */
     if (x->sparse) {
-        /* true if k is at most half of the greatest k that this type allows */
+        /* half: true if k is at most half of the largest k of this type */
         bool half = x->k * vm_element_bits(a_type) <= 256;
         uint64_t most = vm_element_bits(a_type) >= 16 ? (half ? 3 : 1) : half ? 1 : 0;
         x->metadata = decode_source(d, OPERAND(4), 4);
@@ -183,8 +183,8 @@ void decode_movmatrix(vm_decoder *d)
 
 /* ---- wgmma ---- */
 
-/* Reads the constants at the end of wgmma: the scales of A and B, which are 1 or -1, and the flags for transposed
- * matrices. The flag for a transposed A exists only for a matrix A in shared memory. */
+/* Reads the constants at the end of a wgmma: the scales of A and B, which are 1 or -1, and the flags for transposed
+ * matrices. A flag for a transposed A exists only if A is in shared memory. */
 static void constants(vm_decoder *d, vm_wgmma *x, const ptx_operand *list)
 {
     uint64_t value[4] = {1, 1, 0, 0};
@@ -208,7 +208,7 @@ static bool has_shape(const vm_decoder *d) { return TYPE(0) != PTX_S32 || d->in-
 void decode_wgmma(vm_decoder *d)
 {
     const bool sparse = d->in->op == PTX_OP_WGMMA_SP;
-    const unsigned after = sparse ? 5 : 3; /* the number of operands that come before the predicate */
+    const unsigned after = sparse ? 5 : 3; /* index of the operand that is the predicate */
     const ptx_operand *a = OPERAND(1), *sums = OPERAND(0);
     const vm_matrix *shape = new_matrix(d);
     uint32_t *slots = decode_allocate(d, (sums->count ? sums->count : 1) * sizeof *slots);

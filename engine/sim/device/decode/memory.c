@@ -12,21 +12,22 @@ static bool is_strong(const vm_decoder *d)
     return HAS(VOLATILE) || HAS(RELAXED) || HAS(ACQUIRE) || HAS(RELEASE) || HAS(MMIO);
 }
 
-/* Returns true for an ordered access (an access with a memory order) to memory that other host threads, or other blocks
+/* Returns true for an access with a memory order (such as .acquire) to memory that other host threads, or other blocks
  * of the cluster, may change meanwhile. */
 static bool is_shared_by_threads(const vm_decoder *d, unsigned space)
 {
     return is_strong(d) && (space != PTX_SPACE_SHARED || HAS(SHARED_CLUSTER) || HAS(CLUSTER));
 }
 
-/* Returns true for a load past the L1 cache (.cg, .cv). Such a load may read a value that another block has just
- * written, although the load has no memory order. */
+/* Returns true for a load that bypasses the L1 cache (.cg, .cv). Although it has no memory order, it may read a value
+ * that another block has just written. */
 static bool is_past_cache(const vm_decoder *d, unsigned space)
 {
     return (space == PTX_SPACE_GLOBAL || space == PTX_SPACE_GENERIC) && (HAS(CG) || HAS(CV));
 }
 
-/* Returns the fast handler for elements of this type in this space, or VM_H_COUNT if no such handler exists. */
+/* Returns the fast handler for a load or store of this type in this state space, or VM_H_COUNT if no fast handler
+ * exists. */
 static vm_handler_id fast_handler(unsigned space, unsigned type, bool load)
 {
     bool shared = space == PTX_SPACE_SHARED, sign = load && vm_is_signed(type);
@@ -62,9 +63,8 @@ static const ptx_operand *element(const vm_decoder *d, const ptx_operand *o, uin
 
 static bool is_register(const ptx_operand *o) { return o->kind == PTX_OPERAND_REG; }
 
-/* The destinations of loaded elements. A loaded element goes to its register. If the register is wider than the
- * element, the element goes to a temporary register. `after` lists the elements that must be extended from their
- * temporary registers after the load. */
+/* The destination registers of a load. If a register is wider than the loaded element, the load writes a temporary
+ * register instead. `after` lists the elements that extra operations then extend into their registers. */
 typedef struct widening {
     uint32_t from, to;
     vm_handler_id id;
@@ -120,9 +120,9 @@ static void fill(vm_decoder *d, vm_code *i, const uint32_t *slots, unsigned coun
     i->flags = (uint8_t)(flags | (vm_is_signed(type) ? VM_SIGNED : 0) | (decode_container(type) > 4 ? VM_REG64 : 0));
 }
 
-/* Decodes an access to the .param space: an access to a parameter of the kernel or function, or to a variable of a
- * call. The offset is known when the module is loaded, so this function checks the offset. For any other access, the
- * function returns false and does nothing. */
+/* Decodes an access to .param space: to a parameter of the kernel or function, or to a .param variable for a call. The
+ * offset is known when the module is loaded, so this function checks it. For any other access, returns false and does
+ * nothing. */
 static bool param(vm_decoder *d, const ptx_operand *address, const uint32_t *slots, unsigned count, unsigned type,
                   bool write)
 {
@@ -152,15 +152,16 @@ static bool param(vm_decoder *d, const ptx_operand *address, const uint32_t *slo
     return true;
 }
 
-/* Emits a memory access: sets `a`, `imm`, `e`, `space` and the width of the address. If `id` is VM_H_COUNT, uses the
- * handler `slow`, which works lane by lane. For a load of several elements, `slots` has the destinations. For any other
- * access, `count` is 0. */
+/* Emits a memory access and sets its members `a`, `imm`, `e` and `space`, and the width of the address. If `id` is
+ * VM_H_COUNT, uses the handler `slow`, which works lane by lane. For a load of several elements, `slots` has the
+ * operand slots of the destinations. For any other access, `count` is 0. */
 static vm_code *access(vm_decoder *d, vm_handler_id id, vm_handler slow, const ptx_operand *address, unsigned space,
                        const uint32_t *slots, unsigned count)
 {
     vm_place place = decode_address(d, address, id == VM_H_COUNT ? 0 : space == PTX_SPACE_SHARED ? 4 : 8);
     for (unsigned k = 0; k < count; k++)
-        /* the handler writes the elements one after the other, so it must not overwrite the register of the address */
+        /* The handler writes one destination after the other. So a destination must not be the register of the
+         * address. */
         if (slots[k] == place.slot) {
             vm_code *copy = decode_step(d, place.addr32 ? VM_H_mov_b32 : VM_H_mov_b64);
             copy->a = place.slot;
@@ -176,9 +177,9 @@ static vm_code *access(vm_decoder *d, vm_handler_id id, vm_handler slow, const p
     return i;
 }
 
-/* Returns the address space of an access. A parameter whose address the function takes is in local memory, even if an
- * instruction accesses it by its name. So if a function accesses .param space through a register, the access is to
- * local memory. */
+/* Returns the address space of an access. A parameter whose address the function takes is in local memory, even for
+ * instructions that access it by its name. So an access to .param space through a register is an access to local
+ * memory. */
 static unsigned space_of(const vm_decoder *d, const ptx_operand *address)
 {
     bool home = address->kind == PTX_OPERAND_ADDRESS && address->base == PTX_BASE_SYMBOL &&
@@ -205,8 +206,8 @@ void decode_ld(vm_decoder *d)
     const uint32_t address = i->a;
     fill(d, i, l.slots, count, type, (uint8_t)(i->flags | (strong ? VM_STRONG : 0)));
     const bool wide = !(i->flags & VM_ADDR32);
-    /* Two kinds of loads may wait for another warp or block: ordered loads of shared memory, and loads past the L1
-     * cache. After such a load, the extra operation vm_op_polled calls vm_poll(). */
+    /* Programs may wait for another warp or block by two kinds of loads: loads of shared memory with a memory order,
+     * and loads that bypass the L1 cache. After such a load, the extra operation vm_op_polled calls vm_poll(). */
     if (!strong && (is_strong(d) || is_past_cache(d, space)) && count == 1 && i->size <= 8) {
         i = decode_guarded_step_op(d, vm_op_polled);
         i->a = l.slots[0];
@@ -235,10 +236,10 @@ void decode_st(vm_decoder *d)
     fill(d, i, slots, count, type, (uint8_t)(i->flags | VM_WRITES | (strong ? VM_STRONG : 0)));
 }
 
-/* Decodes atom and red. `extra` has the type, the operation, and two slots for each element: the destination and the
- * operand. A destination of 0 means that the old value is not used. This is the case in red, and with the sink `_` in
- * atom. VM_SIGNED marks singles and doubles that may lie in global memory, because atomics on global memory flush
- * subnormal numbers and keep NaNs. */
+/* Decodes atom and red. `extra` has the type, the operation, and two operand slots for each element: the destination
+ * and the operand. A destination of 0 means that the instruction does not return the old value: red, or atom with the
+ * sink `_`. The flag VM_SIGNED marks f32 and f64 elements that may be in global memory, because atomics on global
+ * memory flush subnormal numbers and keep NaNs. */
 void decode_atom(vm_decoder *d)
 {
     static const ptx_mod operations[] = {PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_AND,  PTX_MOD_OR,

@@ -11,12 +11,12 @@ static unsigned comparison(const ptx_insn *in)
     for (unsigned mod = PTX_MOD_EQ; mod <= PTX_MOD_NAN_; mod++)
         if (ptx_has(in, (ptx_mod)mod))
             return mod;
-    /* .hi is tested last, because it is also a suffix of mul */
+    /* tests .hi last, because it is also a suffix of mul */
     return ptx_has(in, PTX_MOD_LO) ? PTX_MOD_LO : ptx_has(in, PTX_MOD_HI) ? PTX_MOD_HI : PTX_MOD_EQ;
 }
 
-/* The way in which an existing handler computes a comparison. If `swap` is set, the two operands are exchanged. If
- * `invert` is set, the result of the handler is negated. */
+/* A way to compute a comparison with an existing handler. `swap` exchanges the two operands. `invert` negates the
+ * result of the handler. */
 typedef struct compare_form {
     vm_handler_id id;
     bool swap, invert;
@@ -80,8 +80,8 @@ static uint8_t bool_flags(const vm_decoder *d)
     return HAS(AND) ? VM_BOOL_AND : HAS(OR) ? VM_BOOL_OR : HAS(XOR) ? VM_BOOL_XOR : 0;
 }
 
-/* Emits p|q = (a cmp b) op c. If `step` is true, emits it as an extra operation, otherwise as the instruction itself.
- * For pairs of halves, p and q are the results of the two halves. */
+/* Emits the comparison p|q = (a cmp b) op c. If `step` is true, emits it as an extra operation, otherwise as the
+ * operation that counts as the instruction. For f16x2 and bf16x2, p and q are the results of the two halves. */
 static void compare(vm_decoder *d, unsigned type, const ptx_operand *third, uint32_t p, uint32_t q, bool step)
 {
     unsigned mod = comparison(d->in), bytes = decode_container(type);
@@ -102,8 +102,8 @@ static void compare(vm_decoder *d, unsigned type, const ptx_operand *third, uint
         if (low == p)
             return;
         unsigned op = HAS(AND) ? PTX_MOD_AND : HAS(OR) ? PTX_MOD_OR : HAS(XOR) ? PTX_MOD_XOR : 0;
-        /* The handler writes q before it computes p. So if c is the same register as q, the value of c is saved
-         * first. */
+        /* The handler writes q before it computes p. So if c and q are one register, an extra operation first copies
+         * c. */
         if (q && c == q) {
             i = decode_step_op(d, ops_pred_logic);
             i->a = i->b = c, i->d = c = decode_take_temp_pred(d);
@@ -260,8 +260,8 @@ static vm_handler_id extension32(unsigned type)
     }
 }
 
-/* Decodes a conversion between integers without saturation as a chain of up to four operations. The chain truncates the
- * value to the narrower type, extends it by its sign or by zeros, and then extends it to the width of the register. */
+/* Decodes a conversion between integers without saturation as up to four operations. They truncate the value to the
+ * narrower type, extend it by its sign or by zeros, and extend it to the width of the register. */
 static void convert_int(vm_decoder *d, unsigned to, unsigned from)
 {
     struct {
@@ -325,7 +325,7 @@ static void convert_narrow(vm_decoder *d)
     i->extra = slots;
 }
 
-/* Decodes cvt. The first of these rules that fits decides:
+/* Decodes cvt by the first of these rules that applies:
  * 1. Formats below 16 bits, scales and random rounding go to convert_narrow().
  * 2. Results of packed halves or tf32 go to ops_cvt_pack_half().
  * 3. Conversions between integers without .sat go to convert_int().
@@ -333,9 +333,9 @@ static void convert_narrow(vm_decoder *d)
  *    and no flags.
  * 5. Every other conversion goes to ops_cvt(), which works lane by lane.
  *
- * In ops_cvt() a register may be wider than its type. So three bits of `c` describe the registers to ops_cvt(). Bit 0
- * of `c` is set if the source has 64 bits. Bit 1 of `c` is set if the destination has 64 bits. Bit 2 of `c` is set if
- * the destination has at most 16 bits. */
+ * A register may be wider than the type of its value. So three bits of the member `c` describe the registers to
+ * ops_cvt(). Bit 0 is set if the source register has 64 bits. Bit 1 is set if the destination register has 64 bits. Bit
+ * 2 is set if the destination register has at most 16 bits. */
 void decode_cvt(vm_decoder *d)
 {
     unsigned to = TYPE(0), from = TYPE(1), rounding = vm_rounding(d->in);

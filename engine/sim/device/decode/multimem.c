@@ -19,8 +19,8 @@ static uint32_t operation(const vm_decoder *d)
     return PTX_MOD_ADD;
 }
 
-/* The handlers compute a lane's address before they write its registers. So the register of a result may be the
- * register of the address. */
+/* Decodes multimem instructions. The handlers compute a lane's address before they write its registers, so the result
+ * and the address may be the same register. */
 void decode_multimem(vm_decoder *d)
 {
     const bool load = d->in->op == PTX_OP_MULTIMEM_LD_REDUCE, store = d->in->op == PTX_OP_MULTIMEM_ST;

@@ -1,4 +1,4 @@
-/* tcgen.c - tcgen05. */
+/* tcgen.c - decodes the tcgen05 instructions. */
 #include "vm_decode.h"
 #include "vm_tcgen.h"
 
@@ -39,8 +39,8 @@ void decode_tcgen05_alloc(vm_decoder *d)
 }
 
 /* Decodes tcgen05.ld, tcgen05.ld.red and tcgen05.st. The operands of a load are the registers, the result of the
- * reduction, the address, and the distance of .16x32bx2, in this order. The operands of a store have the registers
- * last. */
+ * reduction, the address, and the distance of .16x32bx2, in this order. In a store the registers are the last
+ * operand. */
 void decode_tcgen05_move(vm_decoder *d)
 {
     const bool store = d->in->op == PTX_OP_TCGEN05_ST, split = HAS(16X32BX2);
@@ -84,8 +84,8 @@ void decode_tcgen05_commit(vm_decoder *d)
         return;
     const vm_place place = decode_address(d, OPERAND(0), 0);
     *b = (vm_bulk){.bar = {.slot = place.slot,
-                           /* The lower half of a generic address is a shared address too. The code of ptxas makes the
-                            * same assumption. */
+                           /* The lower 32 bits of a generic address of shared memory are the shared address. The
+                            * machine code of ptxas makes the same assumption. */
                            .space = PTX_SPACE_SHARED,
                            .addr32 = place.addr32,
                            .offset = place.offset}};
@@ -120,7 +120,7 @@ void decode_tcgen05_copy(vm_decoder *d)
     i->extra = x;
 }
 
-/* Reads the kind of a matrix product, and how many elements share a scale factor. */
+/* Reads the kind of a tcgen05.mma, and the number of elements that share a scale factor. */
 static void read_kind(vm_decoder *d, vm_tcgen_mma *x)
 {
     x->kind = HAS(KIND_F16)        ? VM_TCGEN_F16
@@ -135,8 +135,8 @@ static void read_kind(vm_decoder *d, vm_tcgen_mma *x)
 }
 
 /* Decodes tcgen05.mma and tcgen05.mma.ws. The operands are D, A, B, the metadata of a sparse A, the instruction
- * descriptor, the scale factors or the lanes that are not written, the predicate, and the scale of D or the zero-column
- * mask. Some of them are optional. The operand A is a descriptor or an address of tensor memory. */
+ * descriptor, the scale factors or the mask of disabled lanes, the predicate, and the scale of D or the zero-column
+ * mask. Some of these operands are optional. A is a descriptor or an address of tensor memory. */
 void decode_tcgen05_mma(vm_decoder *d)
 {
     vm_tcgen_mma *x = decode_allocate(d, sizeof *x);

@@ -1,4 +1,4 @@
-/* tensor.c - decodes copies by tensor maps. */
+/* tensor.c - decodes bulk copies by tensor maps. */
 #include "vm_decode.h"
 #include "vm_tensor.h"
 
@@ -24,8 +24,8 @@ static unsigned operation(const vm_decoder *d)
 /* Decodes cp.async.bulk.tensor and cp.reduce.async.bulk.tensor. The instruction is a store if it has .bulk_group, and a
  * load otherwise. The operands of a store are the tensor (a map and coordinates) and the shared address. The operands
  * of a load are the shared address, the tensor, the mbarrier, the offsets of im2col, and the mask of a multicast, in
- * this order. The offsets of im2col and the mask are optional. The vm_tensor holds the slots of all operands. For a
- * store, bar.space stays 0. */
+ * this order. The offsets of im2col and the mask are optional. The vm_tensor has the operand slots of all operands. For
+ * a store, bar.space stays 0. */
 void decode_tensor(vm_decoder *d)
 {
     const bool store = HAS(BULK_GROUP);
@@ -77,7 +77,7 @@ void decode_tensormap_replace(vm_decoder *d)
     *b = (vm_bulk){.to = side(d, OPERAND(0))};
     b->to.space = d->in->space;
     const uint32_t value = decode_source(d, OPERAND(ordered ? 2 : 1), bytes),
-                   /* the checks need the size of the access, because the instruction is a store */
+                   /* the checks need the size of the store */
         size = decode_constant_slot(d, VM_TENSOR_BYTES, 8);
     const uint64_t ord = ordered ? OPERAND(1)->imm : 0;
     if (ord >= VM_TENSOR_RANK - (HAS(GLOBAL_STRIDE) ? 1u : 0u))
@@ -92,8 +92,8 @@ void decode_tensormap_replace(vm_decoder *d)
             i->d = fields[k];
 }
 
-/* Decodes tensormap.cp_fenceproxy. The instruction copies 128 bytes from shared to global memory, and one lane makes
- * the copy for the warp. The fence of this instruction has no effect in the simulator. */
+/* Decodes tensormap.cp_fenceproxy. The instruction copies 128 bytes from shared to global memory. One lane makes the
+ * copy for the warp. The fence of this instruction has no effect in the simulator. */
 void decode_cp_fenceproxy(vm_decoder *d)
 {
     vm_bulk *b = decode_allocate(d, sizeof *b);

@@ -1,4 +1,5 @@
-/* texture.c - decodes instructions on textures and surfaces. Their operands become the slots of a vm_lookup. */
+/* texture.c - decodes instructions on textures and surfaces. A vm_lookup has the operand slots of such an
+ * instruction. */
 #include <string.h>
 
 #include "vm_decode.h"
@@ -25,7 +26,7 @@ static const ptx_operand *element(const vm_decoder *d, const ptx_operand *o, uin
     return o->kind == PTX_OPERAND_VECTOR ? &d->f->elements[o->index + k] : o;
 }
 
-/* Makes a vm_lookup in which all slots are absent. Returns NULL if memory runs out. */
+/* Makes a vm_lookup without operands. Returns NULL if memory runs out. */
 static vm_lookup *lookup_new(vm_decoder *d)
 {
     vm_lookup *l = decode_allocate(d, sizeof *l);
@@ -40,8 +41,8 @@ static vm_lookup *lookup_new(vm_decoder *d)
     return l;
 }
 
-/* Reads the operand [object, {layer, x, y, z}]. The geometry determines whether the layer and which coordinates are
- * there. */
+/* Reads the operand [object, {layer, x, y, z}]. The geometry (1d, a2d, ...) determines which coordinates the operand
+ * has, and whether it has a layer. */
 static void read_object(vm_decoder *d, const ptx_operand *o, vm_lookup *l)
 {
     uint32_t next = 1;

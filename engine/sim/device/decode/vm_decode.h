@@ -10,13 +10,13 @@ const vm_handlers *decode_table(void);
  * runs out, returns false without a line. */
 bool decode_function(vm_module *module, uint32_t index, kiln__text *log, const vm_handlers *table);
 
-/* The temporaries of one instruction: the number of temporary registers, the bytes of each register (32 lanes of 8
- * bytes), and the number of temporary predicates. */
+/* Limits of one instruction: the number of temporary registers, the bytes of each of them (32 lanes of 8 bytes), and
+ * the number of temporary predicates. */
 #define VM_TEMPS 14u
 #define VM_TEMP_BYTES 256u
 #define VM_TEMP_PREDS 6u
 
-/* A constant of the function: its value, its slot without bit 0, and its width of 4, 8 or 16 bytes. */
+/* A constant of the function: its value, its operand slot without bit 0, and its width, which is 4, 8 or 16 bytes. */
 typedef struct vm_constant {
     uint64_t value;
     uint32_t slot;
@@ -35,11 +35,11 @@ typedef struct vm_decoder {
     size_t count, capacity;
     vm_constant *constants;
     size_t constant_count, constant_capacity;
-    /* known: a small hash table, whose entries are indices of `constants` plus 1 */
+    /* known: a small hash table; each element is an index into `constants` plus 1, or 0 */
     uint32_t constant_bytes, known[256];
     uint32_t temp_base, temp_used, temp_pred_used, sink;
     bool failed, out_of_memory;
-    vm_code scratch; /* the operation that an emitter returns if memory for code runs out */
+    vm_code scratch; /* decode_emit() and similar functions return this operation if memory for code runs out */
 } vm_decoder;
 
 typedef void vm_decode_fn(vm_decoder *d);
@@ -47,11 +47,12 @@ typedef void vm_decode_fn(vm_decoder *d);
 #include "ops.def"
 #undef OP
 
-/* These functions emit operations. decode_emit() appends the instruction itself. decode_step() appends a step: an extra
- * operation before or after the instruction, which does not count as an instruction. A step ignores the guard, so it
- * may write only temporary registers. decode_guarded_step() obeys the guard. The functions with `_op` in their names
- * take a handler that is the same for all instruction sets. No emitting function returns NULL: if memory runs out, it
- * returns `scratch`. */
+/* These functions append an executable operation to the function's code and return it. decode_emit() appends the
+ * operation that counts as the PTX instruction. decode_step() appends a step: an extra operation, which does not count
+ * as an instruction. A step ignores the instruction's guard, so it may write only temporary registers.
+ * decode_guarded_step() appends a step that obeys the guard. The functions with `_op` in their names take a handler
+ * that exists once, and not for each instruction set of the host. If memory runs out, the functions return `scratch`,
+ * and never NULL. */
 vm_code *decode_emit(vm_decoder *d, vm_handler_id id);
 vm_code *decode_emit_op(vm_decoder *d, vm_handler handler);
 vm_code *decode_step(vm_decoder *d, vm_handler_id id);
@@ -61,31 +62,32 @@ vm_code *decode_guarded_step_op(vm_decoder *d, vm_handler h);
 void decode_set_error(vm_decoder *d, const char *what);
 void decode_no_memory(vm_decoder *d);
 
-/* The functions below return the slot of one operand. `bytes` is the width of the operand: 4 for all types up to 32
- * bits, otherwise 8 or 16. For a predicate, the caller of decode_dest() passes 0. decode_source() may emit steps that
- * compute the operand. */
-/* returns the flags of ops_special for a destination of this width */
+/* The functions below return the operand slot of one operand. `bytes` is the width of the operand: 4 for all types up
+ * to 32 bits, otherwise 8 or 16. For a predicate, the caller of decode_dest() passes 0. decode_source() may emit steps
+ * that compute the operand. */
+/* returns the flags that ops_special() needs to read a special register into a destination of this width */
 uint8_t decode_sreg_flags(const ptx_operand *o, unsigned bytes);
 uint32_t decode_source(vm_decoder *d, const ptx_operand *o, unsigned bytes);
 uint32_t decode_dest(vm_decoder *d, const ptx_operand *o, unsigned bytes);
 uint32_t decode_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes);
 uint32_t decode_take_temp(vm_decoder *d);
 uint32_t decode_take_temp_pred(vm_decoder *d);
-/* returns a slot whose value includes the negation of the operand; may emit a step that computes the value */
+/* returns the slot of a predicate operand; for !p, emits a step that computes the negated predicate */
 uint32_t decode_pred_source(vm_decoder *d, const ptx_operand *o);
 uint32_t decode_pred_plain(vm_decoder *d, const ptx_operand *o, bool *negated);
-/* returns the slot of the second predicate of an operand p|q, or 0 if the operand has no second predicate */
+/* returns the operand slot of the second predicate of an operand p|q, or 0 if there is no second predicate */
 uint32_t decode_second_pred(vm_decoder *d, const ptx_operand *o);
-/* returns the bytes of a register operand, or 0 if the operand is not a register */
+/* returns the width of a register operand in bytes, or 0 if the operand is not a register */
 unsigned decode_reg_bytes(const vm_decoder *d, const ptx_operand *o);
-/* Returns the bytes of a register that holds a value of the type. The result is at least 4. */
+/* Returns the width in bytes of a register for a value of the type: at least 4. */
 unsigned decode_container(unsigned type);
 /* allocates memory that lives as long as the module; if memory runs out, sets `failed` and returns NULL */
 void *decode_allocate(vm_decoder *d, size_t bytes);
-/* Returns the number of a new entry of vm_runner.cache, the caches of memory instructions. */
+/* Returns the index of a new element of vm_runner.cache, which has a cache for each memory instruction. */
 uint32_t decode_cache_slot(vm_decoder *d);
-/* The address of a memory operand: a slot, an offset, and a flag that tells whether the slot holds 32 bits. `want` is
- * the wanted width of the address in bytes, 4 or 8. If it is 0, the address keeps the width of its register. */
+/* The address of a memory operand: the operand slot of its base, an offset, and a flag that is true if the base has 32
+ * bits. `want` is the width in bytes that the address must have, 4 or 8. If `want` is 0, the address keeps the width of
+ * its register. */
 typedef struct vm_place {
     uint32_t slot;
     int64_t offset;

@@ -582,6 +582,7 @@ static bool emit_shuffle(jit_emitter *e, const vm_code *i)
         return false;
     emit_expect(e, i->b, b);
     emit_expect(e, i->c, c);
+    jit_emit_meeting(e, i);
     const uint32_t by = b & 31, seg = c >> 8 & 31;
     for (uint32_t lane = 0; lane < VM_LANES; lane++) {
         const uint32_t least = lane & seg, most = least | (c & 31 & ~seg);
@@ -633,6 +634,8 @@ bool jit_emit_plain(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsi
         emit_expect(e, jit_members(i), VM_ALL);
     if (i->masked == vm_op_shfl)
         return emit_shuffle(e, i);
+    if (i->masked == vm_op_vote || i->masked == vm_op_warp_sync)
+        jit_emit_meeting(e, i);
     if (i->masked == vm_op_vote)
         return emit_vote(e, i);
     if (i->masked == vm_op_warp_sync)

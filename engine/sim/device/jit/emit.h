@@ -100,6 +100,9 @@ void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler
 /* Writes the call of the observer before a memory access (watch.c). The region ends if the observer cannot decide from
  * the addresses. */
 void jit_emit_watch(jit_emitter *e, const vm_code *i, const jit_insn *insn);
+/* In a launch with an observer, writes the call of the hook `met` for an operation between all lanes of a warp. The call
+ * must come after all tests of the instruction. */
+void jit_emit_meeting(jit_emitter *e, const vm_code *i);
 /* Copies a register to its row in the frame, if the row may hold an old value. */
 void jit_spill(jit_emitter *e, uint32_t slot, unsigned width);
 void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn); /* memory.c */

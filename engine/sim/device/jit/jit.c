@@ -106,7 +106,8 @@ static bool analyse_function(compiler *c, made_function *made, const vm_function
         made->shuffles = made->shuffles || function->code[at].masked == vm_op_shfl;
     }
     made->live = jit_live_new(c->mem, function, made->insns);
-    if (made->live && !runner->access && function->ptx->entry &&
+    /* clear[] must not change after `blank` is set, and the function may be analysed with and without checks */
+    if (made->live && function->ptx->entry && !atomic_load_explicit(&function->compiled->blank, memory_order_relaxed) &&
         jit_live_clear(made->live, function, function->compiled))
         atomic_store_explicit(&function->compiled->blank, true, memory_order_release);
     return made->live != NULL;

@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "emit.h"
+#include "vm_collective.h"
+#include "vm_hooks.h"
 
 /* Loads and stores stay in the region, because the region calls the observer before them. Atomics become calls of
- * jit_run_watched(). Operations between lanes have hooks of their own. So they end the region, as do all other
- * instructions that the observer sees. The observer does not see extra operations (guard & 2). */
+ * jit_run_watched(). An operation between lanes stays too, because the region calls its hook (jit_emit_meeting). All
+ * other instructions that the observer sees end the region. The observer does not see extra operations (guard & 2). */
 void jit_watch(const vm_function *function, uint32_t at, const uint8_t *watched, jit_insn *insn)
 {
     const vm_code *i = &function->code[at];
@@ -15,6 +17,10 @@ void jit_watch(const vm_function *function, uint32_t at, const uint8_t *watched,
     const bool seen = !(i->guard & 2) && watched[i->insn];
     if (insn->kind == JIT_STOP || (!seen && !meets))
         return;
+    if (meets && !seen) { /* a bar.warp.sync with a constant mask has the kind JIT_MEET, which would write no code */
+        insn->kind = JIT_PLAIN;
+        return;
+    }
     if (jit_is_access(insn) && (i->space == PTX_SPACE_GLOBAL || i->space == PTX_SPACE_SHARED))
         return;
     if (i->masked == ops_atom)
@@ -28,6 +34,33 @@ void jit_run_watched(vm_warp *w, const vm_code *i, uint32_t m)
     m = w->runner->show(w, i, m);
     if (m)
         i->masked(w, i, m);
+}
+
+/* Tells the observer that all lanes of a warp take part in an operation between lanes, as gather_lanes() of
+ * vm/collective.c does. */
+static void show_meeting(vm_warp *w, const vm_code *i)
+{
+    static const vm_u32 all[VM_LANES] = {VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL,
+                                         VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL,
+                                         VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL,
+                                         VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL, VM_ALL};
+    vm_meeting t;
+    t.lanes = VM_ALL;
+    t.masks = all;
+    t.count = 1;
+    t.shares[0] = (vm_share){i, w->frame, VM_ALL};
+    w->runner->run->hooks->met(w, i, VM_ALL, &t);
+}
+
+void jit_emit_meeting(jit_emitter *e, const vm_code *i)
+{
+    void (*const show)(vm_warp *, const vm_code *) = show_meeting;
+    uint64_t address = 0;
+    if (!e->u->access)
+        return;
+    memcpy(&address, &show, sizeof show);
+    jit_line(e, "call void inttoptr (i64 %llu to %s)(i64 %%w, i64 %llu)", (unsigned long long)address,
+             e->u->typed ? "void (i64, i64)*" : "ptr", (unsigned long long)(uintptr_t)i);
 }
 
 void jit_emit_watch(jit_emitter *e, const vm_code *i, const jit_insn *insn)

@@ -97,8 +97,8 @@ static bool ptx_prototype_add(ptx_parser *p, ptx_name *label, ptx_prototype prot
     return ptx_bind(p, label, PTX_BIND_PROTOTYPE, (uint32_t)p->prototype_count++) != NULL;
 }
 
-/* Parses a list such as "(.param .b32 _, .param .b64 _)". Sets *sizes to the sizes of its parameters, in memory of
- * the module. */
+/* Parses a list of parameters such as "(.param .b32 _, .param .b64 _)". Sets *sizes to the sizes of the parameters, in
+ * memory of the module. */
 static bool ptx_prototype_list(ptx_parser *p, uint32_t *count, const uint64_t **sizes)
 {
     uint64_t *list = NULL;
@@ -232,11 +232,11 @@ static bool ptx_statement(ptx_parser *p)
     return ptx_error(p, p->token.line, "Parsing error near %s: expected a statement", ptx_shown(p));
 }
 
-/* Skips the rest of a statement that has an error, up to its ';'. Stops before the brace that closes the scope, so that
- * scopes stay balanced. */
+/* Skips the rest of a wrong statement, up to its ';'. Stops before the brace that closes the scope, so that scopes stay
+ * balanced. */
 static void ptx_skip_in_body(ptx_parser *p)
 {
-    unsigned open = 0; /* number of open braces of an instruction's vectors */
+    unsigned open = 0; /* number of open braces of vector operands */
     while (p->token.kind != PTX_TOKEN_END) {
         if (ptx_is(p, ';')) {
             ptx_next(p);

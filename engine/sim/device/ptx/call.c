@@ -104,9 +104,9 @@ static bool ptx_callee(ptx_parser *p, ptx_operand *target)
     return true;
 }
 
-/* Parses "call (returns), callee, (arguments), prototype;". The sizes of the items depend on the callee or the
- * prototype, which come after the first list. So the function first skips both lists and finds the callee. Then it goes
- * back and reads the lists. */
+/* Parses "call (returns), callee, (arguments), prototype;". The sizes of return values and arguments depend on the
+ * callee or the prototype, which come after the first list. So the function first skips both lists and finds the
+ * callee. Then it goes back and reads the lists. */
 bool ptx_call(ptx_parser *p, ptx_insn *insn)
 {
     ptx_mark returns = ptx_here(p);

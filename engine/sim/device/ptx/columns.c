@@ -1,4 +1,4 @@
-/* columns.c - finds how many columns of tensor memory a kernel allocates, as far as the text tells. */
+/* columns.c - finds how many columns of tensor memory a kernel allocates, if the PTX tells the number. */
 #include "ptx.h"
 
 /* Sets *value to the value of an operand. The operand is a constant, or a register that only one instruction writes, by
@@ -36,8 +36,8 @@ static bool allocates(const ptx_function *f)
     return false;
 }
 
-/* A kernel with more allocations than MOST has an unknown number of columns, because each allocation costs a scan of
- * the kernel: a hostile text with 100,000 allocations would keep the loader busy for minutes. */
+/* Each allocation costs a scan of the kernel, so the function returns -1 for a kernel with more than MOST allocations.
+ * A hostile text with 100,000 allocations would otherwise keep the loader busy for minutes. */
 int ptx_tensor_columns(const ptx_module *module, uint32_t kernel)
 {
     enum { MOST = 64 };

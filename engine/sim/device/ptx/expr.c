@@ -71,7 +71,7 @@ static bool combine(ptx_parser *p, char op, ptx_value *left, ptx_value right, ui
     case '%':
         if (b == 0)
             return ptx_error(p, line, "division by zero in a constant");
-        if (sign && sb == -1) /* the quotient may overflow, so this division is a special case */
+        if (sign && sb == -1) /* a division by -1 may overflow */
             result = op == '/' ? 0 - a : 0;
         else if (sign)
             result = (uint64_t)(op == '/' ? sa / sb : sa % sb);
@@ -97,8 +97,8 @@ static bool combine(ptx_parser *p, char op, ptx_value *left, ptx_value right, ui
 static bool climb(ptx_parser *p, ptx_value *value, int least, int depth);
 
 /* Parses one operand of a binary operator: a number, a named constant such as WARP_SZ, or an expression in parentheses.
- * Unary operators and the casts to .s64 and .u64 may precede the operand. `depth` counts the levels of recursion: deep
- * nesting must end in an error and not in a stack overflow. Returns false after an error. */
+ * Unary operators and the casts to .s64 and .u64 may precede the operand. `depth` counts the levels of recursion, so
+ * that deep nesting ends in an error and not in a stack overflow. Returns false after an error. */
 static bool primary(ptx_parser *p, ptx_value *value, int depth)
 {
     if (depth > PTX_MAX_DEPTH)
@@ -206,7 +206,7 @@ bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits)
                 memcpy(bits, &real, sizeof real);
             }
         } else if (value.kind == PTX_FLOAT32) {
-            /* the value keeps its bits as written, because a conversion would quiet a NaN */
+            /* keeps the bits of the text, because a conversion would quiet a NaN */
             *bits = value.bits;
         } else {
             uint32_t low;
@@ -217,7 +217,7 @@ bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits)
     }
     if (type == PTX_F16 || type == PTX_BF16 || type == PTX_F16X2 || type == PTX_BF16X2)
         return false;      /* ptxas has no literals of these types */
-    if (is_float(value)) { /* an integer type takes the bits of the float if the widths are equal */
+    if (is_float(value)) { /* an untyped register of the same width takes the bits of the float */
         *bits = value.bits;
         return value.kind == PTX_FLOAT32 ? type == PTX_B32 : type == PTX_B64;
     }

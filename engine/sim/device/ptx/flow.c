@@ -1,9 +1,9 @@
 /* flow.c - reconvergence points of divergent branches: immediate post-dominators.
  *
- * A node is a basic block, a .branchtargets list, or the exit. A .branchtargets list is a node so that many brx.idx
- * with the same long list share one set of edges. Post-dominators are the dominators of the reversed graph. The
- * algorithm of Lengauer and Tarjan with path compression finds them. The algorithm needs O(m log n) steps for any graph
- * with m edges, and no recursion. */
+ * A node of the control-flow graph is a basic block, a .branchtargets list, or the exit. A .branchtargets list is a
+ * node so that many brx.idx with the same long list share one set of edges. Post-dominators are the dominators of the
+ * reversed graph. The algorithm of Lengauer and Tarjan with path compression finds them in O(m log n) steps for a graph
+ * with m edges and n nodes, without recursion. */
 #include <string.h>
 
 #include "ptx_internal.h"
@@ -14,9 +14,10 @@ typedef struct ptx_graph {
     uint32_t node_count, exit;
     uint32_t edge_count;
     uint32_t *from, *to; /* the edges of the control-flow graph */
-    /* the sources of the edges, sorted by target; they are the successors in the reversed graph */
+    /* in_edges: the sources of the edges, sorted by target; node k has in_edges[in_start[k]] to in_edges[in_start[k +
+     * 1] - 1], its successors in the reversed graph */
     uint32_t *in_start, *in_edges;
-    uint32_t *out_start, *out_edges; /* the targets of the edges, sorted by source */
+    uint32_t *out_start, *out_edges; /* out_edges: the targets of the edges, sorted by source */
 } ptx_graph;
 
 /* Allocates an array of count + 1 zeros in an arena that ptx_flow() frees. Returns NULL if memory runs out. */
@@ -25,8 +26,8 @@ static uint32_t *ptx_array(kiln__arena *arena, size_t count)
     return kiln__arena_alloc(arena, (count + 1) * sizeof(uint32_t));
 }
 
-/* Sorts the edges by `key`, by counting sort. The values of key k become sorted[start[k]] to sorted[start[k + 1] -
- * 1]. */
+/* Sorts the edges by `key` with counting sort. The values of the edges with key k become sorted[start[k]] to
+ * sorted[start[k + 1] - 1]. */
 static bool ptx_sort_edges(kiln__arena *arena, const ptx_graph *graph, const uint32_t *key, const uint32_t *value,
                            uint32_t **start, uint32_t **sorted)
 {
@@ -38,7 +39,7 @@ static bool ptx_sort_edges(kiln__arena *arena, const ptx_graph *graph, const uin
         (*start)[key[i] + 1]++;
     for (uint32_t i = 0; i < graph->node_count; i++)
         (*start)[i + 1] += (*start)[i];
-    /* `at` holds the next free place of each key. `at` is a copy, so that *start keeps the first place of each key. */
+    /* at[k] is the next free place of key k; *start must keep the first place of each key */
     uint32_t *at = ptx_array(arena, graph->node_count);
     if (!at)
         return false;
@@ -56,8 +57,8 @@ typedef struct ptx_dominance {
     uint32_t count;
 } ptx_dominance;
 
-/* Numbers the nodes from which the exit can be reached, in depth-first order of the reversed graph, from the exit on.
- * `edge` is temporary memory for the next edge of each node. */
+/* Searches the reversed graph depth-first from the exit, and numbers the nodes in this order. Only nodes from which the
+ * exit can be reached get a number. edge[k] is scratch memory for the next edge of node k. */
 static void ptx_depth_first(const ptx_graph *graph, ptx_dominance *d, uint32_t *edge)
 {
     uint32_t top = 0;
@@ -70,7 +71,7 @@ static void ptx_depth_first(const ptx_graph *graph, ptx_dominance *d, uint32_t *
     while (top != NOWHERE) {
         uint32_t node = d->stack[top];
         if (edge[node] == graph->in_start[node + 1]) {
-            top--; /* number 0 - 1 is NOWHERE */
+            top--; /* node 0 has no parent: 0 - 1 is NOWHERE */
             continue;
         }
         uint32_t next = graph->in_edges[edge[node]++];
@@ -157,10 +158,10 @@ static bool is_leave(const ptx_insn *insn)
 
 static bool is_branch(const ptx_insn *insn) { return insn->op == PTX_OP_BRA || insn->op == PTX_OP_BRX; }
 
-/* Numbers the basic blocks. block[i] becomes the block of instruction i, and block[count] becomes the exit. Returns
- * the number of blocks, which is also the node of the exit. Lists of branch targets get numbers from 1 on. list[k] is
- * the number of the list whose first element is k, and *lists is the number of lists. The nodes of the lists follow the
- * exit. */
+/* Numbers the basic blocks. block[i] becomes the block of instruction i, and block[count] becomes the exit. Returns the
+ * number of blocks, which is also the node of the exit. The .branchtargets lists get numbers from 1 on. list[k] is the
+ * number of the list whose first element is k, and *lists is the number of lists. The nodes of these lists come after
+ * the node of the exit. */
 static uint32_t ptx_number_blocks(const ptx_insn *insns, uint32_t count, const ptx_operand *elements, uint32_t *block,
                                   uint32_t *list, uint32_t *lists)
 {
@@ -242,9 +243,9 @@ bool ptx_flow(ptx_parser *p, ptx_insn *insns, uint32_t count, const ptx_operand 
         !ptx_sort_edges(&arena, &graph, graph.from, graph.to, &graph.out_start, &graph.out_edges) ||
         !ptx_dominators(&arena, &graph, &d))
         goto done;
-    /* A list of targets is not an instruction, so lanes cannot reconverge there. They reconverge at the
-     * post-dominator of the list instead. If that post-dominator is a list too, the loop has already replaced it,
-     * because its number is lower. */
+    /* A .branchtargets list is no instruction, so lanes cannot reconverge there. They reconverge at the post-dominator
+     * of the list instead. If this post-dominator is again a list, the loop has already replaced it, because its number
+     * is lower. */
     for (uint32_t w = 1; w < d.count; w++)
         if (d.node[d.idom[w]] > graph.exit)
             d.idom[w] = d.idom[d.idom[w]];

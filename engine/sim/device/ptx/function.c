@@ -64,8 +64,8 @@ bool ptx_parameter(ptx_parser *p, ptx_declarator *declarator)
     return true;
 }
 
-/* Reads "(.param ... , .param ...)". Each parameter becomes a symbol in the current scope, and its index is appended to
- * *list. *offset is the end of the parameters so far. */
+/* Reads "(.param ... , .param ...)". Adds a symbol for each parameter to the current scope, and its index to *list.
+ * *offset is the end of the earlier parameters in the parameter block. */
 static bool ptx_formals(ptx_parser *p, uint32_t **list, size_t *count, size_t *capacity, uint64_t *offset)
 {
     if (!ptx_expect(p, '('))
@@ -217,8 +217,8 @@ const uint64_t *ptx_param_sizes(ptx_parser *p, uint32_t index)
     return function->param_sizes = sizes;
 }
 
-/* Called when the body of a function was read. Copies the parts of the function to the module's memory, and finds its
- * reconvergence points. */
+/* Completes the function whose body has been read: copies its instructions, elements and registers to the module's
+ * memory, and finds its reconvergence points. */
 static bool ptx_function_finish(ptx_parser *p)
 {
     ptx_function *function = &p->functions[p->function];
@@ -268,9 +268,9 @@ static bool ptx_function_header(ptx_parser *p, ptx_function *made)
     size_t count = 0, capacity = 0;
     bool good = false;
     ptx_name *name = NULL;
-    /* Return values precede the function's name, but belong to the function's scope. The scope begins after the name,
-     * so that messages can name the function. So the parser first skips the list of return values, and reads it after
-     * the name. */
+    /* In the text, return values come before the function's name. They belong to the function's scope, which begins
+     * after the name, so that messages can name the function. So the parser first skips the list of return values, and
+     * reads it after the name. */
     ptx_token before = p->token;
     const char *cursor = p->cursor;
     uint32_t line = p->line;
@@ -363,7 +363,7 @@ bool ptx_function_directive(ptx_parser *p, bool entry, ptx_linkage linkage)
     if (body && good)
         good = ptx_function_finish(p);
     p->function = UINT32_MAX;
-    return good || body; /* the errors in a body have been reported, and parsing continues after the body */
+    return good || body; /* after errors in a body, which have been reported, parsing continues behind the body */
 }
 
 bool ptx_alias(ptx_parser *p)

@@ -67,14 +67,14 @@ bool ptx_instruction(ptx_parser *p, uint32_t guard, bool guard_negate)
     }
     if (!ptx_is(p, ';'))
         return ptx_expect(p, ';');
-    /* If no form matches, the message explains the last form that takes this number of operands. */
+    /* If no form matches, the error message explains the last form that takes this number of operands. */
     ptx_name *label = NULL;
     char why[sizeof p->why] = "";
     bool matched = false, newer = false;
     const ptx_form_list *list = &ptx_forms[spelling->op];
     for (unsigned k = 0; k < 2 * list->count && !matched && !p->memory; k++) {
         const unsigned i = k % list->count;
-        newer = k >= list->count; /* the entries after list->count are forms that the device does not have */
+        newer = k >= list->count; /* the second half of the loop visits the forms that the device does not have */
         if (!((newer ? spelling->newer : spelling->forms) >> i & 1))
             continue;
         const ptx_form *form = &list->forms[i];

@@ -10,16 +10,17 @@
 
 /* ---- the log ---- */
 
-/* Stops the parser: every later token is the end of the text, even if the parser goes back to an earlier place. */
+/* Stops the parser: each further token is PTX_TOKEN_END, even if the parser goes back to an earlier place in the
+ * text. */
 static void ptx_stop(ptx_parser *p)
 {
     p->cursor = p->end = p->start;
     p->token.kind = PTX_TOKEN_END;
 }
 
-/* Adds an error to the log. Stops the parser after PTX_ERROR_LIMIT errors. Without this limit the time would not be
- * bounded, because each wrong statement may be compared with a long list of parameters. Returns false if the parser had
- * stopped before. */
+/* Adds an error to the log. Stops the parser after PTX_ERROR_LIMIT errors. Without this limit the parsing time would
+ * not be bounded, because the parser may compare each wrong statement with a long list of parameters. Returns false if
+ * the parser had stopped before. */
 static bool ptx_report(ptx_parser *p, uint32_t line, const char *format, va_list arguments)
 {
     if (p->errors++ >= PTX_ERROR_LIMIT)
@@ -127,7 +128,7 @@ ptx_name *ptx_intern(ptx_parser *p, const char *text, size_t length)
             return name;
     }
     ptx_name *name = kiln__arena_alloc(&p->scratch, sizeof *name);
-    /* The text lives as long as the module: registers, symbols and functions refer to it. */
+    /* The text of a name lives as long as the module, because registers, symbols and functions refer to it. */
     const char *copy = name ? kiln__arena_strndup(&p->module->arena, text, length) : NULL;
     if (!copy) {
         ptx_out_of_memory(p);
@@ -170,7 +171,8 @@ static uint32_t ptx_reg_add(ptx_parser *p, const char *name, ptx_type type)
     return (uint32_t)p->reg_count++;
 }
 
-/* Returns the range that declares `name`, as "%r<73>" declares "%r12". Returns NULL if no range declares this name. */
+/* Returns the register range that declares `name`: for example, "%r<73>" declares "%r12". Returns NULL if no range
+ * declares the name. */
 static ptx_binding *ptx_range_of(ptx_parser *p, const ptx_name *name)
 {
     size_t length = name->length;
@@ -180,7 +182,7 @@ static ptx_binding *ptx_range_of(ptx_parser *p, const ptx_name *name)
     if (!digits || digits > 9 || (digits > 1 && name->text[length] == '0'))
         return NULL;
     /* "%r1<20>" declares %r10: a prefix may itself end in digits. The loop tries the longest numeral first, because it
-     * is nearly always the right one. */
+     * is nearly always the register's number. */
     for (; digits; digits--, length++) {
         if (digits > 1 && name->text[length] == '0')
             continue;
@@ -260,7 +262,7 @@ void ptx_scope_pop(ptx_parser *p)
             ptx_resolve(p, fixup, label->index);
         } else if (outermost) {
             ptx_error(p, fixup->line, "label '%s' is not defined in this function", fixup->name->text);
-        } else { /* the label may be a label of the outer scope */
+        } else { /* an outer scope may define the label */
             fixup->next = outer->fixups;
             outer->fixups = fixup;
         }
@@ -316,7 +318,7 @@ bool ptx_names_init(ptx_parser *p)
 /* ---- tokens ---- */
 
 /* Bits that tell where in a token a character may occur. A table has these bits for each character, so that the lexer
- * needs one look-up per character. The speed of the lexer matters because most of a text consists of names. */
+ * needs one look-up per character. Most of a PTX text consists of names, so the speed of this look-up matters. */
 enum { CHAR_START = 1, CHAR_DIGIT = 2, CHAR_FOLLOW = 4 };
 #define LETTER (CHAR_START | CHAR_FOLLOW)
 #define DIGIT (CHAR_DIGIT | CHAR_FOLLOW)
@@ -453,8 +455,8 @@ static size_t ptx_lex_name(const ptx_parser *p)
     const char *at = p->cursor + 1;
     while (at < p->end && is_follow(*at))
         at++;
-    /* "%tid.x" is one name. So "v.x" is one name, too: it is an element of a vector register. No modifier
-     * consists of x, y, z or w alone. */
+    /* "%tid.x" is one name. "v.x", an element of a vector register, is also one name. No modifier consists of x, y, z
+     * or w alone. */
     if (p->end - at > 1 && *at == '.' && strchr("xyzw", at[1]) && at[1] && !(p->end - at > 2 && is_follow(at[2])))
         at += 2;
     return (size_t)(at - p->cursor);
@@ -477,9 +479,9 @@ static void ptx_lex_punctuation(ptx_parser *p)
 }
 
 /* Reads the next token into p->token. The kind is PTX_TOKEN_END at the end of the text, or when memory runs out. The
- * kind is PTX_TOKEN_BAD for text that is no token. The first character and the character after it decide the kind. A
- * '%' starts a name only before a character that can start a name. Otherwise the '%' is the operator. The text of a
- * string excludes its quotes, and the text of a directive excludes its dot. */
+ * kind is PTX_TOKEN_BAD for text that is no token. The first two characters decide the kind. A '%' starts a name only
+ * before a character that can start a name. Otherwise '%' is the remainder operator. The text of a string excludes its
+ * quotes, and the text of a directive excludes its dot. */
 void ptx_next(ptx_parser *p)
 {
     ptx_skip_space(p);

@@ -1,6 +1,6 @@
-/* link.c - links several parsed modules into one. A table holds all names that are not local to a module, and tells
- * which definition each name means. The linker then gives new indices to the functions and symbols that it keeps. It
- * changes all references in place. */
+/* link.c - links several parsed modules into one. A hash table has all names that are not local to a module, with the
+ * definition of each name. The linker then gives new indices to the functions and symbols that it keeps. It changes all
+ * references in place. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,11 +10,13 @@
 #define ERRORS_MOST 50u
 #define GONE UINT32_MAX
 
-/* The meaning of a global name over all modules: a definition or, as long as there is no definition, a declaration. */
+/* An entry of the table: a global name, with its definition or, as long as there is no definition, with a
+ * declaration. */
 typedef struct meaning {
-    const char *name;       /* the name; NULL in a free slot of the table */
-    uint32_t module, index; /* place of the definition, or of the first declaration if the name has no definition */
-    uint32_t align;         /* for a .common variable: the largest alignment of all modules */
+    const char *name; /* the name; NULL in a free slot of the table */
+    /* the module and the index there of the definition, or of the first declaration if the name has no definition */
+    uint32_t module, index;
+    uint32_t align; /* for a .common variable: the largest alignment of all modules */
     bool function, defined, missed;
 } meaning;
 
@@ -32,15 +34,15 @@ typedef struct linker {
     bool (*builtin)(const char *name);
     meaning *table;
     size_t mask;
-    uint64_t seed;       /* an odd number */
+    uint64_t seed;       /* random odd number for the hash table */
     provider *providers; /* the definitions of all libraries, sorted by name */
     size_t provider_count;
-    /* indexed by module: the number of names that the module defines, and that are declared in the table but not
-     * defined yet */
+    /* indexed by module: the number of names that the module defines and that have only a declaration in the table */
     uint32_t *missing;
-    bool *wanted;                    /* wanted[m] is true if the module m is not used yet and missing[m] is not 0 */
-    uint32_t **functions, **symbols; /* indexed by module and index: the new index, or GONE */
-    /* indexed by module and function: the new index of the function that owns the body, or GONE */
+    /* indexed by module: true if missing[m] is not 0 and the module m is not used yet */
+    bool *wanted;
+    uint32_t **functions, **symbols; /* indexed by module and old index: the new index, or GONE */
+    /* indexed by module and function: the new index of the function that owns the body of this function, or GONE */
     uint32_t **owners;
     unsigned errors;
     bool memory;
@@ -61,8 +63,8 @@ static void complain(linker *l, const char *format, ...)
 
 /* ---- the table of names ---- */
 
-/* Finds a name by linear probing. The seed differs from link to link, so that nobody can write a text whose names all
- * begin at the same slot. */
+/* Finds a name in the hash table by linear probing. Each link has another seed, so that nobody can write a text whose
+ * names all begin at the same slot. */
 static meaning *slot_of(const linker *l, const char *name)
 {
     size_t at = (size_t)(kiln__hash(name, strlen(name)).low * l->seed >> 32) & l->mask;
@@ -143,8 +145,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const provider *)a)->name, ((const provider *)b)->name);
 }
 
-/* Updates missing[] and wanted[] of all modules of libraries that define the name. `missing` is true if the name lacks
- * a definition from now on, and false if it now has a definition. */
+/* Updates missing[] and wanted[] of all library modules that define the name. `missing` is true if the name has just
+ * been declared without a definition. It is false if the name has just got a definition. */
 static void count_missing(linker *l, const char *name, bool missing)
 {
     size_t low = 0, high = l->provider_count;
@@ -190,8 +192,7 @@ static void add_meaning(linker *l, const meaning *new)
     }
 }
 
-/* Returns true if other modules see the name of the function. A name that is declared but not defined is always
- * global. */
+/* Returns true if other modules see the function. A function that is declared but not defined is always global. */
 static bool function_is_global(const ptx_function *f) { return f->linkage != PTX_LOCAL || !f->defined; }
 
 static bool symbol_is_global(const ptx_symbol *s)
@@ -261,9 +262,9 @@ static bool make_providers(linker *l)
     return true;
 }
 
-/* Uses all modules that are not lazy, and then each module of a library that defines a missing name. The linker goes
- * through the libraries in the order of the inputs. It goes through them repeatedly, because an earlier module may
- * define a name that a later module needs. */
+/* Uses all modules that are not lazy, and then each library module that defines a missing name. The function goes
+ * through the library modules in the order of the inputs. It does so repeatedly, because an earlier module may define a
+ * name that a later module needs. */
 static void resolve(linker *l)
 {
     for (uint32_t m = 0; m < l->count; m++)
@@ -299,8 +300,8 @@ static bool is_chosen(const meaning *known, uint32_t m, uint32_t index)
     return !known || (known->module == m && known->index == index);
 }
 
-/* Gives new indices to the functions that are kept. If the definition of another module replaces a function, the first
- * alias that uses the function's body becomes the owner of the body. */
+/* Gives new indices to the functions that the linker keeps. If the definition of another module replaces a function,
+ * the first alias of this function becomes the owner of its body. */
 static void number_functions(linker *l, uint32_t m, ptx_module *out)
 {
     const ptx_module *module = l->inputs[m].module;
@@ -374,7 +375,7 @@ static uint32_t move_symbol(linker *l, uint32_t m, uint32_t s)
 {
     const ptx_symbol *symbol = &l->inputs[m].module->symbols[s];
     meaning *known = symbol_meaning(l, m, s);
-    /* the size of this variable is given at the launch */
+    /* dynamic shared memory, whose size is given at the launch */
     bool dynamic = symbol->space == PTX_SPACE_SHARED && symbol->bytes == 0;
     if (l->symbols[m][s] == GONE || (known && !known->defined && !dynamic))
         miss(l, m, known, symbol->name);
@@ -412,8 +413,8 @@ static int by_code(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Changes the references in all bodies that are kept. Aliases share a body, so the functions are sorted by body and
- * each body is changed once. Returns false if memory runs out. */
+/* Changes the references in all function bodies that the linker keeps. Aliases share a body, so the function sorts the
+ * functions by body and changes each body once. Returns false if memory runs out. */
 static bool move_bodies(linker *l, uint32_t m, uint32_t first_loc)
 {
     const ptx_module *module = l->inputs[m].module;

@@ -6,7 +6,7 @@
 #include "random.h"
 
 /* Skips a statement: up to and including the next ';', or the whole block if a '{' comes first. Stops before a '}' that
- * has no '{' in the statement. The parser calls the function after an error, and for directives that have no effect in
+ * has no '{' in the statement. The parser calls this function after an error, and for directives that have no effect in
  * the simulator. */
 void ptx_skip_statement(ptx_parser *p)
 {
@@ -93,8 +93,9 @@ static bool ptx_linkage_word(ptx_parser *p, ptx_linkage *linkage)
     return false;
 }
 
-/* Reads one directive at module scope, or a stray ';'. A declaration is a list of linkage words, then .entry, .func or
- * a state space. Returns false after an error. The caller then skips to the end of the statement. */
+/* Reads one directive at module scope, or a stray ';'. A declaration begins with linkage directives such as .visible,
+ * then .entry, .func or a state space. Returns false after an error. The caller then skips to the end of the
+ * statement. */
 static bool ptx_directive(ptx_parser *p)
 {
     ptx_linkage linkage = PTX_LOCAL;
@@ -201,7 +202,7 @@ ptx_result ptx_parse_for(int device, const kiln_allocator *mem, const char *text
         return PTX_MEMORY;
     }
     made->arena.mem = mem;
-    /* the code assigns single members, because an assignment of the whole structure would clear its 10 KB once more */
+    /* assigns single members, because an assignment of the whole struct would clear its 10 KB once more */
     p->mem = p->scratch.mem = mem;
     p->seed = (uint32_t)kiln__random_mix(kiln__now_ns() ^ (uintptr_t)p);
     p->module = made;

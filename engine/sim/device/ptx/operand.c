@@ -1,11 +1,11 @@
-/* operand.c - parses operands, and matches them with the operands of a form. */
+/* operand.c - parses operands, and matches them with the operands of a form of ops.def. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "ptx_internal.h"
 
-/* ---- operands as written ---- */
+/* ---- parsing operands ---- */
 
 static bool ptx_signed_offset(ptx_parser *p, int64_t *offset)
 {
@@ -67,7 +67,8 @@ static bool ptx_raw_second(ptx_parser *p, ptx_raw *raw)
     return true;
 }
 
-/* Reads a selector after a register: ".b2", ".h10" or ".b7531" chooses some of its bytes or halfwords. */
+/* Reads a selector after a register, such as ".b2", ".h10" or ".b7531", which chooses some of its bytes or
+ * halfwords. */
 static bool ptx_selector(ptx_parser *p, ptx_raw *raw)
 {
     const char *text = p->token.text;
@@ -87,7 +88,7 @@ static bool ptx_selector(ptx_parser *p, ptx_raw *raw)
     return true;
 }
 
-/* Reads an operand that is neither an address nor a vector: a constant, or a name that `+4` or `|%p` may follow. */
+/* Reads an operand that is neither an address nor a vector: a constant, or a name with an optional `+4` or `|%p`. */
 static bool ptx_raw_simple(ptx_parser *p, ptx_raw *raw)
 {
     raw->negate = ptx_is(p, '!') && ptx_peek(p) != '(' && !(ptx_peek(p) >= '0' && ptx_peek(p) <= '9');
@@ -149,8 +150,8 @@ bool ptx_raw_operand(ptx_parser *p, ptx_raw *raw)
 
 /* ---- matching operands with a form ---- */
 
-/* Stores in p->why the reason why a form does not match, and returns false. If the reason begins with "!", the text
- * uses a feature that is not supported. */
+/* Writes the reason why a form does not match to p->why, and returns false. A reason that begins with "!" means that
+ * the text uses an unsupported feature. */
 static bool ptx_mismatch(ptx_parser *p, const char *format, ...) KILN__PRINTF(2, 3);
 static bool ptx_mismatch(ptx_parser *p, const char *format, ...)
 {
@@ -163,8 +164,7 @@ static bool ptx_mismatch(ptx_parser *p, const char *format, ...)
 
 static char type_class(ptx_type type)
 {
-    /* The first letter of the type's name. The callers use is_real() for floats, because the first letter of bf16 is
-     * b. */
+    /* Callers use is_real() for floats, because the first letter of bf16 is b. */
     return ptx_type_name(type)[0];
 }
 
@@ -226,8 +226,8 @@ bool ptx_match_value(ptx_parser *p, const ptx_raw *raw, ptx_type type, ptx_opera
 }
 
 /* Returns true if an instruction may read the special register with this type. The indices and sizes of threads and
- * blocks had 16 bits before PTX 2.0, and %gridid had 32 bits before PTX 3.0. So instructions may still read only their
- * lower 16 or 32 bits. */
+ * blocks had 16 bits before PTX 2.0, and %gridid had 32 bits before PTX 3.0. So an instruction may still read only the
+ * lower 16 or 32 bits of these registers. */
 static bool ptx_sreg_fits(const ptx_binding *binding, ptx_type type)
 {
     unsigned bytes = ptx_type_bytes(type), own = ptx_type_bytes((ptx_type)binding->type);
@@ -279,7 +279,7 @@ static bool ptx_match_movable(ptx_parser *p, const ptx_raw *raw, ptx_type type, 
 
 static bool is_destination(char kind) { return kind == 'V' || kind == 'X'; }
 
-/* Matches {a, b} and appends its elements, of type `type`, to the elements of the function. */
+/* Matches a vector {a, b} whose elements have the type `type`, and appends them to the elements of the function. */
 static bool ptx_match_vector(ptx_parser *p, const ptx_raw *raw, unsigned count, ptx_type type, ptx_pattern pattern,
                              ptx_operand *operand)
 {
@@ -336,8 +336,8 @@ static unsigned ptx_rank(const ptx_insn *insn)
     return 0;
 }
 
-/* Matches [object] or [object, {coordinates}]. The operand becomes a vector: the object's register, then the
- * coordinates. */
+/* Matches a texture, surface or tensor map operand: [object] or [object, {coordinates}]. The operand becomes a vector:
+ * the object's register, then the coordinates. */
 static bool ptx_match_object(ptx_parser *p, const ptx_raw *raw, ptx_type type, const ptx_insn *insn, unsigned wanted,
                              ptx_operand *operand)
 {
@@ -369,8 +369,7 @@ static bool ptx_match_object(ptx_parser *p, const ptx_raw *raw, ptx_type type, c
     return true;
 }
 
-/* Matches a vector into which a register is split, as in mov.b64 %rd, {%r1, %r2}. Each element has an equal part of
- * the width. */
+/* Matches a vector into which a register is split, as in mov.b64 %rd, {%r1, %r2}. All elements have the same width. */
 static bool ptx_match_split(ptx_parser *p, const ptx_raw *raw, ptx_type type, ptx_pattern pattern, ptx_operand *operand)
 {
     static const ptx_type by_width[] = {[1] = PTX_B8, [2] = PTX_B16, [4] = PTX_B32, [8] = PTX_B64};
@@ -390,9 +389,9 @@ static bool is_address_type(ptx_type type)
 /* Matches an operand with an address: [register + offset], [variable + offset] or [offset].
  *
  * A variable must lie in the instruction's state space. An instruction with a generic address also takes a .global
- * variable. If an instruction has several memory operands, the function does not check the state space of a variable.
- * An access to a .param variable must lie within the variable, because the interpreter does not check this again. On
- * failure stores the reason in p->why and returns false. */
+ * variable. For an instruction with several memory operands, such as cp.async, the function does not check the state
+ * space of a variable. An access to a .param variable must lie within the variable, because the interpreter does not
+ * check this again. On failure stores the reason in p->why and returns false. */
 static bool ptx_match_address(ptx_parser *p, const ptx_raw *raw, ptx_type type, const ptx_insn *insn,
                               ptx_operand *operand)
 {
@@ -467,7 +466,7 @@ static bool ptx_match_second(ptx_parser *p, const ptx_raw *raw, ptx_pattern patt
     return true;
 }
 
-/* Matches several constants, each of them an operand in the text, as one vector operand. */
+/* Matches several operands of the text, which must be constants, as one vector operand. */
 static bool ptx_match_constants(ptx_parser *p, const ptx_raw *raws, unsigned count, ptx_type type, ptx_operand *operand)
 {
     *operand = (ptx_operand){
@@ -486,8 +485,9 @@ static bool ptx_match_constants(ptx_parser *p, const ptx_raw *raws, unsigned cou
     return true;
 }
 
-/* Matches the scales of a product as one vector operand of six elements, three for A and three for B. The three
- * elements are a register with scales, and the numbers of the byte and the thread that select some of these scales. */
+/* Matches the scale operands of an mma with block scaling as one vector operand of six elements, three for A and three
+ * for B. The three elements are a register with scales, and the numbers of the byte and of the thread that select the
+ * scales. */
 static bool ptx_match_scales(ptx_parser *p, const ptx_raw *raws, ptx_operand *operand)
 {
     enum { EACH = 3, SIDES = 2 };
@@ -498,7 +498,7 @@ static bool ptx_match_scales(ptx_parser *p, const ptx_raw *raws, ptx_operand *op
     for (unsigned side = 0; side < SIDES; side++) {
         const ptx_raw *data = &raws[side * 2], *selector = data + 1;
         ptx_operand own[EACH] = {{.type = PTX_B32}, {.type = PTX_U16}, {.type = PTX_U16}};
-        if (data->kind == PTX_RAW_VECTOR && data->count == 1) /* CUTLASS writes the operand as {%r1} */
+        if (data->kind == PTX_RAW_VECTOR && data->count == 1) /* CUTLASS writes this operand as {%r1} */
             data = &p->parts[data->first];
         if (data->negate || data->second || data->minus || data->select)
             return ptx_mismatch(p, "'|', '!', '-' and selected parts are not allowed in scales");
@@ -573,12 +573,12 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
     case 'X':
     case 'x': return ptx_match_split(p, raw, type, pattern, operand);
     case 'o': return ptx_match_object(p, raw, type, insn, ptx_coordinates(insn), operand);
-    case 'T': { /* gather4 and scatter4 have the coordinates of the column and of four rows */
+    case 'T': { /* gather4 and scatter4 have five coordinates: the column and four rows */
         const bool rows = ptx_has(insn, PTX_MOD_GATHER4) || ptx_has(insn, PTX_MOD_SCATTER4);
         return ptx_match_object(p, raw, PTX_S32, insn, rows ? 5 : ptx_rank(insn), operand);
     }
     case 'f': return ptx_match_vector(p, raw, ptx_rank(insn) - 2, type, pattern, operand);
-    case 'g': { /* the vector has one element for each coordinate, except the index into the array */
+    case 'g': { /* the vector has an element for each coordinate, except the index of a texture array */
         const unsigned count = ptx_coordinates(insn) - (ptx_has(insn, PTX_MOD_A1D)   ? 1
                                                         : ptx_has(insn, PTX_MOD_A2D) ? 2
                                                                                      : 0);
@@ -613,7 +613,7 @@ bool ptx_match_form(ptx_parser *p, const ptx_form *form, const ptx_raw *raws, un
     if (count < least || count > most)
         return ptx_mismatch(p, "expected %u operands, not %u", least, count);
     size_t elements = p->element_count;
-    count -= most - form->operand_count; /* the operands of a list are one operand of the form */
+    count -= most - form->operand_count; /* several operands of the text that form a list are one operand of the form */
     for (unsigned i = 0; i < count; i++) {
         if (!ptx_match_operand(p, insn, form->operands[i], &raws[i], &insn->operands[i], label)) {
             char why[sizeof p->why];

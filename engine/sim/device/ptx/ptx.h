@@ -393,8 +393,8 @@ _Static_assert(PTX_MOD_COUNT <= 64 * PTX_MOD_WORDS, "each modifier is a bit of p
 /* The instruction table. ops.def has one row per opcode:
  *   OP(name, "spelling", decode, class, cost, effect, since, forms)
  * decode_<decode>() is the function of the decoder (device/decode) that makes the instruction executable. `class`,
- * `cost` and `effect` are words of ptx_trait.h. `since` is the target that the instruction needs. `forms` lists the
- * accepted modifiers, types and operands; ops.def explains the notation. The table drives parser, checker, decoder,
+ * `cost` and `effect` are enumerators of ptx_trait.h. `since` is the target that the instruction needs. `forms` lists
+ * the accepted modifiers, types and operands; ops.def explains the notation. The table drives parser, checker, decoder,
  * counters, checks, the estimate and the coverage list. */
 typedef enum ptx_op {
 #define OP(name, text, decode, class, cost, effect, since, ...) PTX_OP_##name,
@@ -406,7 +406,7 @@ const char *ptx_op_name(ptx_op op);
 typedef struct ptx_traits {
     uint8_t class, cost, effect;
 } ptx_traits;
-/* indexed by opcode; ptx_class_of() and similar functions read this table */
+/* class, cost and effect of each opcode; ptx_class_of() and similar functions read this table */
 extern const ptx_traits ptx_op_traits[PTX_OP_COUNT];
 
 /* The special registers: X(name, spelling, bytes, least target). A least target of 0 means any target. Each element of
@@ -522,12 +522,12 @@ typedef enum ptx_sreg {
 
 typedef enum ptx_operand_kind {
     PTX_OPERAND_NONE,
-    /* `index` is a register of the function; `negate` is set for !p, and for -x in a video instruction */
+    /* a register: `index` is its number in the function; `negate` is set for !p, and for -x in a video instruction */
     PTX_OPERAND_REG,
-    /* `imm` has the bits of the value in the operand's own type, zero-extended. An f32 or s32 has 32 bits. */
+    /* A constant: `imm` has its bits in the operand's type, zero-extended to 64 bits. */
     PTX_OPERAND_IMM,
     PTX_OPERAND_SREG, /* `index` is a ptx_sreg */
-    /* the sum of the address of the symbol `index` and `imm`, in the symbol's state space (mov %rd, name) */
+    /* the address of the symbol `index` plus `imm`, in the symbol's state space (mov %rd, name) */
     PTX_OPERAND_SYMBOL,
     PTX_OPERAND_ADDRESS,   /* [base + offset]; `base` tells the kind of base */
     PTX_OPERAND_VECTOR,    /* {a, b, ...}: the elements [index, index + count) of the function */
@@ -535,8 +535,8 @@ typedef enum ptx_operand_kind {
     PTX_OPERAND_FUNCTION,  /* `index` is the number of a function of the module */
     PTX_OPERAND_PROTOTYPE, /* `index` is the number of a prototype of the function, for indirect calls */
     PTX_OPERAND_TARGETS,   /* the labels of brx.idx, which are the elements [index, index + count) of the function */
-    /* The list of arguments or results of a call, which are the elements [index, index + count) of the function. The
-     * elements are symbols in .param space, registers or immediates. */
+    /* The arguments or results of a call: the elements [index, index + count) of the function, which are symbols in
+     * .param space, registers or constants. */
     PTX_OPERAND_LIST,
     PTX_OPERAND_SINK /* _ */
 } ptx_operand_kind;
@@ -547,11 +547,10 @@ typedef struct ptx_operand {
     /* The ptx_type with which the instruction reads or writes the operand. The register of a REG may be wider where the
      * ISA allows it (ld, st, cvt). */
     uint8_t type;
-    /* For VECTOR, TARGETS and LIST, the number of elements. For REG, the selected parts of the register, as in
-     * %r1.b3210, or 0 if no parts are selected. */
+    /* For VECTOR, TARGETS and LIST, the number of elements. For REG, the selected bytes or halfwords (PTX_SELECT_BITS),
+     * or 0 if the instruction uses the whole register. */
     uint32_t count;
-    /* The index that the kind of the operand names. For ADDRESS the index is a register or a symbol, as `base`
-     * tells. */
+    /* The meaning depends on `kind`. For ADDRESS it is the index of a register or of a symbol; `base` tells which. */
     uint32_t index;
     /* the second destination of `p|q` (setp, shfl, match, vote): the register's index + 1, or 0 if there is no second
      * destination */
@@ -562,8 +561,8 @@ typedef struct ptx_operand {
     };
 } ptx_operand;
 
-/* Selected parts of a register: the width in bits, the number of parts, and the number of part n in the order of the
- * text. */
+/* A selection of bytes or halfwords of a register, as in %r1.b3210: their width in bits, their number, and the digit of
+ * number n in the order of the text. */
 #define PTX_SELECT_BITS(select) ((select)&31)
 #define PTX_SELECT_COUNT(select) ((select) >> 5 & 7)
 #define PTX_SELECT_DIGIT(select, n) ((select) >> (8 + 4 * (n)) & 7)
@@ -593,8 +592,8 @@ static inline ptx_class ptx_class_of(const ptx_insn *insn) { return (ptx_class)p
 static inline ptx_cost ptx_cost_of(const ptx_insn *insn) { return (ptx_cost)ptx_op_traits[insn->op].cost; }
 static inline ptx_effect ptx_effect_of(const ptx_insn *insn) { return (ptx_effect)ptx_op_traits[insn->op].effect; }
 
-/* The shape of a matrix instruction, in elements. For wgmma it is the shape of the part that each of the four warps
- * computes at a time: 16 rows and 8 columns. */
+/* The shape of a matrix instruction, in elements. For wgmma it is the shape of the part that one of the four warps
+ * computes in one step: 16 rows and 8 columns. */
 typedef struct ptx_shape {
     uint16_t m, n, k;
 } ptx_shape;
@@ -607,7 +606,7 @@ typedef struct ptx_reg {
 
 typedef enum ptx_linkage { PTX_LOCAL, PTX_VISIBLE, PTX_EXTERN, PTX_WEAK, PTX_COMMON } ptx_linkage;
 
-/* an address in an initial value: the address of a symbol or function is stored at `offset` */
+/* a relocation of an initial value: the address of a symbol or function belongs at `offset` */
 typedef struct ptx_reloc {
     uint64_t offset;
     uint8_t bytes;
@@ -626,8 +625,9 @@ typedef struct ptx_symbol {
     uint32_t align, line;
     uint64_t bytes;    /* 0 for extern .shared name[], which is the dynamic shared memory */
     uint32_t function; /* the function that declares the symbol, or UINT32_MAX if the module declares it */
-    /* The offset of a symbol in .param space. For a parameter it is the offset in the function's parameter block. For a
-     * variable for calls it is the offset in the function's frame (ptx_function.frame_bytes). */
+    /* For a symbol in .param space: its offset. A parameter has an offset in the function's parameter block. A .param
+     * variable that the function declares for a call has an offset in the function's frame
+     * (ptx_function.frame_bytes). */
     uint64_t offset;
     /* for a symbol in .param space: true for a parameter or return value of the function itself */
     bool formal;
@@ -645,16 +645,17 @@ typedef struct ptx_function {
     const char *name;
     bool entry, defined, noreturn;
     uint8_t linkage;
-    /* the index + 1 of the function whose body and parameters this alias shares; 0 if the function is no alias */
+    /* for an alias: the index + 1 of the function whose body and parameters it shares; otherwise 0 */
     uint32_t alias_of;
     uint32_t line;
     uint32_t param_count, return_count; /* `params` has the return values first, then the parameters */
     /* Indices of symbols. The offset of a parameter is a multiple of its alignment, as the launch of a kernel
      * demands. */
     const uint32_t *params;
-    const uint64_t *param_sizes; /* the bytes of each of `params`; NULL if the parser did not need the sizes */
-    uint64_t param_bytes;        /* size of the parameter block; for a kernel (.entry) at most 32764 */
-    uint64_t frame_bytes;        /* size of the .param variables that the function declares for its calls */
+    /* the size in bytes of each element of `params`; NULL if the parser did not need the sizes */
+    const uint64_t *param_sizes;
+    uint64_t param_bytes; /* size of the parameter block; for a kernel (.entry) at most 32764 */
+    uint64_t frame_bytes; /* size of the .param variables that the function declares for its calls */
     uint32_t reg_count;
     const ptx_reg *regs;
     uint32_t insn_count;
@@ -664,14 +665,14 @@ typedef struct ptx_function {
     uint32_t prototype_count;
     const ptx_prototype *prototypes;
     uint32_t max_threads[3], req_threads[3], req_cluster[3];
-    uint32_t min_blocks, max_registers; /* the numbers of the directives; 0 if a directive is not given */
+    uint32_t min_blocks, max_registers; /* the values of .minnctapersm and .maxnreg; 0 if the directive is not given */
     uint32_t max_cluster;               /* largest number of blocks of a cluster; 0 if the directive is not given */
     bool explicit_cluster, blocks_are_clusters;
 } ptx_function;
 
 typedef struct ptx_loc {
     uint32_t file, line, column;
-    uint32_t inlined_at; /* index into locs of the place of the inlined call; 0 if the code is not inlined */
+    uint32_t inlined_at; /* for inlined code: index into `locs` of the place of the call; otherwise 0 */
     const char *inlined_from;
 } ptx_loc;
 
@@ -685,15 +686,15 @@ typedef struct ptx_module {
     uint32_t symbol_count;
     const ptx_symbol *symbols; /* all symbols of the module and of its functions */
     uint32_t loc_count;
-    const ptx_loc *locs; /* the places in sources; locs[0] stands for an unknown place */
+    const ptx_loc *locs; /* places in source files, to which instructions refer; locs[0] is the unknown place */
     uint32_t file_count;
     const char *const *files; /* indexed by the number of a .file directive */
 } ptx_module;
 
 /* ptx_parse() parses a text into *module. On failure, sets *module to NULL and appends lines in the form of a driver's
  * JIT log to `log`: "ptxas application ptx input, line 12; error   : Unknown instruction 'foo' (kernel 'k')". The
- * parser reports all errors up to a limit, not only the first error. It does not read the text after the last reported
- * error. The text need not be NUL-terminated. The text may be any bytes, because it is untrusted input.
+ * parser reports all errors up to a limit, not only the first error. At the limit it stops reading the text. The text
+ * need not be NUL-terminated, and may be any bytes, because it is untrusted input.
  *
  * PTX_UNSUPPORTED means that all errors are about PTX that no simulated device runs. PTX_INVALID means that at
  * least one other error was found. */
@@ -706,16 +707,16 @@ enum { PTX_TENSOR_COLUMNS = 512 }; /* columns of the tensor memory of an SM */
 int ptx_tensor_columns(const ptx_module *module, uint32_t kernel);
 
 /* Does the same as ptx_parse() for a device of compute capability `device`, such as 90. An instruction that this device
- * does not have is an error that names the line and the target that the instruction needs. The .target of the text has
- * no influence on this error. If `device` is 0, the device has every instruction. */
+ * does not have is an error that names the line and the target that the instruction needs. The .target of the text does
+ * not change this. If `device` is 0, the device has every instruction. */
 ptx_result ptx_parse_for(int device, const kiln_allocator *mem, const char *text, size_t length, ptx_module **module,
                          kiln__text *log);
 void ptx_free(const kiln_allocator *mem, ptx_module *module);
 
 /* Links several modules into one, as nvlink does: A definition resolves .extern declarations, and replaces .weak
  * definitions. A .common variable gets the largest size. Local names stay separate. Reports names that are defined
- * twice, incompatible or missing; `builtin` returns true for functions that the device provides. A lazy input comes
- * from a library. It is used only if it defines a name that another module needs. */
+ * twice, incompatible or missing. The callback `builtin` returns true for functions that the device provides. A lazy
+ * input is a module of a library. The linker uses it only if it defines a name that another module needs. */
 typedef struct ptx_input {
     ptx_module *module; /* ptx_link() takes ownership, also on failure */
     const char *name;   /* for messages; must stay valid during the call */

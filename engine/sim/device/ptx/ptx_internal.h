@@ -13,7 +13,7 @@
 
 /* ---- the table ---- */
 
-typedef struct ptx_since { /* a target in ops.def: "90" is {90, 0}, and "90a" is {90, 'a'}; {0, 0} means any target */
+typedef struct ptx_since { /* a target in ops.def: "90" is {90, 0}, and "90a" is {90, 'a'}; {0, 0} is any target */
     uint16_t target;
     char kind;
 } ptx_since;
@@ -24,8 +24,8 @@ typedef struct ptx_suffix {
     unsigned value;
 } ptx_suffix;
 
-typedef struct ptx_need { /* a suffix that not all targets have */
-    ptx_suffix suffix;    /* its kind is UNKNOWN if there is no suffix */
+typedef struct ptx_need { /* a suffix that only some targets have */
+    ptx_suffix suffix;    /* the kind is UNKNOWN in an unused ptx_need */
     ptx_since since;
 } ptx_need;
 
@@ -38,26 +38,27 @@ typedef struct ptx_slot {
     ptx_need needs[PTX_MAX_NEEDS];
 } ptx_slot;
 
-/* How an operand gets its type. FIXED: the pattern names the type. WRITTEN: the type is one that the instruction
- * writes. WIDENED: it has twice the width of such a type. */
+/* How an operand gets its type. FIXED: ops.def names the type. WRITTEN: the operand has one of the types in the
+ * instruction's mnemonic, such as f32 in add.f32. WIDENED: the operand has twice the width of such a type. */
 typedef enum ptx_width { PTX_FIXED, PTX_WRITTEN, PTX_WIDENED } ptx_width;
 
-typedef struct ptx_pattern { /* the pattern of one operand */
-    char kind;               /* the letter of ops.def */
-    /* `width` is a ptx_width. `type` is a ptx_type for FIXED, otherwise the index of a type of the instruction. */
+typedef struct ptx_pattern { /* the description of one operand of a form */
+    char kind;               /* the letter that ops.def explains, such as 'd' or 's' */
+    /* `width` is a ptx_width. `type` is a ptx_type for FIXED, otherwise an index into insn->types. */
     uint8_t width, type;
-    uint8_t pred; /* 0 if the operand has no second destination, 1 if it may have one, 2 if it must have one */
-    /* number of elements of the kinds V and v, or of operands of the kinds I and Q; 0 means insn->vector elements */
+    uint8_t pred; /* second destination (d|p): 0 means not allowed, 1 optional, 2 required */
+    /* for the kinds V and v the number of elements, for I and Q the number of operands; 0 means insn->vector
+     * elements */
     uint8_t count;
     bool relaxed, optional;
-    bool per_tile; /* the number of elements is `count` * insn->tiles */
+    bool per_tile; /* true if the number of elements is `count` * insn->tiles */
 } ptx_pattern;
 
 #define PTX_MAX_SLOTS 16
 typedef struct ptx_form {
     uint8_t slot_count, operand_count, operands_needed;
     ptx_since since;
-    uint16_t slots[PTX_MAX_SLOTS]; /* indices of ptx_slots, because many forms have the same slots */
+    uint16_t slots[PTX_MAX_SLOTS]; /* indices into ptx_slots; forms share equal slots */
     ptx_pattern operands[PTX_MAX_OPERANDS];
 } ptx_form;
 
@@ -82,14 +83,16 @@ extern const ptx_form_list ptx_forms[PTX_OP_COUNT];
 
 ptx_suffix ptx_suffix_find(const char *text, size_t length);
 bool ptx_type_find(const char *text, size_t length, ptx_type *type);
-ptx_space ptx_mod_space(ptx_mod mod); /* returns the space that a modifier such as "shared::cta" names, or GENERIC */
+/* returns the state space that a modifier such as "shared::cta" names, or PTX_SPACE_GENERIC */
+ptx_space ptx_mod_space(ptx_mod mod);
 const char *const *ptx_op_forms(ptx_op op); /* returns the texts of the opcode's forms in ops.def; NULL ends the list */
 /* returns the text of the column `since` in ops.def; NULL means any target */
 const char *ptx_op_since(ptx_op op);
-/* Finds the longest prefix of `text`, cut only at dots, that is an opcode. Returns its length, or 0 if there is no
- * such prefix. */
+/* Finds the longest prefix of `text` that is an opcode and ends at a dot or at the end. Returns the length of the
+ * prefix, or 0 if no prefix is an opcode. */
 size_t ptx_op_find(const char *text, size_t length, ptx_op *op);
-/* Returns the longest prefix that is an unsupported PTX opcode, or NULL if no prefix is. */
+/* Returns the longest prefix of `text` that is a PTX opcode which Kiln does not support, or NULL if no prefix is such
+ * an opcode. */
 const char *ptx_op_later(const char *text, size_t length);
 const char *ptx_op_later_name(unsigned index); /* returns NULL past the last name */
 bool ptx_suffix_later(const char *text, size_t length);
@@ -109,7 +112,7 @@ typedef enum ptx_binding_kind {
 } ptx_binding_kind;
 
 typedef struct ptx_binding {
-    struct ptx_binding *shadowed; /* the meaning of the name in the outer scope */
+    struct ptx_binding *shadowed; /* the binding of the name in the outer scope, or NULL */
     struct ptx_binding *next;     /* the next binding in the same scope */
     struct ptx_name *name;
     uint32_t depth, index,
@@ -122,7 +125,7 @@ typedef struct ptx_binding {
 typedef struct ptx_name {
     const char *text;
     uint32_t length, hash;
-    const char *string; /* the string that a label of .debug_str stands for */
+    const char *string; /* if the name is a label in .debug_str: the string at the label */
     /* `%r<9>` declares a range with the name "%r" (`range`). This is not the register "%r" (`binding`). */
     ptx_binding *binding, *range;
 } ptx_name;
@@ -136,7 +139,7 @@ typedef struct ptx_name {
 typedef enum ptx_token_kind {
     PTX_TOKEN_END,
     PTX_TOKEN_NAME,
-    PTX_TOKEN_DIRECTIVE /* the text excludes the dot */,
+    PTX_TOKEN_DIRECTIVE /* the text does not include the dot */,
     PTX_TOKEN_NUMBER,
     PTX_TOKEN_STRING,
     PTX_TOKEN_PUNCTUATION,
@@ -145,7 +148,7 @@ typedef enum ptx_token_kind {
 
 typedef enum ptx_number_kind { PTX_SIGNED, PTX_UNSIGNED, PTX_FLOAT32, PTX_FLOAT64 } ptx_number_kind;
 typedef struct ptx_value {
-    uint64_t bits; /* an integer, or the representation of a float or double */
+    uint64_t bits; /* an integer, or the bits of a float or double */
     uint8_t kind;
 } ptx_value;
 
@@ -161,7 +164,7 @@ typedef struct ptx_token {
     char character;
 } ptx_token;
 
-/* ---- an operand as written, before it is matched with a form ---- */
+/* ---- an operand as the text has it, before the parser matches it with a form ---- */
 
 typedef enum ptx_raw_kind {
     PTX_RAW_NAME,
@@ -176,7 +179,7 @@ typedef struct ptx_raw {
     uint8_t kind;
     /* `coordinates` is set for an ADDRESS_NAME with coordinates, as in [name, {x, y}] */
     bool negate, second_sink, minus, coordinates;
-    /* the selected parts, from which PTX_SELECT_BITS() and similar macros read; 0 if there is no selection */
+    /* the selected bytes or halfwords of a register, in the encoding of PTX_SELECT_BITS(); 0 if none are selected */
     uint32_t select;
     ptx_name *name, *second;
     ptx_value value;
@@ -184,12 +187,14 @@ typedef struct ptx_raw {
     uint32_t first, count; /* for VECTOR and coordinates: the elements in parser->parts */
 } ptx_raw;
 
-#define PTX_MAX_PARTS 144  /* enough for the 128 sums of a warpgroup */
-#define PTX_MAX_WRITTEN 12 /* limit of the operands of an instruction in the text, where several may become one list */
+#define PTX_MAX_PARTS 144 /* enough for the 128 accumulators of a wgmma */
+/* largest number of operands of an instruction in the text; several of them may become one list */
+#define PTX_MAX_WRITTEN 12
 
 typedef struct ptx_fixup { /* a branch to a label that may not have been seen yet */
     ptx_name *name;
-    uint32_t line, insn, operand; /* if insn is UINT32_MAX, `operand` is the index of an element */
+    /* the place of the label: operands[operand] of an instruction, or elements[operand] if `insn` is UINT32_MAX */
+    uint32_t line, insn, operand;
     struct ptx_fixup *next;
 } ptx_fixup;
 
@@ -204,10 +209,10 @@ typedef struct ptx_spelling { /* a mnemonic such as "add.s32", parsed once */
     uint32_t length, hash;
     ptx_op op;
     uint64_t forms; /* bit set of the opcode's forms that match the suffixes */
-    /* Bit set of the forms that need another target than the device's. If `forms` and `newer` are 0, each use is an
-     * error. */
+    /* Bit set of the forms that match the suffixes but need another target than the device's. If `forms` and `newer`
+     * are 0, each use of the mnemonic is an error. */
     uint64_t newer;
-    ptx_since since; /* the target that the first form of `newer` needs */
+    ptx_since since; /* the target that the first form in `newer` needs */
     uint8_t types[4], space, vector, tiles;
     uint64_t mods[PTX_MOD_WORDS];
 } ptx_spelling;
@@ -215,7 +220,7 @@ typedef struct ptx_spelling { /* a mnemonic such as "add.s32", parsed once */
 typedef struct ptx_loc_note {
     uint32_t loc;
     ptx_name *label;
-} ptx_loc_note; /* the function_name label of a .loc */
+} ptx_loc_note; /* a .loc directive, and the label of its function_name */
 
 typedef struct ptx_parser {
     const kiln_allocator *mem;
@@ -225,7 +230,7 @@ typedef struct ptx_parser {
     kiln__text *log;
     unsigned errors;
     int device; /* compute capability of the device, such as 90; 0 means any device */
-    /* memory: memory has run out; invalid: there was an error other than an unsupported instruction */
+    /* memory: true after memory has run out; invalid: true after an error other than an unsupported instruction */
     bool memory, invalid;
 
     const char *start, *cursor, *end;
@@ -236,7 +241,7 @@ typedef struct ptx_parser {
     ptx_spelling **spellings;
     size_t spelling_count, spelling_capacity;
 
-    /* nested_ranges: number of ranges declared in scopes inside a function's outermost scope */
+    /* nested_ranges: number of register ranges declared in scopes inside a function's outermost scope */
     uint32_t depth, nested_ranges;
     ptx_scope scopes[PTX_MAX_DEPTH + 1];
 
@@ -247,16 +252,16 @@ typedef struct ptx_parser {
     ptx_loc *locs;
     size_t loc_count, loc_capacity;
     ptx_loc_note *loc_notes;
-    /* the notes are resolved at the end, because the labels come last in the text */
+    /* the parser resolves loc_notes at the end, because the labels come last in the text */
     size_t loc_note_count, loc_note_capacity;
     uint32_t *loc_index;
     size_t loc_index_capacity, loc_index_count;
     const char **files;
     size_t file_count, file_capacity;
     uint64_t init_bytes; /* number of bytes allocated for initialisers */
-    /* number of targets of all brx.idx; a list that several instructions share counts for each of them */
+    /* total number of targets of all brx.idx instructions; a list of targets counts once for each brx.idx */
     uint64_t targets;
-    /* number of instructions, operands and registers of functions that have aliases, counted once for each alias */
+    /* number of instructions, operands and registers of functions with aliases, counted once per alias */
     uint64_t repeated;
 
     /* The members from here on belong to the function that is being read. `function` is its index, or UINT32_MAX. */
@@ -273,7 +278,7 @@ typedef struct ptx_parser {
 
     ptx_raw parts[PTX_MAX_PARTS];
     uint32_t part_count; /* number of elements of the vectors of the current instruction */
-    char why[200];       /* why the instruction did not match the last form */
+    char why[200];       /* the reason why the instruction does not match the last form */
 } ptx_parser;
 
 /* lexer */
@@ -286,7 +291,7 @@ bool ptx_is_directive(const ptx_parser *p, const char *name);
 bool ptx_accept(ptx_parser *p, char punctuation);
 bool ptx_expect(ptx_parser *p, char punctuation);
 bool ptx_expect_integer(ptx_parser *p, uint64_t limit, const char *what, uint64_t *value);
-/* Adds a line to the log. Returns false, so that a check can end in `return ptx_error(...)`. */
+/* Adds an error to the log. Returns false, so that a caller can write `return ptx_error(...)`. */
 bool ptx_error(ptx_parser *p, uint32_t line, const char *format, ...) KILN__PRINTF(3, 4);
 bool ptx_unsupported(ptx_parser *p, uint32_t line, const char *format, ...) KILN__PRINTF(3, 4);
 #if defined __clang_analyzer__ || defined KILN_ANALYZER /* see kiln__fail() */
@@ -297,8 +302,8 @@ bool ptx_out_of_memory(ptx_parser *p);
 const char *ptx_shown(ptx_parser *p); /* returns the text of the current token for a message */
 /* Calls kiln__grow(). Returns false and sets p->memory if memory runs out. */
 bool ptx_grow(ptx_parser *p, void *array, size_t *capacity, size_t need, size_t size);
-/* FNV-1a with a seed that differs from parse to parse. Without the seed, a text could have many names with the same
- * hash, and each look-up would compare all these names. */
+/* The hash function FNV-1a with a random seed. Each parse has another seed. Without it, a hostile text could have many
+ * names with the same hash, and each look-up would compare all of them. */
 static inline uint32_t ptx_hash(const ptx_parser *p, const char *text, size_t length)
 {
     uint32_t hash = p->seed;
@@ -307,8 +312,7 @@ static inline uint32_t ptx_hash(const ptx_parser *p, const char *text, size_t le
     return hash ^ hash >> 15;
 }
 
-/* Returns true if a device of this compute capability has the feature. A device has the features of its family and of
- * its architecture. */
+/* Returns true if a device of compute capability `device` has the feature that ops.def marks with `since`. */
 static inline bool ptx_device_has(int device, ptx_since since)
 {
     const bool tensor_memory = device / 10 == 10 || device / 10 == 11;
@@ -325,18 +329,18 @@ static inline bool ptx_device_has(int device, ptx_since since)
     default: return true;
     }
 }
-/* Returns true if ptxas accepts the feature in a module with this .target. Only features of a single family or
- * architecture depend on the .target. `letter` is the target's letter, or 0. */
+/* Returns true if ptxas accepts the feature in a module with this .target. The .target matters only for features of a
+ * single family or architecture. `letter` is the letter of the .target, or 0. */
 static inline bool ptx_target_has(int target, char letter, ptx_since since)
 {
     const bool alone = since.kind == 'a' || since.kind == 'A' || since.kind == 'L';
     return !since.kind || (letter && (!alone || letter == 'a') && ptx_device_has(target, since));
 }
-/* Returns true if both the device and the module's .target have the feature. */
+/* Returns true if both the device and the module's .target have the feature that `since` marks. */
 bool ptx_is_there(const ptx_parser *p, ptx_since since);
-/* Adds `more` to the count of items that a text uses by name, such as the instructions of an alias. The module has a
- * copy of the items for each use, so without a limit a short text could take any amount of memory. Reports the error
- * `what` if the count exceeds 4096 plus `each` for each byte of the text. */
+/* Adds `more` to *so_far, the number of items that a text repeats by a name, such as the instructions of an alias. The
+ * module has a copy of the items for each use, so without a limit a short text could take any amount of memory. Reports
+ * the error `what` if the number exceeds 4096 plus `each` times the length of the text in bytes. */
 bool ptx_repeat(ptx_parser *p, uint32_t line, uint64_t *so_far, uint64_t more, unsigned each, const char *what);
 /* Reports an error if the device or the module's .target lacks the feature `what`, such as "directive
  * .explicitcluster". */
@@ -354,7 +358,7 @@ void ptx_scope_pop(ptx_parser *p); /* resolves the labels of the scope */
 /* constants */
 bool ptx_expression(ptx_parser *p, ptx_value *value);
 bool ptx_integer(ptx_parser *p, int64_t *value);
-/* returns false if the type cannot have this constant */
+/* converts a constant to the bits of `type`; returns false if the type cannot have this constant */
 bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits);
 
 /* variables */
@@ -379,10 +383,10 @@ typedef struct ptx_declarator {
 bool ptx_parameter(ptx_parser *p, ptx_declarator *declarator);
 bool ptx_function_directive(ptx_parser *p, bool entry, ptx_linkage linkage);
 bool ptx_alias(ptx_parser *p);
-/* Returns the sizes in bytes of the function's return values and parameters. The array is made once, and all calls of
- * the function and all lists of targets share it. Returns NULL if memory runs out. */
+/* Returns the sizes in bytes of the function's return values and parameters. The array is made once per function. All
+ * calls of the function share it. Returns NULL if memory runs out. */
 const uint64_t *ptx_param_sizes(ptx_parser *p, uint32_t function);
-/* returns a copy that lives as long as the module, or NULL if memory runs out */
+/* returns a copy of `count` elements of `size` bytes that lives as long as the module, or NULL if memory runs out */
 void *ptx_keep(ptx_parser *p, const void *data, size_t count, size_t size);
 
 /* source lines */
@@ -400,14 +404,14 @@ const ptx_spelling *ptx_spelling_of(ptx_parser *p, const char *text, size_t leng
 bool ptx_raw_operand(ptx_parser *p, ptx_raw *raw);
 bool ptx_match_form(ptx_parser *p, const ptx_form *form, const ptx_raw *raws, unsigned count, ptx_insn *insn,
                     ptx_name **label);
-/* Returns the greatest number of operands that a text may write for the form. It may exceed the form's own operands,
- * because the last operand of a form may be a list of several operands of the text. */
+/* Returns the largest number of operands that the text of an instruction of this form may have. It may exceed
+ * form->operand_count, because the last operand of a form may stand for several operands of the text. */
 static inline unsigned ptx_form_most(const ptx_form *form)
 {
     const ptx_pattern *last = &form->operands[form->operand_count ? form->operand_count - 1 : 0];
     return form->operand_count + (last->kind == 'I' || last->kind == 'Q' ? last->count - 1u : 0);
 }
-/* Returns the least number of operands that a text must write for the form. */
+/* Returns the smallest number of operands that the text of an instruction of this form may have. */
 static inline unsigned ptx_form_least(const ptx_form *form)
 {
     return ptx_form_most(form) - (unsigned)(form->operand_count - form->operands_needed);

@@ -18,7 +18,7 @@
     X(M8N32K16, 8, 32, 16)                                                                                             \
     X(M32N8K16, 32, 8, 16)                                                                                             \
     X(M16N16K8, 16, 16, 8)                                                                                             \
-    /* wgmma: the part that a warp computes in one step */                                                             \
+    /* wgmma: the part of the matrix that a warp computes in one step */                                               \
     X(M64K8, 16, 8, 8)                                                                                                 \
     X(M64K16, 16, 8, 16)                                                                                               \
     X(M64K32, 16, 8, 32)                                                                                               \

@@ -1,4 +1,5 @@
-/* source.c - source positions of instructions: .loc and .file, and the names of inlined functions in debug sections. */
+/* source.c - source positions of instructions: reads .loc and .file, and the names of inlined functions in debug
+ * sections. */
 #include <string.h>
 
 #include "ptx_internal.h"
@@ -43,8 +44,8 @@ static uint32_t *ptx_loc_find(ptx_parser *p, const ptx_loc *loc)
     return &p->loc_index[at];
 }
 
-/* Adds an entry and returns its index, or 0 if memory runs out. A later "inlined_at" that names the same place refers
- * to the latest entry for the place. */
+/* Adds a source position and returns its index, or 0 if memory runs out. A later "inlined_at" with the same place
+ * refers to the latest entry for this place. */
 uint32_t ptx_loc_add(ptx_parser *p, ptx_loc loc)
 {
     if (!ptx_grow(p, &p->locs, &p->loc_capacity, p->loc_count + 1, sizeof loc))
@@ -83,9 +84,10 @@ static bool ptx_word(ptx_parser *p, const char *word)
 /* Reads ".loc file line [column]", with "function_name label" and "inlined_at file line [column]" after a comma. The
  * new entry becomes the position of the instructions that follow (p->loc).
  *
- * An inlined position refers to the latest entry for the place at which it was inlined; if there is no such entry, an
- * entry is added. The function's name is a string of .debug_str, which may come later in the text. So this function
- * only stores the label, and ptx_module_finish() reads the string later. Returns false after an error. */
+ * An inlined position refers to the latest entry for the place at which it was inlined. If there is no such entry, the
+ * function adds one. The name of the inlined function is a string of .debug_str, which may come later in the text. So
+ * ptx_loc_directive() only stores the label, and ptx_module_finish() reads the string later. Returns false after an
+ * error. */
 bool ptx_loc_directive(ptx_parser *p)
 {
     ptx_loc loc, outer;
@@ -145,8 +147,8 @@ bool ptx_file_directive(ptx_parser *p)
     return true;
 }
 
-/* Skips a debug section. In .debug_str, stores each string with the name of its label, because the function_name of a
- * .loc refers to the label. */
+/* Skips a debug section. In .debug_str, stores each string with its label, because function_name of a .loc refers to
+ * the label. */
 bool ptx_section(ptx_parser *p)
 {
     ptx_next(p);

@@ -1,11 +1,11 @@
-/* spelling.c - the mnemonic of an instruction: opcode and suffixes, and the forms of the opcode that match them. Each
- * mnemonic of a text is parsed once. */
+/* spelling.c - parses mnemonics such as "add.f32": finds the opcode, the suffixes, and the forms of the opcode that
+ * match the suffixes. The parser parses each distinct mnemonic of a text once. */
 #include <stdio.h>
 #include <string.h>
 
 #include "ptx_internal.h"
 
-/* Returns the target that a suffix needs in this slot. {0} means that every target has the suffix. */
+/* Returns the target that a suffix needs in this slot of a form. {0} means that every target has the suffix. */
 static ptx_since suffix_since(const ptx_slot *slot, ptx_suffix suffix)
 {
     for (unsigned n = 0; n < PTX_MAX_NEEDS; n++)
@@ -14,9 +14,9 @@ static ptx_since suffix_since(const ptx_slot *slot, ptx_suffix suffix)
     return (ptx_since){0};
 }
 
-/* Returns true if the suffixes fill the form's slots: types in order, other suffixes in any order. If the form or a
- * suffix needs a target that ptx_is_there() rejects, sets *missing to the first such target. The caller has set
- * *missing to 0. */
+/* Returns true if the suffixes of a mnemonic fill the slots of the form: types in order, other suffixes in any order.
+ * If the form or a suffix needs a target that ptx_is_there() rejects, sets *missing to the first such target. The
+ * caller has set *missing to 0. */
 static bool ptx_fill_slots(const ptx_parser *p, const ptx_form *form, const ptx_suffix *suffixes, unsigned count,
                            ptx_since *missing)
 {
@@ -69,7 +69,7 @@ static void ptx_spelling_suffix(ptx_spelling *spelling, ptx_suffix suffix, unsig
         if (suffix.value == PTX_MOD_V2 || suffix.value == PTX_MOD_V4 || suffix.value == PTX_MOD_V8)
             spelling->vector = suffix.value == PTX_MOD_V2 ? 2 : suffix.value == PTX_MOD_V4 ? 4 : 8;
     }
-    /* cp.async names two spaces, and the first one, of the destination, counts */
+    /* cp.async names two state spaces; the first one, the space of the destination, counts */
     if (spelling->space == PTX_SPACE_GENERIC)
         spelling->space = (uint8_t)space;
 }
@@ -90,9 +90,9 @@ static bool ptx_unknown_opcode(ptx_parser *p, uint32_t line, const char *text, s
                      near ? "'?" : "");
 }
 
-/* Finds a suffix in the table. The shape of a warpgroup's product has a variable number of columns. The table has it
- * with 8 columns, and *tiles becomes the number of groups of 8 columns: "m64n96k16" is found as "m64n8k16" with 12
- * tiles. For other suffixes *tiles stays unchanged. */
+/* Finds a suffix in the table of suffixes. The shape suffix of a wgmma has a variable number of columns, but the table
+ * has it only with 8 columns. The function sets *tiles to the number of groups of 8 columns: it finds "m64n96k16" as
+ * "m64n8k16" with 12 tiles. For other suffixes *tiles stays unchanged. */
 static ptx_suffix find_suffix(const char *text, size_t length, uint8_t *tiles)
 {
     enum { MOST = 256, EACH = 8 };
@@ -145,8 +145,8 @@ bool ptx_needs(ptx_parser *p, uint32_t line, ptx_since since, const char *what, 
 
 static bool has_mod(const ptx_spelling *spelling, ptx_mod mod) { return spelling->mods[mod / 64] >> mod % 64 & 1; }
 
-/* Reports that no form of the instruction matches. If ptx_suffix_later() knows a modifier of the text, the text may be
- * valid PTX, so the error says "not supported". */
+/* Reports that no form of the instruction matches. If ptx_suffix_later() knows a modifier of the mnemonic, the text may
+ * be valid PTX, so the error says "not supported". */
 static bool report_no_form(ptx_parser *p, const ptx_spelling *spelling, uint32_t line)
 {
     const char *text = spelling->text, *end = text + spelling->length;
@@ -164,8 +164,9 @@ static bool report_no_form(ptx_parser *p, const ptx_spelling *spelling, uint32_t
                      (int)(spelling->length > 120 ? 120 : spelling->length), text);
 }
 
-/* If `part` is a suffix that makes mma another opcode (.sp, .sp::ordered_metadata), returns that opcode, otherwise
- * `op`. ptxas accepts these suffixes at any place after the name, and CUTLASS writes them after the kind. */
+/* If `op` is mma and `part` is the suffix .sp or .sp::ordered_metadata, returns the opcode of the sparse instruction.
+ * Otherwise returns `op`. ptxas accepts these suffixes at any place after "mma", and CUTLASS writes them after the
+ * kind. */
 static ptx_op find_sparse(ptx_op op, const char *part, size_t size)
 {
     const struct {
@@ -178,8 +179,8 @@ static ptx_op find_sparse(ptx_op op, const char *part, size_t size)
     return op;
 }
 
-/* Splits a mnemonic, such as "add.cc.u32", and finds the forms of the opcode that match. Returns false after an
- * error. */
+/* Splits a mnemonic, such as "add.cc.u32", at its dots, and finds the matching forms of the opcode. Returns false after
+ * an error. */
 static bool ptx_read_spelling(ptx_parser *p, ptx_spelling *spelling, uint32_t line)
 {
     const char *text = spelling->text, *end = text + spelling->length;
@@ -209,7 +210,7 @@ static bool ptx_read_spelling(ptx_parser *p, ptx_spelling *spelling, uint32_t li
                              ptx_op_name(spelling->op));
         if (suffix.kind == PTX_SUFFIX_MOD && (suffix.value == PTX_MOD_ROW || suffix.value == PTX_MOD_COL) &&
             (has_mod(spelling, PTX_MOD_ROW) || has_mod(spelling, PTX_MOD_COL)))
-            /* the second .row or .col is a separate modifier, because .row.col is not .col.row */
+            /* the second .row or .col is another modifier than the first, because .row.col differs from .col.row */
             suffix.value += PTX_MOD_ROW_2 - PTX_MOD_ROW;
         suffixes[count++] = suffix;
         ptx_spelling_suffix(spelling, suffix, &types);
@@ -267,7 +268,7 @@ const ptx_spelling *ptx_spelling_of(ptx_parser *p, const char *text, size_t leng
     }
     *spelling = (ptx_spelling){.text = text, .length = (uint32_t)length, .hash = hash};
     if (!ptx_read_spelling(p, spelling, line))
-        return NULL; /* the spelling is not stored, so that each use is reported */
+        return NULL; /* the spelling is not stored, so that each use of it is an error */
     p->spellings[at] = spelling;
     p->spelling_count++;
     return spelling;
@@ -279,11 +280,12 @@ static bool is_suffix_char(char c)
 }
 
 /* Reads a mnemonic that begins with the current token, the opcode. Spaces may separate the suffixes ("add .u32"). *text
- * points into the source or, if there were spaces, to a joined copy in the scratch arena. *text is not NUL-terminated.
- * Returns false if memory runs out. */
+ * points into the source. If the mnemonic has spaces, *text points to a copy without spaces in the scratch arena. *text
+ * is not NUL-terminated. Returns false if memory runs out. */
 bool ptx_mnemonic(ptx_parser *p, const char **text, size_t *length)
 {
-    const char *start = p->token.text, *stop = start + p->token.length; /* start and end of the part without spaces */
+    /* start and end of the mnemonic up to the first space */
+    const char *start = p->token.text, *stop = start + p->token.length;
     bool apart = false;
     kiln__text joined = {.mem = p->mem};
     while (ptx_peek(p) == '.') {

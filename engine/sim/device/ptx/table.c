@@ -33,8 +33,8 @@ static const struct {
 #undef PTX_X
 };
 
-/* PTX instructions that are not in ops.def, so that the message says "not supported" and does not suggest another
- * spelling. */
+/* PTX instructions that Kiln does not support. For these, the error message says "not supported" and does not suggest
+ * another spelling. */
 static const char *const ptx_later_ops[] = {
     "multimem.cp",
 };
@@ -90,8 +90,8 @@ ptx_space ptx_mod_space(ptx_mod mod)
 }
 
 /* Returns true if the name of `size` characters equals the text, or the part of the text before one of its dots. Most
- * names differ from the text in their first letter. Comparing that letter first saves a call of memcmp() for each name,
- * which would take most of the time that a mnemonic costs. */
+ * names differ from the text in their first letter. Comparing this letter first saves most calls of memcmp(), which
+ * would take most of the time for a mnemonic. */
 static bool is_prefix(const char *name, size_t size, const char *text, size_t length)
 {
     return size <= length && *name == *text && (size == length || text[size] == '.') && memcmp(name, text, size) == 0;

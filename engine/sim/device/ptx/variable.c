@@ -32,7 +32,8 @@ bool ptx_align(ptx_parser *p, uint32_t *align)
     return true;
 }
 
-/* Reads "[.v2|.v4] .type". The current token is the first one after any .align. *lanes becomes 1, 2 or 4. */
+/* Reads "[.v2|.v4] .type". The current token is the first token after an optional .align. *lanes becomes 1, 2 or 4: the
+ * number of elements of the vector type. */
 bool ptx_variable_type(ptx_parser *p, ptx_type *type, unsigned *lanes)
 {
     *lanes = ptx_is_directive(p, "v2") ? 2 : ptx_is_directive(p, "v4") ? 4 : 1;
@@ -62,10 +63,10 @@ bool ptx_name_wanted(ptx_parser *p, const char *what, ptx_name **name)
 #define PTX_MAX_DIMENSIONS 16
 
 typedef struct ptx_initialiser {
-    /* indexed by the depth of nested braces: the number of elements in one pair of braces */
+    /* indexed by the depth of a pair of nested braces: the number of elements inside the pair */
     uint64_t strides[PTX_MAX_DIMENSIONS + 1];
     unsigned depth, dimensions;
-    bool open; /* the initialiser determines the first dimension */
+    bool open; /* true if the initialiser determines the first dimension, as in x[] */
     ptx_type type;
     uint64_t count; /* total number of elements; if `open` is true, the number of elements so far */
     unsigned char *bytes;
@@ -77,10 +78,10 @@ typedef struct ptx_initialiser {
 static bool ptx_init_store(ptx_parser *p, ptx_initialiser *init, uint64_t at, uint64_t bits)
 {
     unsigned width = ptx_type_bytes(init->type);
-    /* An initialiser lists its items, so its size is about the size of the text. Omitted elements of a huge array could
-     * make it far larger, which this limit prevents. */
+    /* An initialiser lists its items, so it is usually about as large as the text. Omitted elements of a huge array
+     * could make it far larger. This limit prevents that. */
     uint64_t limit = (UINT64_C(16) << 20) + (uint64_t)(p->end - p->start) * 16;
-    if (at >= limit / width) /* the comparison avoids (at + 1) * width, which may overflow */
+    if (at >= limit / width) /* (at + 1) * width might overflow */
         return ptx_error(p, p->token.line, "the initialiser is too large");
     uint64_t end = (at + 1) * width;
     if (end > init->used) {
@@ -94,8 +95,8 @@ static bool ptx_init_store(ptx_parser *p, ptx_initialiser *init, uint64_t at, ui
     return true;
 }
 
-/* Reads an address in an initialiser: name, name+4, generic(name) or generic(name)+4. The caller reads the mask
- * around an address, as in 0xFF00(name). */
+/* Reads an address in an initialiser: name, name+4, generic(name) or generic(name)+4. For a masked address, such as
+ * 0xFF00(name), the caller reads the mask. */
 static bool ptx_init_address(ptx_parser *p, ptx_reloc *reloc)
 {
     if (p->token.kind == PTX_TOKEN_NAME && p->token.length == 7 && memcmp(p->token.text, "generic", 7) == 0 &&
@@ -239,7 +240,7 @@ uint32_t ptx_symbol_add(ptx_parser *p, const ptx_symbol *symbol, ptx_name *name)
 {
     const ptx_binding *old = name->binding;
     if (old && old->depth == p->depth) {
-        /* `.extern .global x;` and then its definition, or a second declaration */
+        /* the earlier symbol may be an .extern declaration, before the definition or before another declaration */
         if (old->kind == PTX_BIND_SYMBOL && symbol->function == UINT32_MAX) {
             ptx_symbol *earlier = &p->symbols[old->index];
             if (earlier->linkage == PTX_EXTERN || symbol->linkage == PTX_EXTERN || earlier->linkage == PTX_WEAK ||
@@ -291,7 +292,7 @@ static bool ptx_dimensions(ptx_parser *p, ptx_initialiser *init, unsigned lanes,
             return ptx_error(p, p->token.line, "an array is larger than %" PRIu64 " bytes", PTX_MAX_BYTES);
         total *= i == 0 && init->open ? 1 : sizes[i];
     }
-    if (init->open && total == 0) /* the initialiser would determine 0 / 0 elements */
+    if (init->open && total == 0) /* the number of elements of the first dimension would be 0 / 0 */
         return ptx_error(p, p->token.line, "an array whose first size is open has a size of 0");
     init->strides[0] = total; /* not used if `open` is true */
     init->dimensions = count;
@@ -315,10 +316,10 @@ bool ptx_attribute(ptx_parser *p, bool *managed)
     return true;
 }
 
-/* Reads one declarator: name, dimensions and initialiser. `symbol` comes with the properties that all declarators of
- * the statement share. The function sets its name, line, size and initial value, and adds it to the symbols. A .param
- * variable also gets an offset in the function's frame; p->frame_bytes becomes the maximum over all scopes. The caller
- * frees the arrays of `init`. Returns false after an error. */
+/* Reads one declarator: name, dimensions and initialiser. `symbol` has the properties that all declarators of the
+ * statement share. The function sets the symbol's name, line, size and initial value, and adds it to the symbols. A
+ * .param variable also gets an offset in the function's frame. p->frame_bytes becomes the largest frame of all scopes.
+ * The caller frees the arrays of `init`. Returns false after an error. */
 static bool ptx_variable_one(ptx_parser *p, ptx_symbol *symbol, ptx_initialiser *init, ptx_type type, unsigned lanes)
 {
     ptx_name *name = NULL;
@@ -360,8 +361,8 @@ static bool ptx_variable_one(ptx_parser *p, ptx_symbol *symbol, ptx_initialiser 
 }
 
 /* Reads a declaration: alignment, attributes, type, and one or more declarators, up to the ';'. The state space has
- * been read. Without .align, the alignment is the size of the type with all lanes of its vector. Returns false after an
- * error. */
+ * been read. Without .align, the alignment is the size of the type; for a vector type, the size of the whole vector.
+ * Returns false after an error. */
 bool ptx_variable(ptx_parser *p, ptx_space space, ptx_linkage linkage)
 {
     ptx_symbol common = {.space = (uint8_t)space, .linkage = (uint8_t)linkage, .function = p->function};

@@ -21,8 +21,8 @@ static uint64_t get_most_blocks(const sim_function *function)
 }
 
 /* cuda.h calls CUDA_ERROR_INVALID_CLUSTER_SIZE "a kernel launch error due to cluster misconfiguration". NVIDIA's
- * documentation does not say for which misconfigurations the driver returns another error. So this function returns the
- * same error for all of them. */
+ * documentation does not say for which misconfigurations the driver returns another error. So this function returns
+ * CUDA_ERROR_INVALID_CLUSTER_SIZE for every misconfiguration. */
 CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], unsigned cluster[3])
 {
     const ptx_function *source = get_source(function);
@@ -70,8 +70,8 @@ uint64_t sim_resident_clusters(uint64_t per_sm, uint64_t size)
 }
 
 /* Begins a query about the clusters that a launch would have. Sets `per_sm` to the number of blocks of the kernel that
- * fit on an SM. Sets `cluster` to the requested size, which is 0 if the launch requests none. On success returns
- * CUDA_SUCCESS and holds the state lock. Otherwise returns an error and holds no lock. */
+ * fit on an SM. Sets `cluster` to the requested size of a cluster, which is 0 if the launch requests no clusters. On
+ * success returns CUDA_SUCCESS and holds the state lock. Otherwise returns an error and holds no lock. */
 static CUresult begin_clusters(CUfunction handle, const CUlaunchConfig *config, const sim_function **function,
                                uint64_t *per_sm, unsigned cluster[3])
 {
@@ -84,7 +84,7 @@ static CUresult begin_clusters(CUfunction handle, const CUlaunchConfig *config, 
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     const unsigned block[3] = {config->blockDimX, config->blockDimY, config->blockDimZ};
     uint64_t threads = 1;
-    /* if an extent is above max_threads, the product becomes 0, so that no product overflows */
+    /* a block extent above max_threads makes the product 0, so that the product cannot overflow */
     for (int axis = 0; axis < 3; axis++)
         threads *= block[axis] <= (*function)->resources.max_threads ? block[axis] : 0;
     if (threads == 0 || threads > (*function)->resources.max_threads ||

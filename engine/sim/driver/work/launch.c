@@ -1,5 +1,5 @@
 /* launch.c - launches of kernels. When the call that launches a kernel returns, the kernel has already run. If the
- * kernel has a fault, the call returns success, as on a GPU. All later calls return the error of the fault, until the
+ * kernel has a fault, the call returns success, as on a GPU. After the fault every call returns its error, until the
  * context ends. */
 #include <stdio.h>
 #include <string.h>
@@ -11,11 +11,13 @@ typedef struct shape {
     unsigned grid[3], block[3];
     unsigned shared;
     bool cooperative;
-    unsigned cluster[3]; /* the requested size of a cluster; 0 if the directives of the kernel decide */
-    /* the size of the preferred cluster, which is only checked; 0 if the launch has none */
+    /* requested size of a cluster in blocks; 0 if the launch requests none, so that the kernel's directives decide */
+    unsigned cluster[3];
+    /* size of the preferred cluster, which is checked but has no effect; 0 if the launch has none */
     unsigned preferred[3];
-    unsigned unknown;            /* an attribute that the simulated device does not support, or 0 if it supports all */
-    CUaccessPolicyWindow window; /* stored only for queries of a graph's node */
+    /* number of a launch attribute that the simulated device does not support; 0 if it supports all attributes */
+    unsigned unknown;
+    CUaccessPolicyWindow window; /* has no effect; programs can query it from a graph's node */
     bool dependent;              /* the launch may begin before the previous kernel of its stream has ended */
     CUevent marks[SIM_TRIGGERS]; /* the events that mark moments of the launch; NULL if no event marks the moment */
 } shape;
@@ -23,8 +25,8 @@ typedef struct shape {
 /* The shape of the clusters of a launch, and how many blocks and clusters the device holds at once. */
 typedef struct residence {
     unsigned cluster[3];
-    /* cluster_size: number of blocks of a cluster. clusters: number of clusters that the device holds at once, or 0 if
-     * a cluster has at most one block. */
+    /* `cluster_size` is the number of blocks of a cluster. `clusters` is the number of clusters that the device holds
+     * at once, or 0 if the launch has no clusters of several blocks. */
     uint64_t cluster_size, blocks_per_sm, clusters;
 } residence;
 
@@ -35,8 +37,8 @@ static const CUdevice_attribute block_most[3] = {
 
 /* ---- checks ---- */
 
-/* Checks the grid, the blocks, the shared memory and the clusters of a launch. All four must suit the device and the
- * kernel. Fills in `made`. */
+/* Checks the grid, the blocks, the shared memory and the clusters of a launch. Returns an error if one of them exceeds
+ * a limit of the device or of the kernel. Fills in `made`. */
 static CUresult check_shape(const sim_function *function, const shape *launch, residence *made)
 {
     const sim_profile *profile = sim_current_profile();
@@ -75,8 +77,8 @@ static CUresult check_shape(const sim_function *function, const shape *launch, r
     return CUDA_SUCCESS;
 }
 
-/* Copies the arguments of a launch into the parameter block of the kernel. A program passes either a pointer for each
- * parameter in `arguments`, or the whole block in `extra`. */
+/* Copies the arguments of a launch into `block`, the kernel's parameter memory. A program passes either a pointer for
+ * each parameter in `arguments`, or a copy of the whole parameter memory in `extra`. */
 static CUresult gather_arguments(const sim_function *function, void **arguments, void **extra, unsigned char *block)
 {
     const ptx_module *ptx = vm_module_ptx(function->module->vm);
@@ -113,7 +115,7 @@ static CUresult gather_arguments(const sim_function *function, void **arguments,
 
 /* ---- running ---- */
 
-/* Returns the driver API's error for a fault. */
+/* Returns the driver API's error code for a fault of a kernel. */
 static CUresult get_result(vm_fault_kind kind)
 {
     switch (kind) {
@@ -133,7 +135,7 @@ static CUresult get_result(vm_fault_kind kind)
     return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-/* These settings belong to a thread. The limits and the order of blocks hold for the thread that sets them, not for the
+/* Settings of the four functions below. They hold for launches of the thread that calls these functions, not for the
  * device. */
 static _Thread_local struct {
     uint64_t deadline, *steps;
@@ -154,8 +156,8 @@ void kiln__sim_keep(bool keep) { limited.keep = keep; }
 
 void kiln__sim_order(uint64_t order) { limited.order = order; }
 
-/* Tells a program that does not know Kiln why its kernel has failed. In libkiln this function does nothing, because
- * libkiln returns the reason to its caller. */
+/* Prints why a kernel has failed, for a program that runs on the simulated libcuda. In libkiln this function does
+ * nothing, because libkiln returns the reason to its caller. */
 static void tell_reason(const char *reason)
 {
 #ifdef SIM_TELL
@@ -195,7 +197,7 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (context->check)
         sim_order_time();
-    /* must be set before the estimate, which tests whether the trace is the only observer */
+    /* must be set before sim_estimate_launch(), which tests whether the trace is the only observer of the launch */
     watch.checks = context->check ? &check_hooks : NULL;
     sim_estimate estimate;
     const uint64_t resident = sim_limit_by_columns(function, made->blocks_per_sm),
@@ -210,7 +212,7 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     vm_counters counters = {0};
     vm_fault fault = {.kind = VM_OK};
     uint64_t start = kiln__now_ns();
-    /* this thread still holds `work`, so no other thread can free memory or objects that the kernel uses */
+    /* this thread still holds the work lock, so no other thread can free memory or objects that the kernel uses */
     sim_pause();
     vm_fault_kind kind = vm_run(context->device, &what, &counters, &fault);
     sim_resume();
@@ -221,12 +223,13 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     if (kind == VM_OK)
         return CUDA_SUCCESS;
     snprintf(context->fault, sizeof context->fault, "%s", fault.message);
-    if (kind != VM_FAULT_STOPPED && !context->check) /* if the context is checked, a finding reports the fault */
+    /* if the context is checked, a finding of the checks reports the fault */
+    if (kind != VM_FAULT_STOPPED && !context->check)
         tell_reason(fault.message);
     if (kind == VM_FAULT_MEMORY) /* the host is out of memory; the context stays usable */
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (kind == VM_FAULT_STOPPED || (limited.keep && (kind == VM_FAULT_STEPS || kind == VM_FAULT_TIME)))
-        /* the caller has stopped the kernel by its flag or its limit; the context stays usable */
+        /* the caller's stop flag or limit has ended the kernel; the context stays usable */
         return CUDA_ERROR_TIMEOUT;
     context->sticky = get_result(kind);
     return CUDA_SUCCESS;
@@ -250,8 +253,8 @@ static shape get_shape(const sim_op *op)
                    .window = op->window};
 }
 
-/* Returns the offset at which the parameter block begins in the memory of a kernel's operation. This memory begins with
- * an array of pointers to the parameters. */
+/* Returns the offset of the kernel's parameter memory in `owned` of its operation. `owned` begins with an array of
+ * pointers to the parameters. */
 static size_t get_block_start(const ptx_function *source)
 {
     enum { ALIGN = 16 };
@@ -313,8 +316,8 @@ CUresult sim_kernel_run(sim_context *context, const sim_op *op)
 }
 
 /* Reports to the checks why the driver has refused a launch. A program that launches with <<<>>> may never query the
- * error of the launch. If only the simulated device refuses the launch, because of an attribute, the function tells the
- * program the reason even without checks. */
+ * error of the launch. If the launch has an attribute that the simulated device does not support, the function prints
+ * the reason even without checks. */
 static void report_refused(sim_context *context, CUfunction handle, const shape *launch, CUresult why)
 {
     const sim_function *function = context->check || launch->unknown ? sim_object_find(context, handle, SIM_FUNCTION)
@@ -356,10 +359,10 @@ static CUresult check_marks(const sim_context *context, const shape *launch)
     return CUDA_SUCCESS;
 }
 
-/* Checks the preferred cluster of a launch. In x and y the size of the preferred cluster must be a multiple of
- * the size of the regular cluster. In z the two must be equal. The preferred cluster must divide the grid. The size of
- * the regular cluster is the attribute's; a size from the kernel's directives counts as 1 here. A device may always launch regular clusters instead, and the simulated
- * device does so. */
+/* Checks the preferred cluster of a launch. In x and y the size of the preferred cluster must be a multiple of the size
+ * of the regular cluster. In z the two must be equal. The preferred cluster must divide the grid. The size of the
+ * regular cluster comes from the launch attribute. If only the kernel's directives give a size, it counts as 1 here. A
+ * device may always launch regular clusters instead of preferred ones, and the simulated device does so. */
 static CUresult check_preferred(const shape *launch)
 {
     for (int i = 0; launch->preferred[0] && i < 3; i++) {
@@ -429,8 +432,8 @@ static CUresult add_mark(shape *launch, sim_trigger trigger, CUevent event, int 
     return !event ? CUDA_ERROR_INVALID_HANDLE : flags != 0 ? CUDA_ERROR_ILLEGAL_STATE : CUDA_SUCCESS;
 }
 
-/* Reads one attribute of a launch. An attribute that is only a hint has no effect. Notes an attribute that would change
- * the result of the kernel in `unknown`, and launch_kernel() refuses it. */
+/* Reads one attribute of a launch. A hint, such as a priority, has no effect. The function stores the number of an
+ * unsupported attribute in `unknown`, and launch_kernel() then refuses the launch. */
 static CUresult read_attribute(const CUlaunchAttribute *attribute, shape *launch)
 {
     switch (attribute->id) {
@@ -465,7 +468,7 @@ static CUresult read_attribute(const CUlaunchAttribute *attribute, shape *launch
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: return CUDA_SUCCESS;
-    default: launch->unknown = (unsigned)attribute->id; return CUDA_SUCCESS; /* launch_kernel() refuses it */
+    default: launch->unknown = (unsigned)attribute->id; return CUDA_SUCCESS; /* launch_kernel() refuses the launch */
     }
 }
 

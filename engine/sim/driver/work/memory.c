@@ -1,5 +1,5 @@
-/* memory.c - device memory: allocation, fills, and the memory of each side of a copy. The functions check every range
- * of addresses against the allocations. */
+/* memory.c - device memory: allocation, fills, and the memory of a copy's source and target. The functions check every
+ * range of addresses against the allocations. */
 #include <string.h>
 
 #include "cu_work.h"
@@ -148,8 +148,8 @@ static bool is_host_missing(const sim_side *where)
     return where->address >= VM_GLOBAL_BASE && where->address < SIM_DEVICE_ONLY_END;
 }
 
-/* Returns true if the side is device memory. With unified addressing, a device address counts as device memory even if
- * the call declares it as an address of the host. */
+/* Returns true if the source or target of a copy is device memory. With unified addressing, a device address counts as
+ * device memory even if the call declares it as an address of the host. */
 static bool side_is_device(const sim_side *where)
 {
     uint64_t base, size;
@@ -179,7 +179,7 @@ void *sim_side_resolve(const sim_side *where, size_t bytes)
 /* ---- fills ---- */
 
 /* Sets *bytes to the distance from the first byte that the fill writes to the end of the last byte that it writes.
- * Returns false if the fill cannot have this extent. */
+ * Returns false if the element size, the alignment or the pitch is invalid, or if the distance overflows. */
 static bool fill_extent(const CUDA_MEMSET_NODE_PARAMS_v2 *to, size_t *bytes)
 {
     size_t row;

@@ -43,8 +43,8 @@ CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op)
             *context = NULL;
         return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return run_record(in, op->what.eventRecord.event);
-    /* Operations of other kinds do nothing here, except operations of programs/. The nodes of a child graph are
-     * operations of their own. To wait for an event takes no time, because the work that the event marks is already
+    /* An operation of another kind does nothing here, unless programs/ has set its function `run`. For a child graph,
+     * its nodes are separate operations. A wait for an event is already over, because the work that the event marks is
      * complete. */
     default: return op->run ? op->run(context, op) : CUDA_SUCCESS;
     }
@@ -53,13 +53,13 @@ CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op)
 void sim_order_told(sim_context *context, CUstream stream, const sim_op *op)
 {
     if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
-        /* the operation may have waited for a value that some other stream has written */
+        /* a memory operation may have waited for a value that another stream has written */
         sim_order_stream_waits(context, stream, NULL);
     if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP || op->what.type == CU_GRAPH_NODE_TYPE_HOST)
         sim_order_waited(context, stream); /* the host may read memory that these operations write */
 }
 
-/* After a launch has run, records the events that mark its moments. */
+/* After a launch has run, records the events of its attributes, which mark moments of the launch (sim_trigger). */
 static void record_marks(sim_context *context, CUstream stream, const sim_op *op)
 {
     for (unsigned k = 0; k < SIM_TRIGGERS; k++) {
@@ -93,7 +93,8 @@ static CUresult run_in_order(sim_context **context, CUstream stream, const sim_o
                         sim_copy_across(*context, op, waiting + 1);
     if (across)
         sim_order_devices_wait(waiting, KILN__COUNT(waiting));
-    /* if an event is recorded between two kernels, the second kernel does not wait for the first because of it */
+    /* Recording an event is no piece of work in the happens-before order. So a dependent kernel after the event does
+     * not wait for the kernel before it. */
     const bool works = op->what.type != CU_GRAPH_NODE_TYPE_EVENT_RECORD;
     if (works)
         sim_order_begin(*context, stream, op);

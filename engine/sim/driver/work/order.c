@@ -1,35 +1,37 @@
-/* order.c - the happens-before order of streams. The checks need it.
+/* order.c - the happens-before order of streams, which the checks need.
  *
  * The simulator completes work when the work is enqueued. So streams never run concurrently. With vector clocks, this
- * file computes which work could run concurrently on a GPU. A *lane* is a stream, as the vector clocks see it. The
- * pieces of work of a lane, its *works*, have the numbers 1, 2, 3 and so on. `known[lane]` is the vector clock of the
- * lane. For each other lane it has a number: the works of that lane up to this number happened before the next work of
- * this lane. Two launches or copies race if nothing orders them, if they access the same memory, and if one of them
+ * file computes which work could run concurrently on a GPU. A *lane* is the index of a stream in the vector clocks. A
+ * piece of work (struct work) is a launch, a copy, a fill or another operation of a stream. The pieces of work of a
+ * stream are numbered 1, 2, 3 and so on. `known[lane]` is the vector clock of the stream with this lane. For each other
+ * stream it has a number. The pieces of work of the other stream up to this number happened before the next piece of
+ * work of this stream. Two launches or copies race if they are unordered, access the same memory, and one of them
  * writes.
  *
- * There is one order for all contexts of the process, and the checks of these contexts have one time. So streams of two
- * devices are compared in the same way as streams of one device. The host has one more clock, which all of its threads
- * share. When the host has waited for some work, all work that it enqueues later is ordered after this work. A flag
- * that a kernel writes to mapped memory does not pass through the driver. So the order knows nothing of such flags.
- * Nodes of one graph count as ordered, except the nodes that sim_order_part() names.
+ * All contexts of the process share one happens-before order, and their checks share one time. So streams of two
+ * devices are compared in the same way as streams of one device. All threads of the host share one more vector clock.
+ * When the host has waited for some work, all work that it enqueues later is ordered after this work. A flag that a
+ * kernel writes to mapped memory does not pass through the driver. So this file does not know such flags. Nodes of one
+ * graph count as ordered, except the nodes that sim_order_part() names.
  *
- * **Dependent launches.** A dependent launch may begin before earlier launches of its stream have ended. So the clock
- * of a lane must also tell which works of the lane itself are ordered before its next work. Two sets of the last 64
- * works of the lane tell this. The set `begun` has the works that are ordered before the start of a dependent launch.
- * The set `waited` has the works that are ordered before the accesses after griddepcontrol.wait. In both sets, bit i
- * stands for the work that is i + 1 works before the next work. All works that are older than the sets count as
- * ordered. If a work is not a dependent launch, it is ordered after all earlier works of its lane. The function
- * finish_launch() computes the sets for the next launch from the sets for this launch, and from the way in which this
- * launch waited (vm_dependence). The next launch begins when each block of this launch has executed launch_dependents
- * or has ended. If a block waited for work before this, the next launch therefore begins after that work.
+ * **Dependent launches.** A dependent launch may begin before earlier launches of its stream have ended. So each stream
+ * also needs to know which of its own earlier pieces of work are ordered before its next one. Two bit sets of the
+ * stream's last 64 pieces of work tell this. The set `begun` has the work that is ordered before the start of a
+ * dependent launch. The set `waited` has the work that is ordered before the accesses after griddepcontrol.wait. In
+ * both sets, bit i stands for the piece of work i + 1 places before the next one. All older work of the stream counts
+ * as ordered. A piece of work that is not a dependent launch is ordered after all earlier work of its stream. The
+ * function finish_launch() computes both sets for the launch after a launch. It needs the sets of the launch that has
+ * run, and the way in which this launch waited (vm_dependence). A dependent launch begins when each block of the
+ * previous launch has executed launch_dependents or has ended. If a block waited for earlier work before
+ * launch_dependents, the dependent launch therefore begins after that work.
  *
- * A work has two states. A work runs from sim_order_begin() until sim_order_end(). While a work runs, its `span.until`
- * is UINT32_MAX, and sim_order_touch() adds ranges of memory to it. When a work has ended, later works are compared
- * with it. The work is removed from the list in four cases:
- *   forget_works  the host has waited for it, so all later work is ordered after it
- *   drop_old      the list of works or the list of ranges is full
+ * A piece of work has two states. It runs from sim_order_begin() until sim_order_end(). While it runs, its `span.until`
+ * is UINT32_MAX, and sim_order_touch() adds memory ranges to it. After the end, later pieces of work are compared with
+ * it. Four functions remove it from the list `works`:
+ *   forget_works  the host has waited for the piece of work, so all later work is ordered after it
+ *   drop_old      the list `works` or the list `ranges` is full
  *   keep_time     the time restarts
- *   leave_order   its context ends */
+ *   leave_order   the context of the piece of work ends */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,23 +40,23 @@
 #include "vm_checks.h"
 
 enum { LANES = 256, WORKS_MOST = 4096, RANGES_MOST = 1 << 14 };
-#define HOST LANES                 /* the index of the clock of the host */
+#define HOST LANES                 /* the index of the host's vector clock in `known` */
 #define TIME_MOST (UINT32_MAX / 4) /* if the time of the checks exceeds this value, it restarts at 1 */
 
-/* A launch, a copy or a fill that has begun. */
+/* A piece of work of a stream: a launch, a copy, a fill or another operation that has begun. */
 typedef struct work {
-    uint32_t lane, number; /* number: the number of the work in its lane, from 1 */
+    uint32_t lane, number; /* number: the number of this piece of work in its stream, from 1 */
     vm_period span;
     const sim_context *context;
 } work;
-typedef struct range { /* memory that a copy or a fill touches, or managed memory that the kernels of a work touch */
+typedef struct range { /* memory that a copy or a fill accesses, or managed memory that kernels access */
     uint32_t lane, number;
     bool write, pinned; /* pinned: a guard protects the memory against accesses of the host */
-    /* True for managed memory that kernels have used during the span. False for memory that a copy or a fill
-     * touches. */
+    /* True for managed memory that kernels have accessed during `span`. False for memory that a copy or a fill
+     * accesses. */
     bool managed;
     vm_period span;
-    int guard;        /* the number of the guard, or -1 if there is no guard */
+    int guard;        /* the number of the page guard (pinned.c), or -1 if there is none */
     const char *what; /* name of the operation for findings, such as "the host's copy" */
     uint64_t address, bytes;
     sim_context *context; /* the context to which the memory belongs */
@@ -62,37 +64,38 @@ typedef struct range { /* memory that a copy or a fill touches, or managed memor
 
 /* The happens-before order of all checked contexts. */
 struct sim_order {
-    unsigned users; /* number of contexts that use this order */
-    /* One more than the number of lanes that streams have been given. When all lanes are given, take_lane() reuses
-     * vacant lanes. */
+    unsigned users; /* number of contexts that use this struct */
+    /* One more than the number of lanes in use. Streams get the lanes 1, 2, 3 and so on. When all lanes are in use,
+     * take_lane() reuses vacant lanes. */
     uint32_t lanes;
-    uint32_t done[LANES];             /* indexed by lane: number of works that have begun in the lane */
-    uint32_t known[LANES + 1][LANES]; /* the vector clocks of the lanes, and then the clock of the host */
-    const sim_context *owner[LANES];  /* indexed by lane: the context of the lane, or NULL if this context has ended */
-    bool legacy[LANES];               /* indexed by lane: true if the lane is the legacy stream of a context */
+    uint32_t done[LANES];             /* indexed by lane: number of pieces of work that have begun in the stream */
+    uint32_t known[LANES + 1][LANES]; /* the vector clocks of the streams, and then the vector clock of the host */
+    /* indexed by lane: the context of the stream, or NULL if this context has ended */
+    const sim_context *owner[LANES];
+    bool legacy[LANES]; /* indexed by lane: true if the stream is the legacy stream of its context */
     /* indexed by lane: true if the stream and the legacy stream wait for each other */
     bool blocking[LANES];
-    bool vacant[LANES]; /* indexed by lane: true if the stream of the lane was destroyed */
-    bool lost;          /* true if there are too many streams; then everything counts as ordered */
+    bool vacant[LANES]; /* indexed by lane: true if the stream was destroyed */
+    bool lost;          /* true if there are too many streams; then all work counts as ordered */
     work *works;
     range *ranges;
-    vm_prior *spans;    /* the works that are not ordered before the work that runs now */
-    size_t whole_spans; /* number of spans that do not come from sim_order_part() */
+    vm_prior *spans;    /* the time spans of earlier work that is not ordered before the work that runs now */
+    size_t whole_spans; /* number of elements of `spans` that do not come from sim_order_part() */
     size_t work_count, work_room, range_count, range_room, span_count, span_room;
-    size_t first_range; /* index of the first range of the work that runs now */
+    size_t first_range; /* index in `ranges` of the first memory range of the work that runs now */
     uint64_t begun[LANES],
-        /* Indexed by lane: the sets that the lane's next work gets if it is a dependent launch. */
+        /* Indexed by lane: the two bit sets for the stream's next piece of work, if it is a dependent launch. */
         waited[LANES];
-    uint64_t now_begun, now_waited; /* the sets of the work that runs now */
-    bool now_kernel;                /* the work that runs now is the launch of one kernel */
-    /* Indexed by lane: the vector clock that the next work of the lane acquires by griddepcontrol.wait. This clock
-     * comes from events that mark the trigger of a launch. */
+    uint64_t now_begun, now_waited; /* the two bit sets of the work that runs now */
+    bool now_kernel;                /* true if the work that runs now is the launch of one kernel */
+    /* Indexed by lane: the vector clock that the stream's next piece of work acquires by griddepcontrol.wait. This
+     * clock comes from events that mark the trigger of a launch. */
     uint32_t promised[LANES][LANES];
 };
 
 /* ---- pinned memory ---- */
 
-/* Removes the guard of a range. If the host has touched the memory, reports this. */
+/* Removes the page guard of a memory range. If the host has accessed the guarded pages, reports a race. */
 static void remove_guard(range *r)
 {
     char where[160];
@@ -103,7 +106,7 @@ static void remove_guard(range *r)
             check_managed_race(context->device, address, r->write, r->span, where);
         else
             check_pinned_race(context->device, r->address, r->bytes, r->write, where);
-        r->pinned = false; /* the range must be reported only once */
+        r->pinned = false; /* a race on this memory range must be reported only once */
     }
     r->guard = -1;
 }
@@ -127,8 +130,8 @@ static bool find_shared(const sim_context *context, uint64_t address, uint64_t *
     return host || variable;
 }
 
-/* Guards the whole pages of a range. If a page at an end of the range also has other data of the host, the page is not
- * guarded. Returns the number of the guard, or -1 if it guards nothing. */
+/* Sets a page guard on the whole pages of a memory range. A page at an end of the range may also contain other data of
+ * the host. Such a page is not guarded. Returns the number of the page guard, or -1 if no page is guarded. */
 static int guard_range(const range *r)
 {
     const sim_context *context = r->context;
@@ -151,14 +154,14 @@ void sim_order_shared_gone(const sim_context *home, uint64_t address)
     for (size_t i = 0; i < o->range_count; i++)
         if (o->ranges[i].address < base + bytes && base < o->ranges[i].address + o->ranges[i].bytes) {
             remove_guard(&o->ranges[i]);
-            /* the range gets no further guard, because other memory may get this address */
+            /* this memory range must get no new page guard, because other memory may get the same address */
             o->ranges[i].pinned = false;
         }
 }
 
 /* ---- the order ---- */
 
-/* Tells the checks that no work is concurrent with the next work. */
+/* Tells the checks that no earlier work is concurrent with the next piece of work. */
 static void clear_spans(sim_order *o)
 {
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
@@ -167,8 +170,8 @@ static void clear_spans(sim_order *o)
     o->span_count = o->whole_spans = 0;
 }
 
-/* Removes works and the ranges of these works. If `context` is not NULL, removes the works of this context. Otherwise
- * removes all works for which the host has waited. */
+/* Removes pieces of work and their memory ranges. If `context` is not NULL, removes all work of this context. Otherwise
+ * removes all work for which the host has waited. */
 static void forget_works(sim_order *o, const sim_context *context)
 {
     const uint32_t *known = o->known[HOST];
@@ -189,7 +192,7 @@ static void forget_works(sim_order *o, const sim_context *context)
     o->first_range = before;
 }
 
-/* Removes a context from the order. If it is the last context, frees the order. */
+/* Removes a context from the happens-before order. With the last context, frees the struct sim_order. */
 static void leave_order(sim_context *context)
 {
     sim_order *o = context->order;
@@ -210,8 +213,8 @@ static void leave_order(sim_context *context)
     kiln__free(sim_memory(), o);
 }
 
-/* Resets the lanes that the streams of the context have, and the clocks that its events have. These lanes and clocks
- * may come from an earlier check of the same context. */
+/* Resets the lanes of the context's streams and the vector clocks of its events. They may come from an earlier check of
+ * the same context. */
 static void forget_clocks(sim_context *context)
 {
     for (sim_object *object = context->objects; object; object = object->next) {
@@ -225,8 +228,8 @@ static void forget_clocks(sim_context *context)
     }
 }
 
-/* Returns the order. The first checked context creates it. Returns NULL if the context is not checked, if there are too
- * many streams, or if memory runs out. In the last two cases, everything counts as ordered. */
+/* Returns the happens-before order, which the first checked context creates. Returns NULL if the context is not
+ * checked, if there are too many streams, or if memory runs out. In the last two cases, all work counts as ordered. */
 static sim_order *get_order(sim_context *context)
 {
     if (!context || !context->check)
@@ -246,20 +249,21 @@ static sim_order *get_order(sim_context *context)
     return o && !o->lost ? o : NULL;
 }
 
-/* Joins the clock `from` into the clock `to` (pointwise maximum). */
+/* Joins the vector clock `from` into the vector clock `to` (pointwise maximum). */
 static void join_clocks(uint32_t *to, const uint32_t *from)
 {
     for (uint32_t k = 0; k < LANES; k++)
         to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
-/* Joins a clock into the clock of the next work of a lane. The joined clock also has an entry for this lane itself,
- * because it may order earlier works of the lane before the next work. The function adds the works of this entry to the
- * sets of the lane. */
+/* Joins the vector clock `from` into the vector clock of a stream's next piece of work. `from` also has an entry for
+ * this stream, because `from` may order earlier work of the stream before its next piece of work. The function adds the
+ * work that this entry orders to the sets `begun` and `waited` of the stream. */
 static void join_lane(sim_order *o, uint32_t lane, const uint32_t *from)
 {
     join_clocks(o->known[lane], from);
-    const uint32_t newer = o->done[lane] - from[lane]; /* number of works of the lane that are later than the entry */
+    /* number of pieces of work of the stream that are later than the entry */
+    const uint32_t newer = o->done[lane] - from[lane];
     const uint64_t named = newer < 64 ? UINT64_MAX << newer : 0;
     o->begun[lane] |= named;
     o->waited[lane] |= named;
@@ -272,12 +276,12 @@ static work *get_running(sim_order *o)
                                                                                      : NULL;
 }
 
-/* Returns a lane for a stream of the context. Returns 0 if all lanes are in use. Then everything counts as ordered. */
+/* Returns a lane for a stream of the context. Returns 0 if all lanes are in use. All work then counts as ordered. */
 static uint32_t take_lane(sim_context *context, sim_order *o, bool blocking, bool legacy)
 {
     uint32_t lane = o->lanes;
-    /* reuses the lane of a destroyed stream; the work of that stream then counts as ordered before the work of the new
-     * stream */
+    /* Reuses the lane of a destroyed stream. The work of the destroyed stream then counts as ordered before the work of
+     * the new stream. */
     if (lane == LANES)
         for (lane = 1; lane < LANES; lane++)
             if (o->vacant[lane] && (!o->owner[lane] || (o->owner[lane] == context && o->blocking[lane] == blocking)))
@@ -285,7 +289,7 @@ static uint32_t take_lane(sim_context *context, sim_order *o, bool blocking, boo
     if (lane == LANES) {
         o->lost = true;
         remove_all_guards(o);
-        /* While a work runs, its kernel may read the spans on another thread. In this case sim_order_end() clears the
+        /* A kernel that runs now may read the time spans on another thread. In this case sim_order_end() clears the
          * spans later. */
         if (!get_running(o))
             clear_spans(o);
@@ -309,7 +313,7 @@ static uint32_t get_legacy_lane(const sim_order *o, const sim_context *context)
     return 0;
 }
 
-/* Returns the lane of a stream. A stream gets its lane with its first work. */
+/* Returns the lane of a stream. A stream gets its lane with its first piece of work. */
 static uint32_t get_lane(sim_context *context, sim_order *o, CUstream handle)
 {
     sim_stream *stream = sim_stream_at(context, handle, true);
@@ -329,15 +333,15 @@ void sim_order_stream_gone(sim_context *context, const sim_stream *stream)
         o->vacant[stream->lane] = true;
 }
 
-/* Returns the clock of the next work of the lane. First joins the clock of the host into it, and the implicit edges of
- * the legacy stream. The legacy stream waits for all blocking streams of its context, and these streams wait for the
- * legacy stream. */
+/* Returns the vector clock of the stream's next piece of work. First joins the host's vector clock into it, and the
+ * clocks of the streams that the implicit rules of the legacy stream order before it. The legacy stream waits for all
+ * blocking streams of its context, and these streams wait for the legacy stream. */
 static uint32_t *get_clock(sim_order *o, uint32_t lane)
 {
     const sim_context *owner = o->owner[lane];
     join_lane(o, lane, o->known[HOST]);
     if (o->blocking[lane])
-        /* if there is no legacy lane, this is lane 0, whose clock is empty */
+        /* if the context has no legacy stream, this is lane 0, whose vector clock is empty */
         join_lane(o, lane, o->known[get_legacy_lane(o, owner)]);
     for (uint32_t k = 1; k < o->lanes && o->legacy[lane]; k++)
         if (o->blocking[k] && o->owner[k] == owner)
@@ -345,8 +349,8 @@ static uint32_t *get_clock(sim_order *o, uint32_t lane)
     return o->known[lane];
 }
 
-/* Sets `known` to the clock of all work that the context has enqueued until now. If `context` is NULL, sets it to the
- * clock of the work of all contexts. */
+/* Sets `known` to the vector clock of all work that the context has enqueued until now. If `context` is NULL, sets
+ * `known` to the vector clock of the work of all contexts. */
 static void get_clock_of_all(sim_order *o, const sim_context *context, uint32_t *known)
 {
     memset(known, 0, sizeof o->done);
@@ -359,7 +363,8 @@ static void get_clock_of_all(sim_order *o, const sim_context *context, uint32_t 
 
 /* ---- waiting ---- */
 
-/* Joins a clock into the clock of the host. Work that another thread still runs does not count as done. */
+/* Joins the vector clock `known` into the host's vector clock. Work that another thread still runs does not count as
+ * done. */
 static void join_host(sim_order *o, const uint32_t *known)
 {
     const work *now = get_running(o);
@@ -367,7 +372,7 @@ static void join_host(sim_order *o, const uint32_t *known)
     join_clocks(host, known);
     if (now && host[now->lane] >= now->number)
         host[now->lane] = now->number - 1;
-    forget_works(o, NULL); /* all later work is ordered after these works */
+    forget_works(o, NULL); /* all later work is ordered after the work that this call removes */
 }
 
 void sim_order_waited(sim_context *context, CUstream stream)
@@ -411,10 +416,10 @@ void sim_order_record(sim_context *context, const CUstream *stream, sim_event *e
         get_clock_of_all(o, context, event->known);
 }
 
-/* The event gets the clock that the launch had when it began, or when it had triggered. An entry of a clock stands for
- * all works of a lane up to one work. For the lane of the launch itself, this is the last work in the set of the
- * launch, although the set may lack some earlier works. So the event may order too many works, and the checks miss some
- * races. */
+/* The event gets the vector clock that the launch had when it began, or when it had triggered. An entry of a vector
+ * clock orders all work of a stream up to one piece of work. In the entry of the launch's own stream, this piece is the
+ * latest work in the bit set of the launch. The set may lack some earlier work, which the entry nevertheless orders. So
+ * the event may order too much work, and the checks then miss races. */
 void sim_order_triggered(sim_context *context, CUstream stream, sim_event *event, sim_trigger trigger)
 {
     sim_order_record(context, &stream, event);
@@ -460,8 +465,8 @@ void sim_order_devices_wait(sim_context *const *contexts, size_t count)
 
 /* ---- work ---- */
 
-/* Sets the checks of all contexts to the same time, which is 1 later than the latest time of any of them. If there is
- * an order and its time is above TIME_MOST, the time restarts at 1. After a restart, all earlier work counts as ordered
+/* Sets the checks of all contexts to the same time, which is 1 later than the latest time of any of them. If `o` is not
+ * NULL and the time is above TIME_MOST, the time restarts at 1. After a restart, all earlier work counts as ordered
  * before all later work. */
 static void keep_time(sim_order *o)
 {
@@ -488,8 +493,8 @@ static void keep_time(sim_order *o)
 
 void sim_order_time(void) { keep_time(NULL); }
 
-/* Makes room in the list of works: the host counts as having waited for the older half of them. The checks miss races
- * with the works that are dropped. */
+/* Makes room in the list `works`: the host counts as having waited for the older half of the list. The checks miss
+ * races with this older half. */
 static void drop_old(sim_order *o)
 {
     uint32_t known[LANES] = {0};
@@ -498,8 +503,8 @@ static void drop_old(sim_order *o)
     join_host(o, known);
 }
 
-/* Computes `now_begun` and `now_waited`, the sets of the running work. Only a dependent launch can begin before earlier
- * works of its lane have ended. */
+/* Computes `now_begun` and `now_waited`, the bit sets of the work that begins now. Only a dependent launch can begin
+ * before earlier work of its stream has ended. */
 static void start_sets(sim_order *o, uint32_t lane, const sim_op *op)
 {
     o->now_kernel = op && op->what.type == CU_GRAPH_NODE_TYPE_KERNEL;
@@ -509,22 +514,24 @@ static void start_sets(sim_order *o, uint32_t lane, const sim_op *op)
     o->begun[lane] = o->waited[lane] = UINT64_MAX;
 }
 
-/* Computes the sets that the lane has for the work after a launch. The launch itself is not ordered before the start of
- * the next launch. If a launch never waits, it may end before its prerequisite launches end. */
+/* Computes the sets `begun` and `waited` of the stream after a launch has run. The launch itself is not ordered before
+ * the start of the next dependent launch. If a launch never executes griddepcontrol.wait, it may end before the
+ * launches before it end. */
 static void finish_launch(sim_order *o, uint32_t lane, vm_dependence did)
 {
     o->begun[lane] = (did.waited_first ? o->now_waited : o->now_begun) << 1;
     o->waited[lane] = (did.waited ? o->now_waited : o->now_begun) << 1 | 1;
 }
 
-/* Returns true if the set contains the work with this number of its lane. `next` is the number of the work to which the
- * set belongs. */
+/* Returns true if a bit set contains the stream's piece of work `number`. `next` is the number of the piece of work to
+ * which the set belongs. */
 static bool is_in_set(uint64_t set, uint32_t next, uint32_t number)
 {
     return next - number > 64 || set >> (next - number - 1) & 1;
 }
 
-/* Returns true if an earlier work is not ordered before the next work of the lane. Then sets *why to the reason. */
+/* Returns true if an earlier piece of work is not ordered before the stream's next piece of work. Then sets *why to the
+ * reason. */
 static bool is_apart(const sim_order *o, uint32_t lane, const work *earlier, vm_apart *why)
 {
     *why = VM_APART_STREAM;
@@ -538,8 +545,8 @@ static bool is_apart(const sim_order *o, uint32_t lane, const work *earlier, vm_
     return !is_in_set(o->now_begun, next, earlier->number);
 }
 
-/* Tells the checks which works are concurrent with the next launches. All contexts get these spans, because the nodes
- * of a graph may run in several contexts. */
+/* Tells the checks the time spans of the earlier work that is concurrent with the next launches. The checks of all
+ * contexts get these spans, because the nodes of a graph may run in several contexts. */
 static void tell_spans(const sim_order *o)
 {
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
@@ -547,8 +554,8 @@ static void tell_spans(const sim_order *o)
             check_concurrent(any->check, o->spans, o->span_count);
 }
 
-/* Begins the next work of the lane. Tells the checks which earlier works are not ordered before it. `op` is the
- * operation, or NULL for work that is not a single operation. Does nothing if `lane` is 0. */
+/* Begins the next piece of work of a stream, and tells the checks which earlier work is not ordered before it. `op` is
+ * the operation, or NULL for work that is not a single operation. Does nothing if `lane` is 0. */
 static void begin_work(sim_context *context, sim_order *o, uint32_t lane, const sim_op *op)
 {
     if (!lane)
@@ -578,15 +585,15 @@ static void begin_work(sim_context *context, sim_order *o, uint32_t lane, const 
                                        .context = context};
 }
 
-/* Returns the order for a new work. First removes all guards, because the driver runs the work on the host, and the
- * work may use guarded memory. */
+/* Returns the happens-before order for a new piece of work. First removes all page guards, because the driver runs the
+ * work on the host, and the work may access guarded memory. */
 static sim_order *prepare_order(sim_context *context)
 {
     sim_order *o = get_order(context);
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
-        if (any->order) { /* the work may use the guarded memory of all contexts */
+        if (any->order) { /* the new work may access guarded memory of any context */
             remove_all_guards(any->order);
-            break; /* all contexts share one order */
+            break; /* all contexts share one happens-before order */
         }
     if (context->check)
         keep_time(o);
@@ -611,21 +618,21 @@ void sim_order_part(sim_context *context, const vm_prior *priors, size_t count)
     tell_spans(o);
 }
 
-/* Returns true if two ranges overlap and at least one of them is written. */
+/* Returns true if two memory ranges overlap and at least one of them is written. */
 static bool conflicts(const range *a, const range *b)
 {
     return a->context == b->context && a->address < b->address + b->bytes && b->address < a->address + a->bytes &&
            (a->write || b->write);
 }
 
-/* Returns true if the range belongs to a work that is concurrent with the work `now`, which runs now. */
+/* Returns true if the memory range belongs to other work that is concurrent with `now`, the work that runs now. */
 static bool is_concurrent(const sim_order *o, const work *now, const range *r)
 {
     return (r->lane != now->lane || r->number != now->number) && r->number > o->known[now->lane][r->lane];
 }
 
-/* Adds a range to the work that runs now. Reports races of this range with concurrent kernels, which the checks find in
- * shadow memory. Also reports races with the ranges of concurrent copies and fills. */
+/* Adds a memory range to the work that runs now. Reports races of this access with concurrent kernels, which the checks
+ * find in shadow memory. Also reports races with the memory ranges of concurrent copies and fills. */
 void sim_order_touch(sim_context *context, const char *what, uint64_t address, uint64_t bytes, bool write)
 {
     sim_order *o = get_order(context);
@@ -633,7 +640,8 @@ void sim_order_touch(sim_context *context, const char *what, uint64_t address, u
     if (!now || bytes == 0)
         return;
     sim_context *home = sim_home(context, address);
-    /* The context of the memory joins the order. So the order forgets the range when this context ends. */
+    /* The context of the memory joins the happens-before order. So leave_order() removes the memory range when this
+     * context ends. */
     if (!get_order(home))
         return;
     const sim_host *host = sim_host_at(home, address);
@@ -656,7 +664,8 @@ void sim_order_touch(sim_context *context, const char *what, uint64_t address, u
         o->ranges[o->range_count++] = made;
 }
 
-/* Adds ranges for the managed memory that the kernels of the work have used. Returns false if memory runs out. */
+/* Adds memory ranges for the managed memory that the kernels of this piece of work have accessed. Returns false if
+ * memory runs out. */
 static bool add_used(sim_context *context, sim_order *o, const work *now, uint64_t address, uint64_t bytes)
 {
     vm_used used = {.address = address};
@@ -680,9 +689,10 @@ static bool add_used(sim_context *context, sim_order *o, const work *now, uint64
     return true;
 }
 
-/* Guards the managed memory and the managed variables that the kernels of the work have used. If a kernel may have
- * written a flag to memory that the host shares, the function guards nothing. If the host reads that flag, the later
- * accesses of the host are ordered after the kernel, but this file cannot know this. */
+/* Adds memory ranges, which sim_order_guard() later guards, for the managed memory and managed variables that the
+ * kernels of this piece of work have accessed. If a kernel may have written a flag to memory that it shares with the
+ * host, the function adds no range. The host may read that flag, and its later accesses are then ordered after the
+ * kernel. This file cannot observe such a read. */
 static void guard_managed(sim_context *context, sim_order *o, const work *now)
 {
     vm_info v;
@@ -716,8 +726,8 @@ static void share_launches(vm_period span)
                 check_copy_launches(other->check, any->check, span);
 }
 
-/* Ends the work that runs now. Closes its span, compares the memory that its kernels have touched with earlier
- * concurrent copies, and adds managed memory that must be guarded. */
+/* Ends the work that runs now: sets the end of its time span. Compares the memory that its kernels have accessed with
+ * earlier concurrent copies and fills. Adds the managed memory that must be guarded. */
 void sim_order_end(sim_context *context)
 {
     if (context->order && context->order->lost)
@@ -731,12 +741,12 @@ void sim_order_end(sim_context *context)
     const vm_dependence did = check_dependence(context->check);
     if (o->now_kernel)
         finish_launch(o, now->lane, did);
-    /* later work of the lane is then also ordered after the launches that these events mark */
+    /* Later work of the stream is then also ordered after the launches whose triggers the events of `promised` mark. */
     if (o->now_kernel && did.waited)
         join_clocks(o->known[now->lane], o->promised[now->lane]);
     memset(o->promised[now->lane], 0, sizeof o->promised[now->lane]);
     share_launches(now->span);
-    /* compares the work with the memory that earlier copies have touched */
+    /* compares the work with the memory that earlier copies and fills have accessed */
     for (size_t i = 0; i < o->range_count; i++) {
         const range *r = &o->ranges[i];
         if (!r->managed && is_concurrent(o, now, r))
@@ -747,9 +757,9 @@ void sim_order_end(sim_context *context)
 }
 
 /* Calls a host function from the work that runs now. While the host function runs, other threads may begin and end
- * works. So the work that runs now ends before the call. The rest of its operation counts as a new work of the same
- * lane. The host function is ordered after all works that came before it. Returns false if the function has destroyed
- * the context. */
+ * work. So the work that runs now ends before the call. The rest of its operation counts as a new piece of work of the
+ * same stream. The host function is ordered after all earlier work of the stream. Returns false if the function has
+ * destroyed the context. */
 bool sim_order_call_out(sim_context *context, void (*function)(void *), void *user)
 {
     sim_order *o = get_order(context);

@@ -17,17 +17,18 @@
 
 enum { GUARDS = 256, LATE_MOST = 1000 };
 
-/* The driver changes guards under the state lock. The signal handler reads guards, on any thread and without a lock. */
+/* Guarded pages of memory. The driver changes guards under the state lock. The signal handler reads and changes guards
+ * on any thread without a lock. */
 typedef struct guard {
-    /* the bounds of the guarded pages; they keep their values when the guard is removed */
+    /* bounds of the guarded pages, which keep their values when the guard is removed */
     _Atomic uintptr_t first, end;
     atomic_bool set;
     _Atomic uintptr_t touched; /* the address that the host touched, or 0 */
     /* The address of the instruction that touched the pages. `fired` is 1 if this address is unknown, and 0 if the host
      * has not touched the pages. */
     _Atomic uintptr_t fired;
-    /* Number of faults after the guard was removed. Such faults come from threads that accessed the pages just
-     * before. */
+    /* Number of faults that the handler saw after the guard was removed. Such a fault comes from a thread that accessed
+     * the pages just before the removal. */
     atomic_uint late;
 } guard;
 static guard guards[GUARDS];
@@ -57,8 +58,9 @@ static void call_old_handler(int number, siginfo_t *info, void *context)
         before.sa_handler(number);
 }
 
-/* Handles SIGSEGV. When the handler returns, the thread repeats its access. If the access was to guarded pages, it now
- * succeeds. A fault at any other address goes to the handler that the program had before, or it ends the process. */
+/* Handles SIGSEGV. When the handler returns, the thread repeats its access. If the access was to guarded pages, the
+ * repeated access succeeds. A fault at any other address goes to the handler that the program had installed before, or
+ * ends the process. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     uintptr_t address = (uintptr_t)info->si_addr;
@@ -68,8 +70,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
         if (address < first || address >= end)
             continue;
         /* A thread may have faulted just before the guard was removed. Such a thread only needs to repeat its access.
-         * If there are too many faults of this kind, the memory no longer exists, and the program itself has caused the
-         * fault. */
+         * After LATE_MOST such faults, the memory no longer exists, and the fault is an error of the program. */
         if (!atomic_load(&guards[i].set)) {
             ours |= atomic_fetch_add(&guards[i].late, 1) < LATE_MOST;
             continue;

@@ -1,8 +1,8 @@
 /* stream.c - streams, events and host functions. A call that enqueues work returns only when the work is complete. The
- * rules of CUDA streams allow this. So a query of a stream or an event never returns CUDA_ERROR_NOT_READY. If another
- * thread is still in the call that enqueues some work, this work does not count as enqueued yet. A call that waits must
- * wait only for a kernel or a host function that another thread runs. cuEventSynchronize() waits only for host
- * functions, because a recorded event never marks a kernel that still runs.
+ * rules of CUDA streams allow this. So a query of a stream or an event never returns CUDA_ERROR_NOT_READY. Work counts
+ * as enqueued only when the call that enqueues it has returned. So a call that waits only waits for a kernel or a host
+ * function that another thread runs now. cuEventSynchronize() waits only for host functions, because a recorded event
+ * never marks a kernel that still runs.
  *
  * When an event is recorded, it stores the clock of its context. This clock is the host time in nanoseconds that the
  * work of the device has taken until now. This time shows the speed of the simulator, and is no estimate of a GPU.
@@ -41,9 +41,9 @@ static sim_stream *stream_new(sim_context *context, unsigned flags, int priority
 }
 
 /* The per-thread default streams of this thread. There is one for each context in which the thread has used its default
- * stream. Captures, checks and profiles need these streams as objects. If the list already has SIM_DEVICES_MOST
- * streams, the next stream takes the place of the oldest one. Such a stream lives until its context ends, even after
- * the thread has ended or the stream has left the list. */
+ * stream. Captures, checks and profiles of programs need these streams as objects. If the list already has
+ * SIM_DEVICES_MOST streams, the next stream takes the place of the oldest one. A per-thread stream lives until its
+ * context ends, even after the thread has ended or the stream has left the list. */
 static _Thread_local struct {
     uint64_t streams[SIM_DEVICES_MOST];
     unsigned next;
@@ -203,8 +203,8 @@ CUresult sim_cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
     return sim_end(status ? sim_programs()->capture_status(context, stream, status) : CUDA_ERROR_INVALID_VALUE);
 }
 
-/* A window of 0 bytes means that there is no window, so it is valid. If cuda.h does not allow a ratio or a property,
- * the window is invalid. */
+/* An access policy window of 0 bytes means that there is no window, so it is valid. A hit ratio or a property that
+ * cuda.h does not allow makes the window invalid. */
 bool sim_right_window(const CUaccessPolicyWindow *window)
 {
     const CUdevice_attribute most = CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE;
@@ -214,7 +214,7 @@ bool sim_right_window(const CUaccessPolicyWindow *window)
             (unsigned)window->missProp <= CU_ACCESS_PROPERTY_STREAMING);
 }
 
-/* Returns an attribute of a stream. An attribute has no effect other than this query. */
+/* Returns an attribute of a stream. Attributes of streams have no effect on the simulated device. */
 CUresult sim_cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue *value)
 {
     sim_context *context = NULL;
@@ -354,7 +354,7 @@ static CUresult submit_event(CUstream stream, CUgraphNodeType type, CUevent even
 }
 
 /* The stream need not wait, because the work that the event marks is already complete. If a capture records the stream,
- * it records the dependency. The checks record the happens-before edge. */
+ * the capture records the dependency. The checks add the happens-before edge. */
 CUresult sim_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 {
     sim_context *context;

@@ -13,9 +13,9 @@ static const sim_entry entries[] = {
 #undef SIM_X
 };
 
-/* Returns the newest form of the function `name` that a program of CUDA `version` may get, or NULL. Sets *exists to
- * true if the function `name` has a form for any version. There are two lists of functions, and all forms of a name are
- * in the same list. */
+/* Returns the newest form of the function `name`, such as its _v2 form, that a program of CUDA `version` may get, or
+ * NULL. Sets *exists to true if the function `name` has a form for any version. There are two lists of functions. All
+ * forms of a name are in the same list. */
 static const sim_entry *find_entry(const char *name, int version, bool *exists)
 {
     const sim_entry *best = NULL;
@@ -41,8 +41,8 @@ static void *get_pointer(const sim_entry *found)
     return symbol;
 }
 
-/* Returns the form of a function to which cuda.h maps its name. This form is the first form of the name in its list.
- * Returns NULL if no function has this name. */
+/* Returns the form of a function to which cuda.h maps the name by a macro. This form is the first form of the name in
+ * its list. Returns NULL if no function has this name. */
 void *kiln__sim_symbol(const char *name)
 {
     for (size_t i = 0; i < KILN__COUNT(entries); i++)

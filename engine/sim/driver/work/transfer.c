@@ -1,18 +1,19 @@
 /* transfer.c - copies: contiguous copies, copies with a pitch, copies in two and three dimensions, copies between
- * contexts, and copies from and to arrays. This file treats every copy as the copy of a box. Before it copies a byte,
- * move_box() checks that the whole box of each side lies in device memory or in an array. If the call declares a side
- * as host memory, move_box() does not check this side, even if the memory is pinned. */
+ * contexts, and copies from and to arrays. This file treats every copy as the copy of a three-dimensional box: rows,
+ * and slices of rows. A copy has two sides, the target and the source. Before move_box() copies a byte, it checks for
+ * each side that the whole box lies in device memory or in an array. If the call declares the source or the target as
+ * host memory, move_box() does not check it, even if the memory is pinned. */
 #include <string.h>
 
 #include "cu_work.h"
 #include "vm_checks.h"
 
-/* One side of the copy of a box: the memory, and the place in it where the box begins. */
+/* The target or the source of a copy: the memory, and the place in it where the box begins. */
 typedef struct corner {
     sim_side side;
-    size_t x, y, z, pitch, rows; /* rows: number of rows of a slice of the memory; x and pitch are in bytes */
-    /* Set if device memory does not contain the whole box: the number of bytes from the first byte of the box to its
-     * last byte. Otherwise 0. */
+    size_t x, y, z, pitch, rows; /* rows: number of rows of a slice, a plane with one z; x and pitch are in bytes */
+    /* If device memory does not contain the whole box: the number of bytes from the box's first byte to its last byte.
+     * Otherwise 0. */
     size_t missing;
 } corner;
 
@@ -20,8 +21,8 @@ typedef struct box {
     size_t width, height, depth;
 } box;
 
-/* Returns the host pointer to the first byte of the box on this side. Sets the address of the side to this byte.
- * Returns NULL if the values of the side are invalid, or if device memory does not contain the whole box. */
+/* Returns the host pointer to the first byte of the box in the memory of `at`. Sets the address in `at` to this byte.
+ * Returns NULL if a value in `at` is invalid, or if device memory does not contain the whole box. */
 static unsigned char *locate(corner *at, const box *size)
 {
     const size_t most = (size_t)sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_MAX_PITCH);
@@ -30,11 +31,11 @@ static unsigned char *locate(corner *at, const box *size)
         return NULL;
     if (at->pitch == 0 && size->height == 1 && at->y == 0)
         at->pitch = line;
-    if (at->rows == 0 && size->depth == 1 && at->z == 0) /* without a further slice the number of rows has no effect */
+    if (at->rows == 0 && size->depth == 1 && at->z == 0) /* a box with one slice needs no distance between slices */
         at->rows = 1;
     else if (at->rows < at->y || at->rows - at->y < size->height)
         return NULL;
-    /* if the box is a single row, the limit of the pitch does not apply */
+    /* if the box is a single row, the device's limit for pitches does not apply */
     bool rows = size->height > 1 || size->depth > 1;
     if (at->pitch < line || (rows && at->pitch > most) || __builtin_mul_overflow(at->pitch, at->rows, &slice))
         return NULL;
@@ -51,7 +52,8 @@ static unsigned char *locate(corner *at, const box *size)
     return first;
 }
 
-/* Sets *first to the first byte of the box in an array. The address of the side is the handle of the array. */
+/* Sets *first to the host pointer to the first byte of the box in a CUDA array. The address in `at` is the handle of
+ * the array. */
 static CUresult locate_in_array(corner *at, const box *size, unsigned char **first)
 {
     const sim_array *array = sim_object_find(at->side.context, (const void *)(uintptr_t)at->side.address, SIM_ARRAY);
@@ -87,7 +89,8 @@ static void report_row(const corner *at, const box *size, size_t z, size_t y)
                         size->width, at->side.write);
 }
 
-/* Finds the memory of both sides, and copies the box row by row. If a side is invalid, the function copies nothing. */
+/* Finds the memory of target and source, and copies the box row by row. If the target or the source is invalid, the
+ * function copies nothing. */
 static CUresult move_box(corner *to, corner *from, const box *size)
 {
     if (size->width == 0 || size->height == 0 || size->depth == 0)
@@ -129,8 +132,8 @@ static bool right_type(CUmemorytype type)
 
 /* ---- copies as operations ---- */
 
-/* Returns the context to which the memory of the side belongs. If there are several devices, the address determines the
- * context. */
+/* Returns the context to which the memory of a copy's target or source belongs. If there are several devices, the
+ * address determines the context. */
 static sim_context *get_home(const sim_side *side)
 {
     return side->type == CU_MEMORYTYPE_ARRAY
@@ -138,8 +141,8 @@ static sim_context *get_home(const sim_side *side)
                : sim_home(side->context, side->address);
 }
 
-/* Finds the two sides of a copy. Returns an error if the operation itself is invalid, whatever memory the sides
- * have. */
+/* Fills in the target and the source of a copy. Returns an error if the operation is invalid for any memory, such as an
+ * unknown memory type or a level of a mipmap. */
 static CUresult find_sides(sim_context *context, const sim_op *op, corner *to, corner *from)
 {
     const CUDA_MEMCPY3D *what = &op->what.memcpy.copyParams;
@@ -169,8 +172,8 @@ static CUresult find_sides(sim_context *context, const sim_op *op, corner *to, c
     return CUDA_SUCCESS;
 }
 
-/* Returns true if the side is host memory, which may be pageable or pinned. Device memory, managed memory and arrays
- * are not host memory. Pinned memory counts as host memory even if the call declares it as device memory. */
+/* Returns true if the target or source is host memory, which may be pageable or pinned. Device memory, managed memory
+ * and arrays are not host memory. Pinned memory counts as host memory even if the call declares it as device memory. */
 static bool is_host(const sim_side *side)
 {
     uint64_t base, bytes;
@@ -225,8 +228,8 @@ bool sim_copy_waits(const sim_context *context, CUstream stream, const sim_op *o
            (what->dstMemoryType == CU_MEMORYTYPE_HOST && !sim_host_at(context, (uintptr_t)what->dstHost));
 }
 
-/* Checks a side of a copy that will run later. Returns CUDA_SUCCESS if the memory of the side exists, or if a node of a
- * graph will allocate it. */
+/* Checks the target or the source of a copy that will run later. Returns CUDA_SUCCESS if its memory exists, or if a
+ * node of a graph will allocate it. */
 static CUresult will_be_there(const sim_context *context, corner *at, const box *size)
 {
     unsigned char *first;
@@ -423,12 +426,12 @@ CUresult sim_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, C
 static bool is_line(sim_context *context, CUarray handle)
 {
     const sim_array *array = sim_object_find(sim_follow(context, handle, SIM_ARRAY), handle, SIM_ARRAY);
-    /* if the handle is invalid, the result is true, and a later test returns the error */
+    /* returns true for an invalid handle; a later test returns the error */
     return !array || (array->image.dims == 1 && !array->image.layers);
 }
 
-/* Copies a line of bytes. Each side is either memory or a one-dimensional array. If a side is memory, the array of this
- * side is NULL. */
+/* Copies contiguous bytes between memory and one-dimensional arrays. `srcArray` or `dstArray` of `what` is NULL if the
+ * source or the target is memory. */
 static CUresult copy_line(CUDA_MEMCPY3D what, size_t bytes, CUstream stream)
 {
     sim_context *context;

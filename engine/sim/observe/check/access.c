@@ -359,6 +359,9 @@ static vm_plain make_plain(const vm_look *k, vm_check *owner)
                       .base = k->shared ? k->home->check->base : k->check->launch,
                       .shared = k->shared,
                       .read_only = k->constant,
+                      /* lanes whose distances have just changed, and that are spread over many lines */
+                      .scattered = k->check->quick && !k->shared && !k->write && !k->p->hits && k->p->count > 1 &&
+                                   k->p->high - k->p->low >= (int64_t)VM_SHADOW_PAGE / 4,
                       .readers = true};
 }
 
@@ -448,23 +451,27 @@ static void prefetch_lines(const vm_look *k, const vm_shadow *shadow, uint64_t b
         const uint64_t offset = base + (uint64_t)k->p->at[n];
         const vm_line *page = shadow->pages[offset / VM_SHADOW_PAGE];
         const vm_line *line = page ? &page[(offset % VM_SHADOW_PAGE >> shadow->shift) / VM_LINE] : NULL;
-        if (!line)
-            continue;
-        __builtin_prefetch(line, 1);
-        __builtin_prefetch(&line->rows[1], 1);
+        if (line)
+            __builtin_prefetch(line, 1);
     }
     for (uint32_t n = 0; n < k->p->count; n++) {
         const uint64_t offset = base + (uint64_t)k->p->at[n], at = offset % VM_SHADOW_PAGE >> shadow->shift;
         const vm_line *page = shadow->pages[offset / VM_SHADOW_PAGE];
-        const vm_cells *cells = page ? page[at / VM_LINE].cells : NULL;
-        if (cells) {
-            const vm_cells *g = &cells[at % VM_LINE / VM_CELLS];
+        const vm_line *line = page ? &page[at / VM_LINE] : NULL;
+        if (!line)
+            continue;
+        if (line->cells) {
+            const vm_cells *g = &line->cells[at % VM_LINE / VM_CELLS];
             __builtin_prefetch(&g->w, 1);
             __builtin_prefetch(&g->r1, 1);
             __builtin_prefetch(&g->r1.insn, 1);
         }
-        for (uint32_t j = 0; page && page[at / VM_LINE].more && j < page[at / VM_LINE].count; j += 2)
-            __builtin_prefetch(&page[at / VM_LINE].more[j], 1);
+        if (line->words)
+            __builtin_prefetch(&line->words[at % VM_LINE * (line->wide ? VM_WIDE : 1)], 1);
+        if (line->count > 1)
+            __builtin_prefetch(&line->rows[1], 1);
+        for (uint32_t j = 0; line->more && j < line->count; j += 2)
+            __builtin_prefetch(&line->more[j], 1);
     }
 }
 

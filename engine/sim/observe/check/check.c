@@ -10,6 +10,7 @@
 #include "code_internal.h"
 #include "finding_internal.h"
 #include "flight_internal.h"
+#include "line_internal.h"
 #include "order_internal.h"
 #include "quick_internal.h"
 #include "shadow_internal.h"
@@ -40,6 +41,7 @@ vm_check *check_new(const kiln_allocator *mem)
     check->time = 1;
     check->quick = check_can_quick();
     check->often = VM_PATTERN_OFTEN;
+    check->record_few = VM_RECORDS_FEW;
     check->found[0] = kiln__calloc(mem, VM_FOUND_MOST, sizeof *check->found[0]);
     if (!check->found[0]) {
         check_free(check);
@@ -57,6 +59,7 @@ void check_free(vm_check *check)
         kiln__free(check->mem, check->found[k]);
     kiln__free(check->mem, check->allocating);
     kiln__free(check->mem, check->flights);
+    kiln__free(check->mem, check->records);
     kiln__free(check->mem, check->fars);
     kiln__free(check->mem, check->launches);
     kiln__free(check->mem, (void *)check->kernels);
@@ -111,6 +114,7 @@ void check_attach(vm_device *device, vm_check *check)
 void check_forget_accesses(vm_device *device, vm_check *check)
 {
     check_attach(device, check);
+    check_records_clear(check);
     check->time = 1;
     check->launch_count = 0;
 }
@@ -127,6 +131,7 @@ static bool begin_launch(vm_run_state *run)
      * launch. */
     if (check->time > UINT32_MAX / 2)
         check_forget_accesses(run->device, check);
+    check_records_trim(run->device, check);
     check->launch = check->time;
     check_launched(check, run);
     check_known(check);

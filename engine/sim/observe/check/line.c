@@ -156,8 +156,12 @@ static found find_rows(vm_line *line, const vm_row *made, unsigned cell)
 bool check_line_read_cell(const vm_plain *k, vm_line *line, const vm_touch *t)
 {
     const unsigned cell = (unsigned)__builtin_ctz(t->in);
+    if (line->words)
+        return check_thin_read(k, line, t);
     const vm_row made = check_own_row(k, t);
     const found f = find_rows(line, &made, cell);
+    if (k->scattered && !f.own && check_thin_make(k->check, line))
+        return check_thin_read(k, line, t);
     if (k->shared || (f.read && f.read->stamp > k->limit) || (!f.own && !f.free))
         return check_line_read(k, line, t);
     if (f.write && (check_is_unordered(k, f.write, t, t->in) || (k->read_only && f.write->stamp > k->base)))
@@ -169,7 +173,8 @@ bool check_line_read_cell(const vm_plain *k, vm_line *line, const vm_touch *t)
     vm_row *row = f.own;
     if (!row) {
         row = f.free;
-        line->count += row == check_line_rows(line) + line->count;
+        if (row == check_line_rows(line) + line->count)
+            line->count++;
         *row = made;
         memset(row->in, 0, sizeof row->in);
     }

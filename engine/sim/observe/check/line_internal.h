@@ -76,6 +76,7 @@ typedef struct vm_plain {
     uint32_t now, insn, block, who, limit; /* who: the value of vm_mark.who for the first lane of the warp */
     uint32_t base; /* the time at which the block began (shared memory) or the launch began (global memory) */
     bool shared;
+    bool scattered; /* a read whose lanes have irregular addresses; its lines become thin */
     bool read_only; /* ld.global.nc */
     bool readers;   /* true if asynchronous operations may have read cells */
 } vm_plain;
@@ -132,6 +133,28 @@ static inline vm_row check_own_row(const vm_plain *k, const vm_touch *t)
                     .step = t->step};
 }
 
+/* ---- thin lines (thin.c) ---- */
+
+/* Makes a compact line thin. Returns false if the line has too many rows, or if memory runs out. */
+bool check_thin_make(vm_check *check, vm_line *line);
+/* Frees the words of a thin line, which then is compact and has only its rows. */
+void check_thin_free(vm_check *check, vm_line *line);
+/* Returns the mark that a cell of a thin line has in one role. Returns false if no word has it. */
+bool check_thin_get(const vm_line *line, unsigned n, enum vm_role role, vm_mark *mark);
+/* Changes the reads of a cell of a thin line to the reads of `cell`. The present value of the cell must be `before`. If
+ * words cannot hold the marks, returns false and may have changed nothing but rows. Then the caller must open the
+ * line. */
+bool check_thin_put(vm_check *check, vm_line *line, unsigned n, const vm_cell *before, const vm_cell *cell);
+/* Checks and records a read of one or more cells of a thin line. Returns false if it cannot decide. Then the caller
+ * must check all cells one by one, and may record the same reads again. */
+bool check_thin_read(const vm_plain *k, vm_line *line, const vm_touch *t);
+/* Returns true if the words of a thin line show no read that races with a write to the cells of `t`. */
+bool check_thin_may_write(const vm_plain *k, const vm_line *line, const vm_touch *t);
+/* Forgets all records. No line may be thin. */
+void check_records_clear(vm_check *check);
+/* If there are many records, drops those that no word names. The caller may call this between launches. */
+void check_records_trim(vm_device *device, vm_check *check);
+
 /* Returns true if a write to these cells races with no recorded access. Changes nothing. */
 static inline bool check_line_may_write(const vm_plain *k, const vm_line *line, const vm_touch *t)
 {
@@ -144,7 +167,7 @@ static inline bool check_line_may_write(const vm_plain *k, const vm_line *line, 
         if (row->in[VM_ROLE_CONSTANT] & t->in && (k->shared ? k->readers : row->stamp > k->base))
             return false;
     }
-    return true;
+    return VM_LIKELY(!line->words) || check_thin_may_write(k, line, t);
 }
 
 /* Returns true if one access has made the marks of both rows. */
@@ -177,6 +200,8 @@ bool check_line_read_cell(const vm_plain *k, vm_line *line, const vm_touch *t);
 /* Checks and records a read of a compact line. check_cell() of access.c does the same for a cell. */
 static inline bool check_line_read(const vm_plain *k, vm_line *line, const vm_touch *t)
 {
+    if (VM_UNLIKELY(line->words))
+        return check_thin_read(k, line, t);
     const vm_row *rows = check_line_rows_of(line);
     uint32_t written = 0, fresh = 0;
     for (uint32_t n = 0; n < line->count; n++) {

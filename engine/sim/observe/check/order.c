@@ -8,6 +8,7 @@
  *
  * RACES.md has the rules of each operation. An approximate rule orders too many accesses, never too few. So the checks
  * may miss a race, but they never report a false race. */
+#include <stddef.h>
 #include <string.h>
 
 #include "before_internal.h"
@@ -76,29 +77,36 @@ void check_block_start(vm_block *block)
     vm_check *check = block->runner->run->device->check;
     vm_check_block *b = block->check;
     b->base = check_advance_time(check);
-    memset(b->gates, 0, sizeof b->gates);
-    memset(b->visitors, 0, sizeof b->visitors);
-    memset(b->came, 0, sizeof b->came);
+    if (b->arrived || block->cluster->size > 1) {
+        memset(b->gates, 0, sizeof b->gates);
+        memset(b->came, 0, sizeof b->came);
+        memset(b->visitors, 0, sizeof b->visitors);
+    }
+    b->arrived = false;
     if (b->local_words)
         memset(b->local_written, 0, b->local_words * sizeof *b->local_written);
     if (b->dirty) /* true if the shadow has marks of the previous block's asynchronous operations */
         for (size_t k = 0; k < b->line_count; k++)
             check_line_clear(check, &b->lines[k]);
     b->dirty = false;
+    /* The members of a clock from `know` on are set only by asynchronous instructions. Without such instructions they
+     * keep their zeros. */
+    const bool asynchronous = block->runner->run->launch->module->check->async;
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_clock *c = &b->warps[k];
         if (c->lanes)
             memset(c->lanes, 0, VM_LANES * VM_LANES * sizeof *c->lanes);
         /* All accesses before the launch of a child kernel are ordered before the child kernel, and the child never
          * runs at the same time as its launcher. */
-        *c = (vm_clock){.horizon = block->runner->run->launcher ? b->base : check->known,
-                        .full = b->base,
-                        .firm = b->base,
-                        .synced = b->base,
-                        .lanes = c->lanes,
-                        .pending = c->pending,
-                        .pending_capacity = c->pending_capacity};
-        for (uint32_t v = 0; v < VM_KNOWN; v++)
+        uint32_t *const lanes = c->lanes, *const pending = c->pending;
+        const size_t capacity = c->pending_capacity;
+        memset(c, 0, asynchronous ? sizeof *c : offsetof(vm_clock, know));
+        c->horizon = block->runner->run->launcher ? b->base : check->known;
+        c->full = c->firm = c->synced = b->base;
+        c->lanes = lanes;
+        c->pending = pending;
+        c->pending_capacity = capacity;
+        for (uint32_t v = 0; v < (asynchronous ? VM_KNOWN : clock_length(block)); v++)
             c->know[v] = b->base;
         check_dependent_start(block, c);
         check_refresh_fast(block, c);
@@ -163,6 +171,10 @@ void check_join_lanes(vm_warp *w, uint32_t mask)
 static void join_loosely(vm_warp *w, uint32_t mask)
 {
     vm_clock *c = &w->block->check->warps[w->index];
+    if (VM_LIKELY((mask | w->dead) == VM_ALL && !c->heard_lanes && !c->more && (c->after == VM_ALL || !c->after))) {
+        c->full = c->synced = check_advance_time(get_check(w)); /* `fast` does not depend on these entries */
+        return;
+    }
     const uint32_t firm = c->firm;
     check_join_lanes(w, mask);
     c->firm = firm;
@@ -284,6 +296,7 @@ void check_arrive(vm_warp *w, uint32_t id)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
     vm_gate *gate = &w->block->check->gates[id];
+    w->block->check->arrived = true;
     check_share_flags(w);
     for (uint32_t v = 0; v < clock_length(w->block); v++)
         gate->know[v] = larger(gate->know[v], c->know[v]);

@@ -529,6 +529,24 @@ static bool is_written(const vm_shadow *shadow, uint64_t from, uint64_t end)
     return true;
 }
 
+/* Prefetches the shadow lines of a later access, because a grid-stride loop touches lines that are far apart. The
+ * function expects that the distance between two accesses of an instruction stays the same, and looks two accesses
+ * ahead. */
+INLINE void prefetch_next(vm_pattern *p, const vm_allocation *a, const line_table *table, uint64_t cell)
+{
+    const uint64_t next = cell + 2 * (cell - p->last);
+    p->last = cell;
+    if (next >= a->bytes >> a->shadow->shift)
+        return;
+    const uint64_t at = next / VM_LINE;
+    const vm_line *page = table->pages[at >> table->shift];
+    if (!page)
+        return;
+    const vm_line *line = page + (at & (((uint64_t)1 << table->shift) - 1));
+    __builtin_prefetch(line, 1);
+    __builtin_prefetch(&line->rows[1], 1);
+}
+
 /* Tries the fast path for an access to global memory. The allocation that the pattern remembers must still be valid.
  * All lanes must be aligned, and all bytes must have been written. */
 static bool try_global(const vm_warp *w, const vm_code *i, uint32_t m, vm_pattern *p, vm_plain *k, bool write)
@@ -558,6 +576,7 @@ static bool try_global(const vm_warp *w, const vm_code *i, uint32_t m, vm_patter
     k->base = run->device->check->launch;
     k->shared = false;
     const line_table table = {shadow->pages, PAGE_LINES_SHIFT - shadow->shift};
+    prefetch_next(p, a, &table, cell);
     const uint32_t some = m == p->lanes ? 0 : m;
     return write ? visit_lines(k, parts, NULL, &table, cell / VM_LINE, true, false, some)
                  : visit_lines(k, parts, NULL, &table, cell / VM_LINE, false, false, some);

@@ -105,6 +105,8 @@ static void put_in_cells(vm_cells *cells, unsigned n, enum vm_role role, const v
 
 static void free_rows(vm_check *check, vm_line *line)
 {
+    if (line->words)
+        check_thin_free(check, line);
     check->cell_bytes -= line->room * sizeof(vm_row);
     kiln__free(check->mem, line->more);
     line->more = NULL;
@@ -130,6 +132,12 @@ vm_cells *check_line_open(vm_check *check, vm_line *line)
                              &(vm_mark){row->stamp, row->who + (uint32_t)check_row_lane(row->lane, row->step, c),
                                         row->insn, row->block});
     }
+    for (unsigned n = 0; n < VM_LINE && line->words; n++)
+        for (unsigned role = VM_ROLE_READ; role < VM_ROLES; role++) {
+            vm_mark mark;
+            if (check_thin_get(line, n, (enum vm_role)role, &mark))
+                put_in_cells(cells, n, (enum vm_role)role, &mark);
+        }
     free_rows(check, line);
     line->cells = cells;
     return cells;
@@ -148,6 +156,9 @@ void check_line_clear(vm_check *check, vm_line *line)
 /* Returns the mark that a cell has in one role. */
 static vm_mark get_mark(const vm_line *line, unsigned n, enum vm_role role)
 {
+    vm_mark mark;
+    if (line->words && check_thin_get(line, n, role, &mark))
+        return mark;
     for (uint32_t k = 0; k < line->count; k++) {
         const vm_row *row = &check_line_rows_of(line)[k];
         if (row->in[role] >> n & 1)
@@ -183,9 +194,9 @@ vm_cell check_line_get(const vm_line *line, unsigned n)
  * the largest number of rows, or if memory runs out. */
 static bool grow_rows(vm_check *check, vm_line *line)
 {
-    const uint32_t room = line->room ? 2 * line->room + 1 : 7;
+    const uint32_t room = line->room ? 2u * line->room + 1 : 7;
     const size_t bytes = (room - line->room) * sizeof(vm_row);
-    if (line->room == (line->base ? VM_ROWS_MOST / 2 : VM_ROWS_MOST) ||
+    if (line->words || line->room == (line->base ? VM_ROWS_MOST / 2 : VM_ROWS_MOST) ||
         check->cell_bytes + bytes > CHECK_CELL_BYTES_MOST)
         return false;
     vm_row *more = kiln__alloc(check->mem, room * sizeof *more);
@@ -194,7 +205,7 @@ static bool grow_rows(vm_check *check, vm_line *line)
     memcpy(more, check_line_rows(line), line->count * sizeof *more);
     kiln__free(check->mem, line->more);
     line->more = more;
-    line->room = room;
+    line->room = (uint8_t)room;
     check->cell_bytes += bytes;
     return true;
 }
@@ -204,7 +215,7 @@ static bool grow_rows(vm_check *check, vm_line *line)
 static vm_row *take_row(vm_check *check, vm_line *line)
 {
     vm_row *rows = check_line_rows(line), *oldest = rows;
-    const uint32_t room = line->more ? line->room : VM_ROWS;
+    const uint32_t room = line->more ? line->room : line->words ? VM_ROWS - 1 : VM_ROWS;
     for (uint32_t k = 0; k < line->count; k++) {
         if (check_is_empty_row(&rows[k]))
             return &rows[k];
@@ -292,6 +303,10 @@ void check_line_put(vm_check *check, vm_line *line, unsigned n, const vm_cell *b
     }
     if (!is_same_mark(&before->w, &cell->w))
         put_mark(check, line, n, VM_ROLE_WRITE, &cell->w);
+    if (line->words && check_thin_put(check, line, n, before, cell))
+        return;
+    if (line->words)
+        check_line_open(check, line);
     if (!is_same_mark(&before->r1, &cell->r1))
         put_mark(check, line, n, VM_ROLE_READ, &cell->r1);
     if (!is_same_mark(&before->r2, &cell->r2))

@@ -201,18 +201,31 @@ typedef struct vm_row {
 /* The roles that a mark can have in a cell. The role VM_ROLE_CONSTANT uses only `stamp` and `insn` of a mark:
  * vm_cell.constant and constant_insn. */
 enum vm_role { VM_ROLE_WRITE, VM_ROLE_READ, VM_ROLE_READ2, VM_ROLE_CONSTANT, VM_ROLES };
-enum { VM_LINE = 32, VM_STEP_ONE = 5, VM_ROWS = 3, VM_ROWS_MOST = 31 };
-/* The shadow memory of VM_LINE neighbouring cells. A line is either compact or open. A compact line keeps the marks of
- * its cells in at most VM_ROWS_MOST rows. A cell that no row names has no mark. A line becomes open when its marks need
+enum { VM_LINE = 32, VM_STEP_ONE = 5, VM_ROWS = 3, VM_ROWS_MOST = 31, VM_WIDE = 4 };
+/* The shadow memory of VM_LINE neighbouring cells. A line is compact, thin or open. A compact line keeps the marks of
+ * its cells in at most VM_ROWS_MOST rows. A cell that no row names has no mark. A thin line keeps reads in words, and
+ * all other marks in rows (thin.c). Only lines of global memory become thin. A line becomes open when its marks need
  * more rows, or when a flag is published in it. Then `cells` has the marks. */
 typedef struct vm_line {
-    vm_cells *cells;      /* VM_LINE / VM_CELLS groups of cells, or NULL if the line is compact */
-    vm_row *more;         /* all rows of the line if `rows` has no room for them, otherwise NULL */
-    uint32_t count, room; /* count: number of rows in use, which come first; room: capacity of `more` */
+    vm_cells *cells; /* VM_LINE / VM_CELLS groups of cells, or NULL if the line is not open */
+    vm_row *more;    /* all rows of the line if `rows` has no room for them, otherwise NULL */
+    /* The words of a thin line, otherwise NULL. A word is the number of a record times 32, plus the lane. The word 0
+     * means that the mark of the cell is in a row, or that the cell has no such mark. If the line is not wide, each
+     * cell has one word, for VM_ROLE_READ. If the line is wide, each cell has VM_WIDE words, and the word of a role is
+     * the word `role` - 1 of the cell. */
+    uint32_t *words;
     /* shared memory: the start of the last block that used the line (vm_check_block.base); global memory: 0 */
     uint32_t base;
-    uint32_t unused;
-    vm_row rows[VM_ROWS];
+    uint8_t count, room; /* count: number of rows in use, which come first; room: capacity of `more` */
+    bool wide;
+    bool same; /* in a thin line that is not wide: the words are also the marks of VM_ROLE_CONSTANT */
+    union {
+        vm_row rows[VM_ROWS];
+        struct { /* a thin line has one row less */
+            vm_row thin_rows[VM_ROWS - 1];
+            struct vm_check *owner; /* has the records that the words name */
+        };
+    };
 } vm_line;
 _Static_assert(sizeof(vm_line) == 128, "two cache lines");
 
@@ -509,6 +522,8 @@ typedef struct vm_check_block {
     /* Indexed by barrier of the block. Each element is the join of the clocks that have arrived at the barrier. The
      * last element belongs to the cluster's barrier. */
     vm_gate gates[VM_BARRIERS + 1];
+    /* True if a warp may have arrived at a barrier since check_block_start() last reset `gates` and `came`. */
+    bool arrived;
     /* A copy of the last element of `gates`. The copy is made when the cluster's barrier opens, because warps may wait
      * for the barrier later. */
     vm_gate opened;

@@ -30,6 +30,7 @@ typedef struct vm_pattern {
      * device. */
     const vm_allocation *allocation;
     uint64_t generation;
+    uint64_t last; /* the cell of the first lane at the last access through quick.c, to predict the next one */
 } vm_pattern;
 #define VM_PATTERNS 2048u
 #define VM_PATTERN_OFTEN 16u /* after this number of hits quick.c prepares its tables for a pattern */
@@ -68,6 +69,8 @@ typedef struct vm_launched {
     const vm_module *code;
     const char *kernel; /* the name of the kernel, in the arena */
 } vm_launched;
+#define VM_RECENT 64u
+#define VM_RECORDS_FEW (1u << 18)
 #define VM_FLIGHTS 16384u
 #define VM_FARS 16384u
 /* The number of a record that orders everything. The checks use this number if a record is too old, or if there was no
@@ -121,6 +124,16 @@ struct vm_check {
     uint32_t far; /* the number of the last record */
     /* the last number that a phase of an mbarrier got as the owner of records */
     uint32_t far_owner;
+    /* The records: marks without their lane, in the order of their stamps. The first record is not used. Words of thin
+     * lines name records by their number. */
+    vm_mark *records;
+    uint32_t record_count;
+    size_t record_room;
+    /* the number of the first record whose stamp is later than `record_limit`, or 0 if it must be searched */
+    uint32_t record_after, record_limit;
+    uint32_t record_of[VM_RECENT]; /* recent records; the index is a hash of the instruction and of VM_MANY */
+    /* a smaller number of records is not worth the time to drop some of them; test suites set a smaller number */
+    uint32_t record_few;
     bool quick; /* check_can_quick() */
     /* usually VM_PATTERN_OFTEN; test suites and fuzz targets set a smaller number, because their launches are short */
     uint32_t often;

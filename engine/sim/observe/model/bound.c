@@ -1,13 +1,14 @@
-/* bound.c - names the bottleneck of a launch. The replay of the launch has found for which share of the time each part
- * is busy (vm_time.h). */
+/* bound.c - names the bottleneck of a launch. It uses the shares of the time for which units and paths are busy
+ * (vm_time_result). */
 #include "vm_time.h"
 
-/* A unit that is busy for this share of the time or more is the bottleneck of the launch. If every unit is busy for a
- * smaller share, the bottleneck is latency: warps wait for results. */
+/* The least share of the time for which a unit must be busy to be the bottleneck. If every unit is busy for a smaller
+ * share, the bottleneck is latency: warps wait for results. */
 #define BOUND_LEAST 0.6
 
-/* Names the launch's overhead, or atomics at one address, if it takes at least as long as the rest of the launch. If
- * neither does, names the unit or path with the greatest share of at least BOUND_LEAST. */
+/* If starting the launch takes longer than its work, returns "launch". If atomics at one address take as long as the
+ * work, returns "atomics". Otherwise returns the unit or path with the greatest share of at least BOUND_LEAST, or
+ * "latency" if no share is that large. */
 const char *model_time_bound(const vm_time_result *result, double overhead)
 {
     static const char *const units[VM_UNITS] = {

@@ -1,5 +1,5 @@
-/* cache.c - models an L1 cache whose lines have four sectors (replacement: LRU), and the memory footprint of a whole
- * launch. */
+/* cache.c - models the L1 cache of an SM, whose lines have four sectors (replacement: LRU). Also estimates the memory
+ * footprint of a whole launch: how many bytes it accesses, and how many SMs access the same bytes. */
 #include <string.h>
 
 #include "vm_cache.h"
@@ -90,7 +90,7 @@ void model_cache_fill(vm_cache *cache, uint32_t line, uint32_t at)
 
 typedef struct touched {
     uint32_t line;
-    /* sectors: bits of the sectors that were read or written; written: bits of the sectors that were written */
+    /* sectors: a bit for each sector that was accessed; written: a bit for each sector that was written */
     uint8_t sectors, written;
 } touched;
 typedef struct lines {
@@ -120,8 +120,9 @@ static bool grow_lines(const kiln_allocator *mem, lines *set)
     return true;
 }
 
-/* Adds sectors to a set, an open-addressing hash table. Returns the sectors that are new. A read makes a sector new if
- * nothing accessed the sector before, and a write if nothing wrote the sector before. */
+/* Adds the sectors of an access to a set, which is a hash table with open addressing. Returns the bits of the new
+ * sectors. For a read, a sector is new if nothing has accessed it before. For a write, a sector is new if nothing has
+ * written it before. */
 static uint32_t add_sectors(const kiln_allocator *mem, lines *set, uint32_t line, uint32_t sectors, bool write)
 {
     if (2 * (set->count + 1) > set->room && !grow_lines(mem, set))
@@ -142,11 +143,11 @@ static uint32_t add_sectors(const kiln_allocator *mem, lines *set, uint32_t line
 
 #define ALLOCATIONS 64
 #define BUSY_LINES 4096
-#define BUSY_REGION 16u  /* number of consecutive lines (2 KiB) that one slice of the L2 serves */
-typedef struct part {    /* a piece of device memory that the launch touches */
+#define BUSY_REGION 16u  /* number of consecutive lines (2 KiB) that one slice of the L2 is assumed to serve */
+typedef struct part {    /* an allocation of device memory that the launch accesses */
     uint32_t first, end; /* lines */
-    /* Numbers of sectors that the traced blocks access. `each` sums over the blocks; `together` counts a sector of
-     * several blocks once. */
+    /* Numbers of sectors that the traced blocks access. `each` is the sum over the blocks. `together` counts a sector
+     * once, even if several blocks access it. */
     double each, together;
     double share;
     bool shared;
@@ -156,14 +157,15 @@ struct vm_footprint {
     lines seen;
     part parts[ALLOCATIONS];
     unsigned part_count;
-    uint32_t granule; /* number of sectors that memory transfers together */
-    /* The launch touches more data than the L2 holds. So the L2 evicts data between a read and a later write. */
+    uint32_t granule; /* number of sectors of one memory transfer */
+    /* True if the launch accesses more data than the L2 holds. The L2 then evicts data between a read and a later
+     * write. */
     bool spills;
     struct {
         uint32_t line;
         double hits;
-        /* groups of lines that atomics use, indexed by a hash; if two groups have the same hash, the first one keeps
-         * the slot */
+        /* hash table of the groups of lines that atomics access; if two groups have the same hash, the table has only
+         * the first group */
     } busy[BUSY_LINES];
     double hottest;
 };
@@ -207,8 +209,8 @@ static uint32_t whole_granules(const vm_footprint *f, uint32_t sectors)
     return sectors;
 }
 
-/* Adds the lines and sectors of a warp's trace to the set of its block (`own`) and to the set of all blocks. `scale`
- * multiplies the counts of a trace that ends before its block ends. */
+/* Adds the sectors that a warp's trace accesses to the set of its block (`own`) and to the set of all blocks. If a
+ * trace ends before its block ends, `scale` extrapolates the counts. */
 static void survey_warp(vm_footprint *f, vm_device *device, const vm_cost *cost, const vm_trace_warp *t, lines *own,
                         double scale)
 {
@@ -241,8 +243,8 @@ static void survey_warp(vm_footprint *f, vm_device *device, const vm_cost *cost,
     }
 }
 
-/* Estimates for each allocation how many blocks share a sector. The estimate uses the size of the allocation and the
- * accesses of the traced blocks to it. */
+/* Makes the footprint of a launch. For each allocation it estimates how many blocks access the same sector, from the
+ * size of the allocation and the accesses of the traced blocks. */
 vm_footprint *model_footprint_new(const kiln_allocator *mem, vm_device *device, const struct vm_trace *trace,
                                   const vm_cost *cost, const sim_model *model, uint64_t block_count)
 {
@@ -260,7 +262,7 @@ vm_footprint *model_footprint_new(const kiln_allocator *mem, vm_device *device, 
             traced += trace->warps[(size_t)b * trace->warps_per_block + k].traced;
         }
         if (trace->blocks[b].whole && traced)
-            /* the scale of the first block also serves later blocks, because the first block always runs to its end */
+            /* the first traced block always runs to its end, so later blocks that were cut off can use its scale */
             scale = (double)issued / (double)traced;
         for (uint32_t k = 0; k < trace->warps_per_block; k++)
             survey_warp(f, device, cost, &trace->warps[(size_t)b * trace->warps_per_block + k], &own, scale);
@@ -301,7 +303,7 @@ double model_footprint_touch(vm_footprint *f, uint32_t line, uint32_t sectors, b
         return 0;
     const part *p = find_part(f, NULL, line & 0x0fffffffu);
     *share = p ? p->share : 1;
-    /* After the start of the launch, usually another block has already fetched a sector that several blocks use. So the
+    /* After the start of the launch, another block has usually fetched a sector that several blocks access. So the
      * access misses only with the probability `share`. */
     *missing = cold || !p || !p->shared || hash_line(line ^ 0x9e3779b9u) < p->share * 4294967295.0;
     return 32.0 * __builtin_popcount(fresh);

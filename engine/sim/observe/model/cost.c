@@ -1,15 +1,15 @@
-/* cost.c - finds the machine instructions that a PTX instruction becomes. The units and counts come from the arithmetic
- * throughput table of the CUDA C++ Programming Guide, and from the machine code that ptxas makes. ESTIMATE.md has the
- * reasons. */
+/* cost.c - finds the cost of each PTX instruction: the number of its machine instructions, their functional unit and
+ * latency. The units and numbers come from the arithmetic throughput table of the CUDA C++ Programming Guide, and from
+ * the machine code that ptxas makes. ESTIMATE.md has the reasons. */
 #include <string.h>
 
 #include "vm_cost.h"
 #include "vm_schedule.h"
 
-/* a switch over the words of ptx_trait.h has no default, so that the compiler demands a case for each word */
+/* a switch over an enum of ptx_trait.h has no default, so that the compiler demands a case for each enumerator */
 #pragma GCC diagnostic error "-Wswitch"
 
-#define MODULE_MOST (1u << 20) /* the model does not time a module with more instructions than this */
+#define MODULE_MOST (1u << 20) /* the model estimates no times for a module with more instructions */
 #define ANY_REGISTER UINT32_MAX
 
 /* ---- registers ---- */
@@ -18,10 +18,10 @@ typedef struct builder {
     vm_cost *cost;
     const ptx_function *f;
     const sim_model *model;
-    bool *wide;     /* indexed by register: true if an instruction needs all 64 bits */
-    uint32_t *uses; /* indexed by register: how many operands read it */
-    /* indexed by register: the only instruction that writes it, ANY_REGISTER if there are several, ANY_REGISTER - 1 if
-     * there is none */
+    bool *wide;     /* indexed by register: true if an instruction needs all 64 bits of it */
+    uint32_t *uses; /* indexed by register: number of operands that read it */
+    /* Indexed by register: the instruction that writes it. ANY_REGISTER if several instructions write it, ANY_REGISTER
+     * - 1 if none does. */
     uint32_t *writer;
     uint8_t *fused; /* indexed by instruction: bits of the enum `fusion` */
     bool failed;
@@ -36,19 +36,19 @@ static void visit_vector(builder *b, uint32_t k, const ptx_operand *o, bool resu
             visit(b, k, b->f->elements[o->index + e].index, result);
 }
 
-/* Columns of effects.def. */
+/* Two columns of effects.def: whether an instruction has a result, and its vm_act. */
 enum { RESULT_NO, RESULT_YES, RESULT_RED };
 static const unsigned char result_of_effect[] = {
 #define EFFECT(name, flow, engine, access, check, act, result) RESULT_##result,
 #include "effects.def"
 };
-enum { VM_ACT_GROUP = 255 }; /* act of the effects for which act_of_group() chooses a vm_act by the operation */
+enum { VM_ACT_GROUP = 255 }; /* stands in effects.def for an act that act_of_group() chooses by the opcode */
 static const unsigned char act_of_effect[] = {
 #define EFFECT(name, flow, engine, access, check, act, result) VM_ACT_##act,
 #include "effects.def"
 };
 
-/* Returns true if the first operand is a result. An [address] is never a result. */
+/* Returns true if the first operand is a register that the instruction writes. An [address] is not written. */
 static bool has_result(const ptx_insn *in)
 {
     const unsigned char result = result_of_effect[ptx_effect_of(in)];
@@ -82,8 +82,8 @@ static bool is_half(unsigned type)
 }
 
 /* Marks `reg` as wide if instruction k reads it and needs more than the lower 32 bits. Addresses of shared memory have
- * 32 bits. So if 64-bit arithmetic only computes such addresses, ptxas replaces it by 32-bit arithmetic. For an opcode
- * that this function does not list, all bits count as needed. */
+ * 32 bits. So ptxas replaces 64-bit arithmetic that only computes such addresses by 32-bit arithmetic. An opcode that
+ * this function does not list needs all bits. */
 static void mark_wide(builder *b, uint32_t k, uint32_t reg, bool result)
 {
     const ptx_insn *in = &b->f->insns[k];
@@ -121,10 +121,11 @@ static bool find_uses(builder *b, const kiln_allocator *mem)
     if (!b->wide || !b->uses || !b->writer)
         return false;
     for (size_t r = 0; r < count; r++)
-        b->writer[r] = ANY_REGISTER - 1; /* no writer yet */
+        b->writer[r] = ANY_REGISTER - 1; /* no instruction has written the register yet */
     for (uint32_t k = 0; k < b->f->insn_count; k++)
         visit_registers(b, k, count_use);
-    /* the number of passes is limited: a missed mark costs the estimate only one machine instruction */
+    /* The number of passes is limited. If a pass is missing, the estimate is only wrong by single machine
+     * instructions. */
     for (unsigned pass = 0; pass < 8; pass++)
         for (uint32_t k = b->f->insn_count; k-- > 0;)
             visit_registers(b, k, mark_wide);
@@ -202,15 +203,15 @@ static price price_conversion(const ptx_insn *in)
     if (to_float || from_float)
         return to == PTX_F64 || from == PTX_F64 || to_float != from_float ? (price){VM_UNIT_SFU, 1, 0}
                                                                           : (price){VM_UNIT_ALU, 1, 0};
-    if (is_wide_integer(to)) /* the upper half is zero or a copy of the sign */
+    if (is_wide_integer(to)) /* the upper 32 bits are zero or copies of the sign bit */
         return (price){from == PTX_S32 || from == PTX_S16 ? VM_UNIT_ALU : VM_UNIT_NONE,
                        from == PTX_S32 || from == PTX_S16, 0};
     return ptx_type_bytes((ptx_type)to) >= 4 || ptx_type_bytes((ptx_type)from) == 4 ? (price){VM_UNIT_NONE, 0, 0}
                                                                                     : (price){VM_UNIT_ALU, 1, 0};
 }
 
-/* Returns the price of a move: ptxas removes copies of registers and constants. Only a move from a special register
- * needs an instruction. */
+/* Returns the cost of a move. ptxas removes moves of registers and constants. Only a move from a special register needs
+ * a machine instruction. */
 static price price_move(const ptx_insn *in)
 {
     const ptx_operand *from = &in->operands[1];
@@ -240,8 +241,8 @@ static price price_selection(const builder *b, const ptx_insn *in)
 /* ---- pairs of PTX instructions that become one machine instruction ---- */
 
 enum fusion {
-    FUSED_INTO_NEXT = 1, /* the instruction that reads the result also does this instruction's work */
-    FUSES_ANOTHER = 2    /* the instruction also does the work of the instruction that computes one of its operands */
+    FUSED_INTO_NEXT = 1, /* another instruction, which reads the result, also does this instruction's work */
+    FUSES_ANOTHER = 2    /* this instruction also does the work of an instruction that computes one of its operands */
 };
 
 static bool is_narrow(const builder *b, const ptx_insn *in)
@@ -262,7 +263,8 @@ static bool is_integer_sum(const ptx_insn *in)
     return in->op == PTX_OP_ADD && (is_wide_integer(type) || type == PTX_U32 || type == PTX_S32 || type == PTX_B32);
 }
 
-/* Returns true if a register holds an address that the linker knows, such as the address of a shared array. */
+/* Returns true if the operand is an address that the linker knows, such as the address of a shared array, or a register
+ * with such an address. */
 static bool is_fixed_address(const builder *b, const ptx_operand *o)
 {
     if (o->kind == PTX_OPERAND_SYMBOL)
@@ -273,9 +275,9 @@ static bool is_fixed_address(const builder *b, const ptx_operand *o)
     return writer->op == PTX_OP_MOV && writer->operands[1].kind == PTX_OPERAND_SYMBOL;
 }
 
-/* Returns true if `user` can do the work of `in`, whose result it reads. The pairs are the machine instructions LOP3
- * (any function of three operands), IMAD.WIDE and LEA in the CUDA Binary Utilities, and a memory access with an offset
- * in its address. */
+/* Returns true if one machine instruction can do the work of `in` and of `user`, which reads the result of `in`. Such
+ * machine instructions are LOP3 (any logical function of three operands), IMAD.WIDE, LEA (see the CUDA Binary
+ * Utilities), and a memory access with an offset in its address. */
 static bool can_fuse(const builder *b, const ptx_insn *in, const ptx_insn *user)
 {
     const uint32_t result = in->operands[0].index;
@@ -305,13 +307,13 @@ static bool reads(const ptx_insn *in, uint32_t reg)
     return false;
 }
 
-/* Finds pairs of instructions that become one machine instruction, in the order of the code. In a pair, only the second
- * instruction reads the result of the first instruction. An instruction belongs to at most one pair, because no machine
- * instruction does the work of three. */
+/* Finds pairs of instructions that become one machine instruction, in the order of the code. Only the second
+ * instruction of a pair may read the result of the first. An instruction belongs to at most one pair, because no
+ * machine instruction does the work of three PTX instructions. */
 static bool find_fusions(builder *b, const kiln_allocator *mem)
 {
-    /* the largest distance between the instructions of a pair: more distant instructions are seldom in the same basic
-     * block */
+    /* the largest distance between the instructions of a pair, because instructions further apart are seldom in the
+     * same basic block */
     enum { REACH = 8 };
     b->fused = kiln__calloc(mem, (size_t)b->f->insn_count + 1, sizeof *b->fused);
     if (!b->fused)
@@ -338,8 +340,8 @@ static bool find_fusions(builder *b, const kiln_allocator *mem)
 /* ---- tensor cores ---- */
 
 typedef struct tensor {
-    double fma;        /* multiply-adds of one warp's instruction */
-    unsigned operands; /* bytes of the operands that the tensor core reads from shared memory for one warp */
+    double fma;        /* number of multiply-adds that the instruction does for one warp */
+    unsigned operands; /* bytes of operands that the tensor core reads from shared memory for one warp */
 } tensor;
 
 static unsigned bits_of(unsigned type)
@@ -347,8 +349,8 @@ static unsigned bits_of(unsigned type)
     return type == PTX_B1 ? 1 : type == PTX_S4 || type == PTX_U4 ? 4 : 8 * ptx_type_bytes((ptx_type)type);
 }
 
-/* Returns the type of the factors of a product. `wmma.mma` on halves names only the types of the sums, so its factors
- * are fp16. */
+/* Returns the type of the factors (A and B) of a matrix instruction. `wmma.mma` on halves names only the types of the
+ * accumulators, so its factors are fp16. */
 static unsigned factor_type(const ptx_insn *in) { return in->types[2] != PTX_NONE ? in->types[1] : PTX_F16; }
 
 static tensor tensor_of(const ptx_insn *in)
@@ -356,11 +358,11 @@ static tensor tensor_of(const ptx_insn *in)
     const ptx_shape shape = ptx_shape_of(in);
     bool group = ptx_effect_of(in) == PTX_EFFECT_WARPGROUP;
     bool sparse = in->op == PTX_OP_MMA_SP || in->op == PTX_OP_MMA_SP_ORDERED || in->op == PTX_OP_WGMMA_SP;
-    /* m8n8k4 on halves: each group of eight lanes computes one product */
+    /* m8n8k4 on halves: each group of eight lanes multiplies its own matrices */
     bool quads = !group && shape.m == 8 && factor_type(in) == PTX_F16 && shape.n == 8;
     double columns = group ? 8.0 * in->tiles : shape.n, depth = sparse ? shape.k / 2.0 : shape.k;
     tensor t = {.fma = shape.m * columns * depth * (quads ? 4 : 1)};
-    if (group) { /* each of the four warps reads 16 rows of A, and its quarter of B, which the warps read together */
+    if (group) { /* each of the four warps reads 16 rows of A and a quarter of B; all warps use all of B */
         bool a_shared = in->operands[1].kind != PTX_OPERAND_VECTOR;
         double row = depth * bits_of(factor_type(in)) / 8, column = shape.k * bits_of(in->types[2]) / 8.0;
         t.operands = (unsigned)((a_shared ? shape.m * row : 0) + columns * column / 4);
@@ -368,8 +370,9 @@ static tensor tensor_of(const ptx_insn *in)
     return t;
 }
 
-/* Returns how many multiply-adds the tensor cores of an SM do in a clock. Products of 4-bit and 1-bit integers run at 2
- * and 8 times the rate of 8-bit integers, as the whitepapers of Turing and Ampere say. Later devices differ. */
+/* Returns the number of multiply-adds that the tensor cores of an SM do per clock. Products of 4-bit integers run at
+ * twice the rate of 8-bit integers, and products of 1-bit integers at 8 times this rate (whitepapers of Turing and
+ * Ampere). Later devices differ. */
 static double tensor_rate(const sim_model *m, const ptx_insn *in)
 {
     bool halves = in->types[0] == PTX_F16;
@@ -383,7 +386,7 @@ static double tensor_rate(const sim_model *m, const ptx_insn *in)
     case PTX_S4:
     case PTX_U4: return 2 * m->tensor_int8;
     case PTX_B1: return 8 * m->tensor_int8;
-    case PTX_E2M1: /* products of 4-bit elements run at twice the rate of 8-bit elements */
+    case PTX_E2M1: /* 4-bit elements run at twice the rate of 8-bit elements */
         if (ptx_has(in, PTX_MOD_KIND_MXF4) || ptx_has(in, PTX_MOD_KIND_MXF4NVF4))
             return 2 * m->tensor_fp8;
         return halves ? m->tensor_fp8_fp16 : m->tensor_fp8;
@@ -391,17 +394,18 @@ static double tensor_rate(const sim_model *m, const ptx_insn *in)
     }
 }
 
-/* Returns how many clocks the tensor core of a scheduler needs for the instruction. */
+/* Returns the number of clocks for which a tensor core works on the instruction of one warp. Each scheduler has one
+ * tensor core. */
 static double tensor_clocks(const sim_model *m, const ptx_insn *in)
 {
     double rate = tensor_rate(m, in);
-    if (rate <= 0) /* no tensor core supports this type */
+    if (rate <= 0) /* no tensor core of the device supports this type */
         rate = m->fp32;
     const double share = ptx_effect_of(in) == PTX_EFFECT_WARPGROUP ? m->wgmma_share : m->mma_share;
     return tensor_of(in).fma / (rate / m->schedulers) / share;
 }
 
-/* wgmma takes no issue slot while the tensor core is busy: time.c queues it. */
+/* A wgmma gets no functional unit here, because time.c queues it at the tensor core (issue_product). */
 static price product_of_matrices(const builder *b, const ptx_insn *in)
 {
     bool group = ptx_effect_of(in) == PTX_EFFECT_WARPGROUP;
@@ -435,7 +439,7 @@ static price price_of(const builder *b, uint32_t k)
     case PTX_COST_MIN_MAX: return type == PTX_F64 ? (price){VM_UNIT_FP64, 2, 0} : (price){VM_UNIT_ALU, wide ? 4 : 1, 0};
     case PTX_COST_BIT_COUNT: return (price){VM_UNIT_SFU, 1 + wide, 0};
     case PTX_COST_PAIR: return (price){VM_UNIT_ALU, 2 + 2 * wide, 0};
-    case PTX_COST_COMPARE: /* the first type of `set` is the type of its result, which never has 64 bits */
+    case PTX_COST_COMPARE: /* for `set`, types[0] is the type of the result, so the type of the operands is types[1] */
         return in->types[in->op == PTX_OP_SET] == PTX_F64 ? (price){VM_UNIT_FP64, 1, 0}
                                                           : (price){VM_UNIT_ALU, 1 + wide, 0};
     case PTX_COST_MOVE: return price_move(in);
@@ -485,7 +489,7 @@ static vm_act act_of_group(const ptx_insn *in)
 }
 
 /* Returns how the replay handles an instruction. As an approximation, the replay treats textures, remote stores,
- * cluster barriers and proxy fences like arithmetic: they cost no memory traffic and never wait. */
+ * cluster barriers and proxy fences as arithmetic: they cause no memory traffic and never wait. */
 static vm_act act_of(const ptx_insn *in)
 {
     const unsigned act = act_of_effect[ptx_effect_of(in)];
@@ -531,7 +535,8 @@ static void price_queue(const ptx_insn *in, vm_cost_insn *c)
         c->pending = (uint8_t)(in->operands[0].imm < UINT8_MAX ? in->operands[0].imm : UINT8_MAX);
 }
 
-/* Records in the module's costs whether the instruction lets blocks exchange data during the launch. */
+/* Sets `sends` and `polls` of the module's costs if the instruction can exchange data between blocks during the
+ * launch. */
 static void note_exchange(vm_cost *cost, const ptx_insn *in)
 {
     const bool global = in->space == PTX_SPACE_GLOBAL || in->space == PTX_SPACE_GENERIC;
@@ -540,7 +545,7 @@ static void note_exchange(vm_cost *cost, const ptx_insn *in)
                    (ptx_has(in, PTX_MOD_VOLATILE) || ptx_has(in, PTX_MOD_RELAXED) || ptx_has(in, PTX_MOD_ACQUIRE));
 }
 
-/* Sets cost, registers and queue of each instruction of a function. Returns false if memory runs out. */
+/* Sets the cost, the registers and the queue of each instruction of a function. Returns false if memory runs out. */
 static bool price_function(builder *b, const sim_model *model, vm_cost_insn *out)
 {
     for (uint32_t k = 0; k < b->f->insn_count; k++) {
@@ -613,7 +618,7 @@ vm_cost *model_cost_new(const kiln_allocator *mem, const vm_module *module, cons
     cost->order = kiln__calloc(mem, cost->insn_count, sizeof *cost->order);
     cost->place = kiln__calloc(mem, cost->insn_count, sizeof *cost->place);
     bool ok = cost->insns && cost->order && cost->place;
-    /* for the end of a function, the value that marks it stays */
+    /* the element for the end of a function keeps these values; region UINT32_MAX marks it */
     for (uint32_t k = 0; ok && k < cost->insn_count; k++)
         cost->insns[k] =
             (vm_cost_insn){.act = VM_ACT_BRANCH, .issue = 1, .traced.merge_count = 1, .region = UINT32_MAX};

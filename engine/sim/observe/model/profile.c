@@ -1,6 +1,6 @@
-/* profile.c - reads device profiles. The text of a .profile file becomes a simulated device. Lines are `key: value`;
- * `#` begins a comment. Each key of a figure must occur exactly once, and its value must be within the bounds. Only a
- * key whose figure has a default may be absent. */
+/* profile.c - reads device profiles (.profile files), which describe simulated devices. Lines are `key: value`; `#`
+ * begins a comment. The key of each figure must occur exactly once, and its value must be within the bounds. Only a
+ * figure with a default may be absent. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "profile.h"
 
-/* The figures that are also attributes of the device: X(key, least, most). */
+/* The figures that are also attributes of the device: X(key, smallest valid value, largest valid value). */
 #define TOLD(X)                                                                                                        \
     X(compute_capability, 7.0, 12.1)                                                                                   \
     X(sm_count, 1, 4096)                                                                                               \
@@ -32,7 +32,7 @@ typedef enum figure_use {
 
 typedef struct figure {
     const char *key;
-    double least, most, usual; /* `usual` is the default, or 0 if the profile must state the figure */
+    double least, most, usual; /* bounds of the value; usual: the default, or 0 if the profile must state the figure */
 } figure;
 static const figure figures[] = {
 #define SIM_X(key, least, most) {#key, least, most, 0},
@@ -77,12 +77,12 @@ static bool read_number(const char *text, double *value, const char **rest)
     return end != text && errno == 0 && isfinite(*value);
 }
 
-/* A list of numbers with spaces between them. `count` is the number of values that have been read. */
+/* A profile key whose value is a list of numbers with spaces between them. *count is the number of values. */
 typedef struct number_list {
     const char *key;
     double least, most;
     bool ascending;
-    double unit, *values; /* the reader stores each value times `unit` */
+    double unit, *values; /* the reader stores each number times `unit` in `values` */
     unsigned *count;
 } number_list;
 #define LIST_MOST KILN__COUNT(((sim_model *)0)->carveouts)
@@ -214,7 +214,7 @@ static void read_text(reader *r, const char *text, size_t length)
         report_problem(r, "gpc_sms: %g in sum, but sm_count is %g", sms, r->values[TOLD_sm_count]);
 }
 
-/* Copies the figures that were read into the profile: as members of the model and as attributes of the device. */
+/* Copies the figures from the reader into the profile: into the model, and into the list of device attributes. */
 static void set_profile(sim_profile_data *data, const reader *r)
 {
     const double *v = r->values;

@@ -20,7 +20,7 @@ typedef struct sim_profile_data {
     sim_model model;
 } sim_profile_data;
 
-/* Reads a profile. If the text has errors, the function lists them in `log`, each with `name` and the line, and returns
- * false. */
+/* Reads a profile. If the text has errors, the function adds a line for each error to `log` and returns false. The line
+ * has `name` and the number of the wrong line. */
 bool sim_profile_read(const char *text, size_t length, const char *name, sim_profile_data *data, kiln__text *log);
 #endif

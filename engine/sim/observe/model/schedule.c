@@ -1,11 +1,12 @@
-/* schedule.c - divides functions into regions and orders the instructions of each region by list scheduling. ptxas also
- * reorders the instructions of PTX. The instruction with the longest path to the end of the region goes first. */
+/* schedule.c - divides functions into regions and orders the instructions of each region by list scheduling, because
+ * ptxas also reorders the instructions of PTX. The instruction that begins the longest path of dependent instructions
+ * goes first. A region is one basic block, or several basic blocks that only short forward branches separate. */
 #include <string.h>
 
 #include "vm_schedule.h"
 
 #define SHORT 16u /* ptxas replaces a branch by predicates if it skips at most this number of instructions */
-/* largest number of instructions that one instruction may overtake, because a GPU has few registers */
+/* largest number of instructions that one instruction may overtake; the limit bounds the number of live registers */
 #define WINDOW 64u
 #define GROUP 4u /* largest number of 4-byte loads that become one load */
 
@@ -18,20 +19,22 @@ typedef struct scheduler {
     const ptx_function *f;
     const sim_model *model;
     uint32_t first; /* index of the function's first instruction in cost->insns */
-    /* indexed by instruction (insn_count + 1 elements): the first branch that leads to the instruction, and the last
-     * such branch + 1 */
+    /* indexed by instruction (insn_count + 1 elements): the index of the first branch to the instruction, and the index
+     * of the last such branch + 1 */
     uint32_t *low, *high;
     /* indexed by register */
-    /* writer: position + 1 of the last writer in this region; reader: head of the list of the register's readers */
+    /* writer: position + 1 of the last instruction of this region that writes the register; reader: head of the list of
+     * instructions that have read it since */
     uint32_t *writer, *reader;
-    uint32_t *stamp; /* `writer` and `reader` are valid only if this is the number of the current region (`round`) */
+    /* indexed by register: the number of the region (`round`) for which `writer` and `reader` are valid */
+    uint32_t *stamp;
     uint32_t round;
-    /* arrays for the current region */
+    /* arrays for the current region, indexed by position in the region */
     uint32_t *height, *waits, *head, *ready;
     bool *placed;
     edge *edges;
     size_t edge_count, edge_capacity;
-    uint32_t *reader_next; /* links of the lists of readers, with one element for each operand */
+    uint32_t *reader_next; /* the links of the lists of readers; each operand that is read has one element */
     size_t reader_count, reader_capacity;
     uint32_t *readers;
     size_t readers_capacity;
@@ -44,7 +47,7 @@ static void add_target(scheduler *s, uint32_t target, uint32_t branch)
     if (s->low[target] > branch)
         s->low[target] = branch;
     if (s->high[target] < branch + 1)
-        s->high[target] = branch + 1; /* 0 means that no branch leads to the instruction */
+        s->high[target] = branch + 1; /* the value 0 means that no branch leads to the instruction */
 }
 
 static void find_targets(scheduler *s)
@@ -62,7 +65,7 @@ static void find_targets(scheduler *s)
     }
 }
 
-/* Returns true if all branches to `target` are at or after `first` and before `target`. */
+/* Returns true if every branch to `target` is at or after `first` and before `target`. */
 static bool is_inside(const scheduler *s, uint32_t target, uint32_t first)
 {
     return s->high[target] == 0 || (s->low[target] >= first && s->high[target] <= target);
@@ -87,10 +90,10 @@ static bool can_join(const scheduler *s, uint32_t k, uint32_t first)
     return true;
 }
 
-/* Returns the place one past the last instruction of the region that starts at `first`. */
+/* Returns the index one past the last instruction of the region that starts at `first`. */
 static uint32_t find_region_end(scheduler *s, uint32_t first)
 {
-    uint32_t k = first, until = 0; /* until: the farthest target of the branches that the region contains */
+    uint32_t k = first, until = 0; /* until: the farthest target of the branches inside the region */
     for (; k < s->f->insn_count; k++) {
         if (k > first && !is_inside(s, k, first))
             return k;
@@ -140,8 +143,8 @@ static bool is_fence(const scheduler *s, uint32_t k)
            (act == VM_ACT_STORE && in->space != PTX_SPACE_GLOBAL) || ptx_effect_of(in) == PTX_EFFECT_CALL;
 }
 
-/* Combines up to GROUP loads from the same register at consecutive offsets. The load with the lowest offset is the
- * leader. */
+/* Combines up to GROUP loads with the same address register and consecutive offsets into one load. The leader of a
+ * group is its first load in the code. */
 static void join_loads(scheduler *s, uint32_t first, uint32_t end)
 {
     for (uint32_t k = first; k < end; k++) {
@@ -149,7 +152,7 @@ static void join_loads(scheduler *s, uint32_t first, uint32_t end)
         const ptx_insn *in = &s->f->insns[k];
         if (!is_candidate(in) || c->traced.merge_count > 1)
             continue;
-        /* the other loads whose offset differs from the offset of this load by -12 to +12 */
+        /* at[GROUP - 1 + d]: the load whose offset is 4 d bytes above the offset of this load, for d from -3 to 3 */
         uint32_t at[2 * GROUP - 1];
         memset(at, 0xff, sizeof at);
         at[GROUP - 1] = k;
@@ -157,7 +160,7 @@ static void join_loads(scheduler *s, uint32_t first, uint32_t end)
         for (uint32_t n = k + 1; n < end && n < k + 2 * WINDOW && !is_fence(s, n) && !writes_register(s, n - 1, base);
              n++) {
             const ptx_insn *other = &s->f->insns[n];
-            int64_t distance = INT64_MAX; /* if the subtraction overflows, this value stays, which is larger than 12 */
+            int64_t distance = INT64_MAX; /* stays larger than 12 if the subtraction overflows */
             if (is_candidate(other) && other->operands[1].index == base &&
                 __builtin_sub_overflow(other->operands[1].offset, in->operands[1].offset, &distance))
                 distance = INT64_MAX;
@@ -171,10 +174,10 @@ static void join_loads(scheduler *s, uint32_t first, uint32_t end)
         while (high < 2 * GROUP - 2 && high - low < GROUP - 1 && at[high + 1] != UINT32_MAX)
             high++;
         uint32_t count = high - low + 1;
-        while (count > 2 && (count & (count - 1))) /* a group has 2 or 4 loads */
+        while (count > 2 && (count & (count - 1))) /* a group must have 2 or 4 loads */
             count--;
         if (count < 2 || low + count <= GROUP - 1)
-            continue; /* this load stays alone */
+            continue; /* no other load joins this load */
         for (uint32_t n = 0; n < count; n++) {
             vm_cost_insn *member = &s->cost->insns[s->first + at[low + n]];
             member->traced.merge_index = (uint8_t)n;
@@ -194,7 +197,7 @@ static bool add_dependence(scheduler *s, uint32_t before, uint32_t after)
     if (!kiln__grow(s->cost->mem, &s->edges, &s->edge_capacity, s->edge_count + 2, sizeof *s->edges))
         return false;
     s->edges[++s->edge_count] = (edge){after, s->head[before]};
-    s->head[before] = (uint32_t)s->edge_count; /* an index 0 ends the list */
+    s->head[before] = (uint32_t)s->edge_count; /* index 0 ends the list of edges */
     s->waits[after]++;
     return true;
 }
@@ -233,10 +236,11 @@ static bool write_register(scheduler *s, uint32_t reg, uint32_t at)
     return ok;
 }
 
-/* Adds the dependences between memory accesses of a region. A load keeps its order relative to the stores to the same
- * space, unless the load is read-only. A fence keeps its order relative to all accesses. A store or a fence is compared
- * with the earlier accesses from `oldest` on. `oldest` is the first access after the last fence, or REACH instructions
- * before the last store. The limit REACH bounds the number of comparisons. All stores to a space stay in order. */
+/* Adds the dependences between memory accesses of a region. A load keeps its order relative to stores to the same
+ * memory space, unless the load has .nc. Stores to one space stay in order. A fence keeps its order relative to all
+ * accesses. The function compares a store or a fence with the earlier accesses from `oldest` on. `oldest` is the first
+ * instruction after the last fence. After a store, `oldest` is at most REACH instructions before the store, which
+ * bounds the number of comparisons. */
 static bool order_memory(scheduler *s, uint32_t first, uint32_t count)
 {
     enum { REACH = 256 };
@@ -253,7 +257,7 @@ static bool order_memory(scheduler *s, uint32_t first, uint32_t count)
         bool ordered = c->act != VM_ACT_LOAD || !ptx_has(in, PTX_MOD_NC);
         if (ok && store[space] != UINT32_MAX && ordered)
             ok = add_dependence(s, store[space], k);
-        if (whole || c->act == VM_ACT_STORE) /* a store or a fence must follow the earlier accesses */
+        if (whole || c->act == VM_ACT_STORE) /* a store or a fence depends on the earlier accesses */
             for (uint32_t n = oldest; ok && n < k; n++) {
                 const vm_cost_insn *other = &s->cost->insns[s->first + first + n];
                 bool same = (s->f->insns[first + n].space & 7u) == space &&
@@ -293,7 +297,8 @@ static bool find_dependences(scheduler *s, uint32_t first, uint32_t count)
             ok = add_dependence(s, c->leader - s->first - first, k);
         if (c->act == VM_ACT_BRANCH)
             for (uint32_t n = k > WINDOW ? k - WINDOW : 0; ok && n < k; n++)
-                ok = add_dependence(s, n, k); /* a branch ends the region, so it follows the earlier instructions */
+                /* a branch ends the region, so it depends on the instructions before it */
+                ok = add_dependence(s, n, k);
     }
     return ok && order_memory(s, first, count);
 }
@@ -318,8 +323,9 @@ static void find_heights(scheduler *s, uint32_t first, uint32_t count)
     }
 }
 
-/* List scheduling. Schedules a region: among the instructions whose dependences are scheduled, takes the instruction
- * with the greatest height. An instruction may overtake at most WINDOW instructions. */
+/* Orders a region by list scheduling. Repeatedly takes an instruction whose dependences are scheduled and whose
+ * operands are ready. If there are several, takes the instruction with the greatest height: the length of the longest
+ * path to the end of the region. An instruction may overtake at most WINDOW instructions. */
 static void schedule_region(scheduler *s, uint32_t first, uint32_t count, uint32_t *order)
 {
     uint32_t now = 0, oldest = 0;
@@ -375,8 +381,7 @@ static bool add_region(scheduler *s, uint32_t first, uint32_t end)
     return true;
 }
 
-/* Finds the regions and the combined loads of a function, and schedules each region. Frees the scratch memory at the
- * end. */
+/* Divides the function into regions, combines loads, and orders each region. */
 bool model_schedule_function(vm_cost *cost, const ptx_function *f, uint32_t first, const sim_model *model)
 {
     const kiln_allocator *mem = cost->mem;

@@ -1,6 +1,6 @@
-/* time.c - an operational model of one SM. The model replays the traces of blocks clock by clock on warp schedulers,
- * functional units, queues and caches. The replay hides latency as a GPU does: a warp that waits for an operand lets
- * the other resident warps issue. The model extrapolates the time of the launch from the time of the replayed blocks.
+/* time.c - a model of one SM. The model replays the traces of blocks clock by clock on warp schedulers, functional
+ * units, queues and caches. The replay hides latency like a GPU: while a warp waits for an operand, the other resident
+ * warps issue. The model extrapolates the time of the launch from the time of the replayed blocks.
  *
  * The states of a warp:
  *   ready    from the clock `soonest` on
@@ -18,54 +18,57 @@
 #define SEND_LATENCY                                                                                                   \
     180u /* clocks of the network between SMs: Luo, Fan, Li and others, arXiv 2402.13499 (2024), H100 */
 
-/* Limits of the number of rounds, which are the blocks that run one after the other in a slot of the SM. A line number
- * has four bits for the round of its block (vm_cache.h), so there are at most 16 rounds. */
+/* Limits of the number of rounds. The SM has a slot for each block that it can hold at once. In each round, each slot
+ * runs one block. A line number has four bits for the round of its block (vm_cache.h), so there are at most 16
+ * rounds. */
 enum { LEAST_ROUNDS = 3, MOST_ROUNDS = 16 };
 
 typedef struct replay replay;
 
-enum { GROUPS = 16 }; /* number of a queue's last groups whose end is known */
-/* Groups of asynchronous work that a warp has started. */
+enum { GROUPS = 16 }; /* number of groups whose completion a queue remembers: the last ones */
+/* The asynchronous work that a warp has started: complete groups, and work that belongs to no group yet (`open`). */
 typedef struct queue {
     uint32_t open, count;
-    uint32_t at[GROUPS]; /* indexed by group modulo GROUPS: the clock at which the group is complete */
+    uint32_t at[GROUPS]; /* indexed by group modulo GROUPS: the clock at which the group completes */
 } queue;
 
-/* A resident warp, with its position in its trace. */
+/* A resident warp and its position in its trace. A trace consists of runs: consecutive instructions that the warp
+ * executed. */
 typedef struct warp {
     const vm_trace_warp *trace;
-    uint32_t slot; /* the SM's slot for the block of this warp */
-    size_t at;     /* index of the next run in the words of the trace */
+    uint32_t slot; /* index of the block's slot in replay.slots */
+    size_t at;     /* index in trace->words of the next run of instructions */
     /* next instruction of the current run, and the number of instructions that the run has left */
     uint32_t insn, left;
-    uint32_t round;          /* the round of its block, in the upper bits of line numbers (vm_cache.h) */
-    const vm_region *region; /* the current region, or NULL if the warp must read its next region */
-    uint32_t position;       /* position of the next instruction in the order of the region */
-    /* Indexed by position in the region: 0 if the instruction did not run, 1 if it ran without a record, otherwise the
-     * index of its record in the trace + 2. */
+    uint32_t round;          /* the round of the warp's block, in the bits that it has in line numbers (vm_cache.h) */
+    const vm_region *region; /* the current region of instructions (vm_cost.h), or NULL before the next region */
+    uint32_t position;       /* index of the next instruction in the scheduled order of the region */
+    /* Indexed by instruction of the region: 0 if the trace did not execute it, 1 if it has no record in the trace,
+     * otherwise the index of its record + 2. */
     uint32_t *executed;
-    uint32_t *ready; /* indexed by register: the clock from which on the register can be read */
+    uint32_t *ready; /* indexed by register: the clock at which its value is ready */
     /* earliest clock at which the next instruction can issue; NEVER if the warp waits or has ended */
     uint32_t soonest;
-    uint32_t free;           /* the clock at which the warp itself can issue again */
+    /* the clock at which the warp can issue its next instruction, if operands and unit are ready */
+    uint32_t free;
     queue queues[VM_QUEUES]; /* asynchronous work that the warp has started */
     uint32_t read;           /* the clock at which the warp's bulk stores have read shared memory */
-    uint32_t blocked;        /* the phase of an mbarrier for which the warp waits, or 0 */
-    uint32_t line;           /* the line of code that the warp executes */
+    uint32_t blocked;        /* number of the mbarrier phase for which the warp waits, or 0 */
+    uint32_t line;           /* the line of the instruction cache that the warp executes */
     uint32_t current;        /* index in cost->insns of the instruction to be issued */
-    /* machine instructions of the kernel that the warp has executed since its last spill accesses */
+    /* number of machine instructions that the warp has executed since its last spill accesses */
     double due;
     bool waits, ended;
 } warp;
 
-/* A slot of the SM for a resident block. An SM has as many slots as it can hold blocks of this launch at once. */
+/* The place of a resident block on the SM. An SM has as many slots as it can hold blocks of this launch at once. */
 typedef struct block_slot {
     uint32_t warps_left, arrived;
     uint32_t next_warp;
     uint32_t block;
     bool used;
-    /* Indexed by (phase of an mbarrier - 1): the number of missing arrivals, and the clock at which the last arrival
-     * came. */
+    /* Indexed by (number of an mbarrier phase - 1): the number of missing arrivals, and the clock of the latest
+     * arrival. */
     uint32_t *left, *complete;
 } block_slot;
 
@@ -79,33 +82,36 @@ struct replay {
     warp *warps;
     block_slot *slots;
     double unit_free[16][VM_UNITS];
-    /* indexed by scheduler: the scheduler's clock, the warp that issues next, and the clock of that issue */
+    /* indexed by scheduler: its clock, the index of the warp that issues next, and the clock of that issue */
     uint32_t now[16], best[16], soonest[16];
-    /* dirty, indexed by scheduler: `best` and `soonest` must be computed again; vacant: at least one slot is free */
+    /* dirty: indexed by scheduler: true if `best` and `soonest` must be computed again. vacant: true if at least one
+     * slot is free. */
     bool dirty[16], vacant;
-    double memory_free;                    /* when the load/store unit of the SM is free */
-    double engine_free;                    /* when shared memory is free for tensor cores and bulk copies */
-    double l2_free, write_free, dram_free; /* reads and writes have separate queues in the L2 */
-    /* bytes per clock that the L2 gives to this SM for loads, that the L2 gives to it for bulk copies, and that memory
-     * gives to it */
+    double memory_free; /* the clock at which the load/store unit is free */
+    /* the clock at which shared memory is free for tensor cores and bulk copies */
+    double engine_free;
+    double l2_free, write_free, dram_free; /* reads and writes of the L2 have separate queues */
+    /* bytes per clock that this SM gets: from the L2 for loads, from the L2 for bulk copies, from memory */
     double l2_bytes, copy_bytes, dram_bytes;
     double active;  /* number of SMs that share the L2 and the memory */
-    double started; /* the clock at which the device last started a block for this SM */
-    /* spilled words of 4 bytes of a thread, for each machine instruction of the kernel */
+    double started; /* the clock at which the device last started a block on this SM */
+    /* 4-byte words that a thread stores to and loads from its spills, per executed machine instruction */
     double spill_stores, spill_loads;
-    double spill_misses; /* share of the spill loads that miss in the L1 */
+    double spill_misses; /* share of the spill loads that miss the L1 */
     vm_cache *cache, *code;
     double code_free;
     vm_footprint *footprint;
-    /* traffic in bytes; traffic_written is the written part of traffic_dram */
+    /* traffic_...: bytes; traffic_written is the part of traffic_dram that was written. issued: number of issued
+     * machine instructions. */
     uint64_t issued, traffic_l2, traffic_dram, traffic_written;
-    /* clocks for which each unit was busy, summed over all schedulers */
+    /* indexed by unit: clocks for which it was busy, summed over all schedulers */
     double unit_busy[VM_UNITS];
-    double memory_busy, engine_busy, l2_busy, write_busy; /* busy clocks of the queues with these names */
-    uint32_t first_round;                                 /* the clock at which one block for each slot had ended */
-    uint32_t later_round; /* the clock at which rounds - 1 blocks for each slot had ended */
+    /* clocks for which the load/store unit, shared memory, and the L2 queues of reads and writes were busy */
+    double memory_busy, engine_busy, l2_busy, write_busy;
+    uint32_t first_round; /* the clock at which as many blocks as slots had ended */
+    uint32_t later_round; /* the clock at which (rounds - 1) times as many blocks as slots had ended */
     uint32_t done;        /* number of blocks that have ended */
-    uint32_t rounds;      /* the result of count_rounds() */
+    uint32_t rounds;      /* number of rounds of blocks (count_rounds) */
     uint32_t finished, half_time;
     uint64_t half; /* half_time is the clock at which this number of instructions was issued */
     bool cold;
@@ -113,13 +119,13 @@ struct replay {
 
 /* ---- memory ---- */
 
-/* Returns the first whole clock at or after a time. */
+/* Rounds a time in clocks up to a whole clock. */
 static uint32_t round_up_clock(double clock) { return clock < 4e9 ? (uint32_t)(clock + 0.999) : NEVER - 1; }
 
-/* Returns the latency of memory at this clock. The latency grows with the share u of memory's rate that the launch has
- * used since its start. A read waits if its bank is busy, with a probability of about u. The read then waits in a queue
- * whose length also grows with u. So the mean wait grows with the product, u^2. A write counts twice. A bank must
- * finish a write before it opens another row (tWR of JEDEC's HBM standards), and the bus must change its direction. */
+/* Returns the latency of memory at clock `now`. The latency grows with u, the share of memory's rate that the launch
+ * has used since its start. With a probability of about u, a read finds its DRAM bank busy. It then waits in a queue
+ * whose length also grows with u. So the mean wait grows with u^2. A write counts twice, because a bank must finish a
+ * write before it opens another row (tWR of JEDEC's HBM standards), and the bus must change its direction. */
 static double get_memory_latency(const replay *r, double now)
 {
     const double idle = r->model->dram_latency, total = (double)r->traffic_dram;
@@ -129,8 +135,8 @@ static double get_memory_latency(const replay *r, double now)
     return idle + used * used * (1 + writes) * (r->model->dram_loaded - idle);
 }
 
-/* Returns the clock at which the sectors arrive from the L2, or from memory if they miss in the L2. `blocks` is the
- * number of blocks to which a bulk copy writes. `blocks` is 0 for a load. */
+/* Returns the clock at which the sectors arrive from the L2, or from memory if they miss the L2. For a bulk copy,
+ * `blocks` is the number of blocks to which it writes. For other accesses `blocks` is 0. */
 static double fetch_from_l2(replay *r, uint32_t line, uint32_t sectors, double now, bool write, uint32_t blocks)
 {
     unsigned count = (unsigned)__builtin_popcount(sectors);
@@ -158,8 +164,8 @@ static double fetch_from_l2(replay *r, uint32_t line, uint32_t sectors, double n
     return there;
 }
 
-/* Makes an access wait for the load/store unit. The unit handles one wavefront of shared memory for each clock, or a
- * number of tags of the L1. Returns the clock at which the unit has handled the access. */
+/* Queues an access at the load/store unit, which needs `clocks` clocks for it. The unit passes wavefronts of shared
+ * memory and looks up tags of the L1. Returns the clock at which the unit has handled the access. */
 static double pass_load_store_unit(replay *r, double now, double clocks)
 {
     r->memory_free = (r->memory_free > now ? r->memory_free : now) + clocks;
@@ -167,8 +173,8 @@ static double pass_load_store_unit(replay *r, double now, double clocks)
     return r->memory_free;
 }
 
-/* Replays an access to global memory line by line. A load looks in the L1 and, on a miss, in the L2. A store or an
- * atomic goes to the L2. Returns the clock at which the result has arrived. */
+/* Replays an access to global memory line by line. A load looks up the L1 and, on a miss, the L2. A store or an atomic
+ * goes to the L2. Returns the clock at which the result has arrived. */
 static double access_global(replay *r, const uint32_t *record, uint32_t round, double now, vm_act act)
 {
     uint32_t lines = VM_TRACE_LINES(*record), sectors = 0;
@@ -204,9 +210,9 @@ static double access_global(replay *r, const uint32_t *record, uint32_t round, d
 
 /* ---- spills ---- */
 
-/* Computes how many spill accesses each instruction of the kernel adds. ptxas tells how many spilled words the code
- * stores and loads, but not at which instructions. So the model spreads the spill accesses evenly over the machine
- * instructions of the kernel. */
+/* Computes the number of spill accesses per machine instruction of the kernel. ptxas tells how many bytes the code
+ * spills, but not at which instructions. So the model spreads the spill accesses evenly over the machine
+ * instructions. */
 static void set_spills(replay *r, double l1_bytes)
 {
     const vm_spills *spills = &r->launch->spills;
@@ -220,10 +226,10 @@ static void set_spills(replay *r, double l1_bytes)
     r->spill_misses = fmax(0, 1 - l1_bytes / fmax(1, threads * spills->bytes));
 }
 
-/* Executes the spill accesses that have become due, when the warp is between two regions. Returns the clock at which
- * the warp can continue. A spilled word of a warp is a line of 128 bytes. The L1 treats it as a line of global memory,
- * so stores go through to the L2. The warp waits for its spill loads, because a thread without a free register cannot
- * load them earlier. */
+/* Executes the spill accesses that have become due since the warp's last spill accesses. The warp is between two
+ * regions. Returns the clock at which the warp can continue. A spilled word of all lanes is a line of 128 bytes. The L1
+ * treats it like a line of global memory, so stores go through to the L2. The warp waits for its spill loads, because a
+ * thread without a free register cannot load earlier. */
 static uint32_t pass_spills(replay *r, warp *w, uint32_t now)
 {
     const double stores = w->due * r->spill_stores, loads = w->due * r->spill_loads, misses = loads * r->spill_misses;
@@ -245,7 +251,7 @@ static uint32_t pass_spills(replay *r, warp *w, uint32_t now)
     double there = loads > 0 ? start + r->model->l1_latency : now + stores;
     if (misses > 0)
         there = fmax(there, r->l2_free + r->model->l2_latency);
-    /* as in issue_memory(), the latency limits how many stores are on their way */
+    /* like in issue_memory(), the latency of the L2 limits how many stores may be on their way */
     return round_up_clock(fmax(there, r->write_free - r->model->l2_latency));
 }
 
@@ -255,12 +261,13 @@ static void start_work(queue *q, uint32_t done) { q->open = done > q->open ? don
 
 static void commit_group(queue *q)
 {
-    uint32_t last = q->count ? q->at[(q->count - 1) % GROUPS] : 0; /* the groups of a queue complete in order */
+    /* a group completes no earlier than the group before it */
+    uint32_t last = q->count ? q->at[(q->count - 1) % GROUPS] : 0;
     q->at[q->count++ % GROUPS] = q->open > last ? q->open : last;
     q->open = 0;
 }
 
-/* Returns the clock at which an instruction that waits for groups ends its wait. */
+/* Returns the clock at which the wait of a VM_ACT_WAIT instruction ends. */
 static uint32_t get_wait_end(const warp *w, const vm_cost_insn *c)
 {
     const queue *q = &w->queues[c->queue];
@@ -277,8 +284,8 @@ static double pass_engine(replay *r, double now, double bytes)
     return r->engine_free;
 }
 
-/* Issues a wgmma. The tensor core of the warp's scheduler executes products in order, and not faster than shared memory
- * delivers the operands. */
+/* Issues a wgmma and returns the clock at which its result is ready. The tensor core of the warp's scheduler executes
+ * matrix instructions in order, and not faster than shared memory delivers their operands. */
 static uint32_t issue_product(replay *r, warp *w, unsigned s, const vm_cost_insn *c, uint32_t now)
 {
     double *pipe = &r->unit_free[s][VM_UNIT_TENSOR], read = pass_engine(r, now, c->operands);
@@ -297,7 +304,7 @@ static void mark_all_dirty(replay *r)
         r->dirty[s] = true;
 }
 
-/* Counts one arrival of a phase of an mbarrier. The last arrival wakes the warps that wait for the phase. */
+/* Counts one arrival for an mbarrier phase. The last arrival wakes the warps that wait for the phase. */
 static void complete_arrival(replay *r, warp *w, uint32_t phase, uint32_t at)
 {
     block_slot *p = &r->slots[w->slot];
@@ -317,8 +324,7 @@ static void complete_arrival(replay *r, warp *w, uint32_t phase, uint32_t at)
     }
 }
 
-/* Issues a bulk copy. The lines of the copy come from the L2 and go through shared memory, but not through the
- * load/store unit. */
+/* Issues a bulk copy. Its lines move between the L2 and shared memory without the load/store unit. */
 static void issue_copy(replay *r, warp *w, const uint32_t *record, uint32_t now)
 {
     bool store = VM_TRACE_KIND(*record) == VM_ENGINE_STORE;
@@ -343,7 +349,7 @@ static void issue_engine(replay *r, warp *w, const vm_cost_insn *c, uint32_t now
     case VM_ENGINE_COPY:
     case VM_ENGINE_STORE: issue_copy(r, w, record, now); break;
     case VM_ENGINE_ARRIVE: {
-        /* cp.async.mbarrier.arrive arrives when the earlier copies of the warp are complete */
+        /* cp.async.mbarrier.arrive arrives when the earlier cp.async copies of the warp are complete */
         uint32_t copied = c->open ? get_wait_end(w, c) : now;
         complete_arrival(r, w, record[1], copied > now ? copied : now);
         break;
@@ -353,8 +359,8 @@ static void issue_engine(replay *r, warp *w, const vm_cost_insn *c, uint32_t now
     }
 }
 
-/* Returns the clock at which a phase of an mbarrier is complete, the phase for which the warp waits according to its
- * record. Returns NEVER if the phase lacks arrivals. */
+/* If the record is a wait for an mbarrier phase, returns the clock at which the phase completes, or NEVER if arrivals
+ * are missing. Returns 0 for other records. */
 static uint32_t get_phase_end(const replay *r, const warp *w, const uint32_t *record)
 {
     const block_slot *p = &r->slots[w->slot];
@@ -379,7 +385,7 @@ static void issue_memory(replay *r, warp *w, const vm_cost_insn *c, uint32_t now
             double done = access_global(r, record, w->round, now, (vm_act)c->act);
             uint32_t at = round_up_clock(done);
             /* A warp continues as soon as its store has been sent. The latency of the L2 limits how many stores may be
-             * on their way. */
+             * in flight. */
             if (c->act == VM_ACT_STORE) {
                 const uint32_t sent = round_up_clock(fmax(r->write_free - r->model->l2_latency, 0));
                 w->free = sent > w->free ? sent : w->free;
@@ -396,7 +402,8 @@ static void issue_memory(replay *r, warp *w, const vm_cost_insn *c, uint32_t now
 
 /* ---- the position of a warp in its trace ---- */
 
-/* Reads the records of the warp's next region into w->executed. Returns false at the end of the trace. */
+/* Reads the part of the trace that belongs to the warp's next region, and fills w->executed. Returns false at the end
+ * of the trace. */
 static bool read_next_region(replay *r, warp *w)
 {
     const vm_trace_warp *t = w->trace;
@@ -413,7 +420,7 @@ static bool read_next_region(replay *r, warp *w)
         which = r->cost->insns[w->insn].region;
         if (which != UINT32_MAX)
             break;
-        w->insn++; /* skips the index that stands for the end of a function */
+        w->insn++; /* skips the element for the end of a function */
         w->left--;
     }
     const vm_region *region = &r->cost->regions[which];
@@ -424,7 +431,7 @@ static bool read_next_region(replay *r, warp *w)
             uint32_t record = 1;
             if (r->cost->insns[w->insn].traced.memory && w->at < t->count) {
                 const uint32_t size = VM_TRACE_SIZE(t->words[w->at]);
-                if (size <= t->count - w->at) /* false if the trace ends within the record */
+                if (size <= t->count - w->at) /* false if the trace was cut off within the record */
                     record = (uint32_t)w->at + 2;
                 w->at += size;
             }
@@ -444,8 +451,9 @@ static bool read_next_region(replay *r, warp *w)
 
 static void end_warp(replay *r, warp *w, uint32_t now);
 
-/* Returns the clock at which the warp has fetched its next instruction. All warps fetch lines of eight instructions
- * through one cache. Misses queue at the cache's fill rate, and the cache prefetches the following lines. */
+/* Returns the clock at which the warp has fetched its next instruction. All warps share an instruction cache with lines
+ * of eight instructions. Misses queue at the cache's fill rate, without a latency, because the cache prefetches the
+ * following lines. */
 static uint32_t fetch_code(replay *r, warp *w, uint32_t now)
 {
     uint32_t line = r->cost->place[w->current] / 8 + 1, pending;
@@ -460,8 +468,8 @@ static uint32_t fetch_code(replay *r, warp *w, uint32_t now)
     return pending > now ? pending : now;
 }
 
-/* Finds the next machine instruction of the warp, and the clock at which it can issue. If the compiler removes an
- * instruction, its result is ready when its operands are ready. */
+/* Finds the warp's next instruction that needs an issue slot, and the clock at which it can issue. A PTX instruction
+ * that the compiler removes has its result when its operands are ready. */
 static void find_next_insn(replay *r, warp *w, uint32_t now)
 {
     for (;;) {
@@ -532,7 +540,7 @@ static void release_barrier(replay *r, block_slot *p, uint32_t now)
     }
 }
 
-/* Starts the next block in a slot. The block's warps begin at the start of their traces. */
+/* Starts the next block in a slot. All warps of the block begin at the start of their traces. */
 static void start_block(replay *r, uint32_t slot, uint32_t now)
 {
     block_slot *p = &r->slots[slot];
@@ -562,8 +570,8 @@ static void start_block(replay *r, uint32_t slot, uint32_t now)
         find_next_insn(r, &r->warps[slot * r->warps_per_block + k], now);
 }
 
-/* Returns the clock at which all queues are empty. A launch ends when its stores and its unused loads have arrived, but
- * a warp does not wait for them. */
+/* Returns the clock at which all queues are empty. A warp does not wait for its stores and its unused loads, but the
+ * launch ends only when they have arrived. */
 static uint32_t get_drain_end(const replay *r, uint32_t now)
 {
     double last = fmax(fmax(r->l2_free, r->write_free), fmax(r->dram_free, r->memory_free));
@@ -593,8 +601,8 @@ static void end_warp(replay *r, warp *w, uint32_t now)
         release_barrier(r, p, now);
 }
 
-/* Issues the current instruction of the warp: occupies the instruction's unit, and sets the clock at which its results
- * are ready. */
+/* Issues the current instruction of the warp: occupies its functional unit, and sets the clock at which its results are
+ * ready. */
 static void issue_insn(replay *r, warp *w, unsigned s, uint32_t now)
 {
     const vm_cost_insn *c = &r->cost->insns[w->current];
@@ -639,8 +647,8 @@ static void issue_insn(replay *r, warp *w, unsigned s, uint32_t now)
     find_next_insn(r, w, w->free);
 }
 
-/* Chooses the warp that the scheduler issues next, and the clock of the issue. The warp that is ready first goes first.
- * If several warps are ready at the same clock, the oldest goes first. */
+/* Chooses the warp from which scheduler s issues next, and the clock of the issue: the warp that is ready first. If
+ * several warps are ready at the same clock, takes the warp with the lowest index. */
 static void choose_warp(replay *r, unsigned s)
 {
     uint32_t count = r->places * r->warps_per_block;
@@ -685,12 +693,12 @@ static void start_blocks(replay *r)
     for (uint32_t p = 0; p < r->places && r->blocks_left; p++) {
         if (r->slots[p].used)
             continue;
-        uint32_t now = 0; /* the clock at which the last warp ended */
+        uint32_t now = 0; /* the clock at which the slot's previous block ended */
         for (uint32_t k = 0; k < r->warps_per_block; k++) {
             uint32_t at = r->warps[p * r->warps_per_block + k].free;
             now = at > now ? at : now;
         }
-        /* The device starts one block after the other, and goes round the SMs. */
+        /* The device starts one block every block_clocks clocks, and gives the blocks to the SMs in turn. */
         r->started += r->active * r->model->block_clocks;
         r->started = r->started > now ? r->started : now;
         now = round_up_clock(r->started);
@@ -700,8 +708,8 @@ static void start_blocks(replay *r)
     mark_all_dirty(r);
 }
 
-/* Releases warps that would wait for ever at a barrier or for a phase of an mbarrier. Such a warp exists if a trace
- * ends early, if not all warps use the barrier, or if the arrivals come from other blocks of the cluster. */
+/* Releases warps that would wait for ever at a barrier or for an mbarrier phase. The reason is a trace that ends early,
+ * a barrier that not all warps use, or arrivals from other blocks of the cluster. Returns false if no warp waits. */
 static bool release_any(replay *r)
 {
     uint32_t now = 0;
@@ -748,8 +756,8 @@ static void close_replay(replay *r)
     model_footprint_free(r->footprint);
 }
 
-/* Returns the size of the L1, which is the part of the SM's memory that shared memory leaves. The driver reserves for
- * shared memory the smallest possible size that holds the resident blocks. */
+/* Returns the size of the L1 in bytes: the part of the SM's memory that shared memory does not take. The driver gives
+ * shared memory the smallest of the possible sizes (`carveouts`) that holds the resident blocks. */
 static double l1_size(const vm_time_launch *launch, uint32_t places)
 {
     const sim_model *m = launch->model;
@@ -762,22 +770,21 @@ static double l1_size(const vm_time_launch *launch, uint32_t places)
     return m->l1_bytes > taken ? m->l1_bytes - taken : 0;
 }
 
-/* Returns the number of SMs that run blocks. Clusters may not find room on all SMs. */
+/* Returns the number of SMs that run blocks. With clusters, some SMs may stay empty. */
 static double used_sms(const vm_time_launch *launch)
 {
     const double all = launch->model->sm_count, room = (double)launch->at_once / launch->resident;
     return launch->at_once && room < all ? room : all;
 }
 
-/* Returns the largest number of rounds that a replay may have. The number is limited because line numbers have only a
- * few bits for the round of their block. */
+/* Returns the largest number of rounds of blocks in one replay. Line numbers have only four bits for the round. */
 static uint32_t count_rounds(const vm_time_launch *launch, uint32_t places)
 {
     const uint32_t rounds = MOST_ROUNDS * launch->trace->block_count / places;
     return rounds < LEAST_ROUNDS ? LEAST_ROUNDS : rounds < MOST_ROUNDS ? rounds : MOST_ROUNDS;
 }
 
-/* Sets up an SM with slots for `places` resident blocks. Returns false if memory runs out. */
+/* Sets up the replay of `blocks` blocks on an SM with `places` slots. Returns false if memory runs out. */
 static bool open_replay(replay *r, const kiln_allocator *mem, const vm_time_launch *launch, uint32_t places,
                         uint32_t blocks)
 {
@@ -828,8 +835,7 @@ static bool open_replay(replay *r, const kiln_allocator *mem, const vm_time_laun
     return ok;
 }
 
-/* Returns how many instructions the blocks executed for each instruction that was recorded. Only blocks that have run
- * to their end count. */
+/* Returns the ratio of executed to recorded instructions. Only blocks that were traced to their end count. */
 static double beyond_trace(const struct vm_trace *trace)
 {
     double issued = 0, traced = 0;
@@ -841,8 +847,8 @@ static double beyond_trace(const struct vm_trace *trace)
     return traced > 0 ? issued / traced : 1;
 }
 
-/* Returns the number of clocks for which the busiest queue or unit of the SM has worked. The replayed blocks cannot
- * take less time than this, however many blocks are resident. */
+/* Returns the number of clocks for which the busiest queue or unit of the SM has worked: a lower bound of the time of
+ * the replayed blocks. */
 static double get_busiest(const replay *r)
 {
     double most = fmax(fmax(r->l2_busy, r->write_busy), (double)r->traffic_dram / r->dram_bytes);
@@ -852,11 +858,11 @@ static double get_busiest(const replay *r)
     return most;
 }
 
-/* Replays `blocks` blocks on an SM that holds `places` of them. Returns the clocks, or a negative number if memory runs
- * out. If `rate` is not NULL, `blocks` must be larger than the number of blocks in count_rounds() - 1 rounds. Then
- * *rate becomes the clocks for each block, from the end of the first round to the end of the last round but one. At
- * both ends of this interval the slots contain later blocks that are partly done. So the rate includes neither the
- * empty caches of the start nor the idle slots of the end. */
+/* Replays `blocks` blocks on an SM that holds `places` blocks at once. Returns the number of clocks, or a negative
+ * number if memory runs out. If `rate` is not NULL, `blocks` must exceed the number of blocks in count_rounds() - 1
+ * rounds. The function sets *rate to the mean number of clocks per block, from the end of the first round to the end of
+ * the last round but one. At both ends of this interval the slots contain later blocks that are partly done. So the
+ * rate includes neither the empty caches of the start nor the idle slots of the end. */
 static double replay_blocks(const kiln_allocator *mem, const vm_time_launch *launch, uint32_t places, uint32_t blocks,
                             double *rate, vm_time_result *result)
 {
@@ -876,7 +882,7 @@ static double replay_blocks(const kiln_allocator *mem, const vm_time_launch *lau
         result->l2_bytes = (double)r.traffic_l2;
         result->l2 = (double)r.traffic_l2 / r.l2_bytes / (clocks > 0 ? clocks : 1);
         result->dram = (double)r.traffic_dram / r.dram_bytes / (clocks > 0 ? clocks : 1);
-        /* Atomics at one address are serialised over the whole device. */
+        /* atomics at one address are serialised over the whole device */
         result->hottest = model_footprint_hottest(r.footprint) / launch->trace->block_count *
                           (double)launch->block_count * launch->model->atomic_clocks;
         if (model_footprint_failed(r.footprint))
@@ -886,8 +892,8 @@ static double replay_blocks(const kiln_allocator *mem, const vm_time_launch *lau
     return clocks;
 }
 
-/* Estimates the clocks of a launch. Replays the traced blocks, extrapolates to all blocks, and adds the limits of the
- * whole device. Returns false if memory runs out. */
+/* Estimates the number of clocks of a launch: replays traced blocks on one SM and extrapolates to all blocks of this
+ * SM. Returns false if memory runs out. */
 static bool estimate_launch(const kiln_allocator *mem, const vm_time_launch *launch, vm_time_result *result)
 {
     *result = (vm_time_result){0};
@@ -895,7 +901,7 @@ static bool estimate_launch(const kiln_allocator *mem, const vm_time_launch *lau
     on_sm = on_sm > 1 ? on_sm : 1;
     uint32_t places = launch->resident < on_sm ? launch->resident : (uint32_t)ceil(on_sm);
     uint32_t rounds = longer > 1.001 ? 1 : count_rounds(launch, places);
-    if (on_sm <= (double)places * rounds) { /* the replay contains all blocks of the SM */
+    if (on_sm <= (double)places * rounds) { /* one replay can have all blocks of the SM */
         double clocks = replay_blocks(mem, launch, places, (uint32_t)ceil(on_sm), NULL, result);
         result->clocks = clocks * longer;
         return clocks >= 0;

@@ -1,5 +1,5 @@
-/* vm_cost.h - the cost of a module's instructions on a device: how many machine instructions each becomes, their unit
- * and latency. Also the order that a compiler would give them. */
+/* vm_cost.h - the cost of each PTX instruction on a device: the number of machine instructions, their functional unit
+ * and latency. Also the order in which a compiler would place the instructions. */
 #ifndef KILN_SIM_VM_COST_H
 #define KILN_SIM_VM_COST_H
 
@@ -21,7 +21,7 @@ typedef enum vm_unit {
     VM_UNITS
 } vm_unit;
 
-/* Tells how the replay handles an instruction. */
+/* The way in which the replay (time.c) handles an instruction. */
 typedef enum vm_act {
     VM_ACT_PLAIN,
     VM_ACT_LOAD,
@@ -31,13 +31,14 @@ typedef enum vm_act {
     VM_ACT_BARRIER,
     VM_ACT_BRANCH,
     VM_ACT_FENCE,   /* orders memory accesses, and costs only its own instruction */
-    VM_ACT_PRODUCT, /* wgmma: the tensor core works on the product while the warp continues */
-    VM_ACT_ENGINE,  /* a bulk copy or an operation on an mbarrier, which the record describes */
-    VM_ACT_COMMIT,  /* the work that a queue has not grouped yet becomes a group */
-    VM_ACT_WAIT     /* waits until at most `pending` groups of a queue are incomplete */
+    VM_ACT_PRODUCT, /* wgmma: the tensor core multiplies while the warp continues */
+    /* a bulk copy or an operation on an mbarrier, which the instruction's record in the trace describes */
+    VM_ACT_ENGINE,
+    VM_ACT_COMMIT, /* the asynchronous work of a queue that has no group yet becomes a group */
+    VM_ACT_WAIT    /* the warp waits until at most `pending` groups of a queue are incomplete */
 } vm_act;
 
-/* The queues of asynchronous work of a warp. */
+/* The kinds of asynchronous work of a warp. Each kind has a queue. */
 typedef enum vm_queue { VM_QUEUE_COPIES, VM_QUEUE_PRODUCTS, VM_QUEUE_BULK, VM_QUEUES } vm_queue;
 
 /* The cost of one instruction. */
@@ -45,23 +46,26 @@ typedef struct vm_cost_insn {
     uint8_t unit, act;
     uint8_t issue; /* number of machine instructions; 0 if the compiler removes the PTX instruction */
     vm_traced traced;
-    bool joined;            /* a branch within a region */
-    uint8_t queue, pending; /* the queue of a COMMIT or WAIT, and the `pending` of a WAIT */
-    bool open;              /* a WAIT also waits for work that belongs to no group yet */
-    bool reading;           /* a WAIT only waits until bulk stores have read shared memory */
+    bool joined; /* true for a branch within a region, which the compiler replaces by predicates */
+    /* queue: the queue of a COMMIT or WAIT; pending: the number of groups that may stay incomplete after a WAIT */
+    uint8_t queue, pending;
+    bool open;    /* a WAIT that also waits for work without a group */
+    bool reading; /* a WAIT that only waits until bulk stores have read shared memory */
     uint16_t latency;
-    uint16_t operands; /* of a PRODUCT: bytes that the tensor core reads from shared memory for this warp */
-    float busy;        /* clocks for which the instruction keeps its unit busy */
+    uint16_t operands; /* for a wgmma: bytes of operands that the tensor core reads from shared memory for this warp */
+    float busy;        /* number of clocks for which the instruction keeps its unit busy */
     /* the instruction's registers in vm_cost.registers, from index `first` on: the sources, then the results */
     uint32_t first, source_count, result_count;
-    uint32_t region, leader; /* leader: the first load of the group of combined loads that contains this load */
+    /* leader: the first load of the loads that the compiler combines with this load into one */
+    uint32_t region, leader;
 } vm_cost_insn;
 
-/* Instructions that the scheduler orders together. A region is one basic block, or several basic blocks with short
- * forward branches between them. Such branches become predicates. */
+/* A region: instructions that schedule.c orders together. A region is one basic block, or several basic blocks with
+ * short forward branches between them. The compiler replaces these branches by predicates. */
 typedef struct vm_region {
     uint32_t first, count;
-    uint32_t order; /* index in vm_cost.order, where the region has `count` instructions */
+    /* index in vm_cost.order of the region's first instruction; the region has `count` instructions there */
+    uint32_t order;
 } vm_region;
 
 /* The costs of a module on a device, and the order of its regions. */
@@ -73,7 +77,7 @@ typedef struct vm_cost {
     vm_cost_insn *insns; /* indexed by count_tally_first() */
     vm_region *regions;
     uint32_t *order, *registers;
-    uint32_t *place; /* indexed by instruction: number of machine instructions that precede it */
+    uint32_t *place; /* indexed by instruction: number of machine instructions before it in the code */
     bool sends;      /* a kernel of the module sends data to other blocks of its cluster (st.async, red.async) */
     /* A kernel of the module has volatile, relaxed or acquire loads, so it may read words that other blocks write
      * during the launch. */
@@ -84,6 +88,6 @@ typedef struct vm_cost {
  * too large. */
 vm_cost *model_cost_new(const kiln_allocator *mem, const vm_module *module, const sim_model *model);
 void model_cost_free(vm_cost *cost);
-/* Tells the trace how to record each instruction. */
+/* Sets how the trace records each instruction. */
 void model_cost_trace(const vm_cost *cost, struct vm_trace *trace);
 #endif

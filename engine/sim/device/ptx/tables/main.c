@@ -1,5 +1,5 @@
 /* main.c - writes the tables of ptx_internal.h as C text: the suffixes, sorted by name, and the compiled forms of
- * ops.def. CMake runs this program when Kiln is built, so that reading a module does not spend time on this. */
+ * ops.def. CMake runs this program when Kiln is built, so that loading a module needs no time for this. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +88,8 @@ static bool same_slot(const ptx_slot *a, const ptx_slot *b)
     return same;
 }
 
-/* Returns the index of the slot in the table. Adds the slot if it is new. Returns SLOTS_MOST if the table is full. */
+/* Returns the index of a suffix slot in the table of slots. Adds the slot if it is new. Returns SLOTS_MOST if the table
+ * is full. */
 static unsigned slot_place(const ptx_slot *slot)
 {
     unsigned k = 0;

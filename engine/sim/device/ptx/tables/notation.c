@@ -15,8 +15,8 @@ bool ptx_since_compile(const char *text, size_t length, ptx_since *since)
     return since->target >= 10 && length == (since->kind != 0);
 }
 
-/* Sets the bit of a suffix in *slot. The suffix has `size` characters, and may end in the first target that has it, as
- * in "@90". Returns false if the text is malformed. */
+/* Sets the bit of a suffix in *slot. The suffix has `size` characters. It may end in the lowest target that has it,
+ * such as "@90". Returns false if the text is malformed. */
 static bool compile_suffix(const char *text, size_t size, ptx_slot *slot)
 {
     const char *at = memchr(text, '@', size);

@@ -1,0 +1,102 @@
+/* smaller.c - makes the sizes of the set `tiny` smaller, and leaves out a size that nothing uses. */
+#include <string.h>
+
+#include "chars.h"
+#include "draft.h"
+#include "expr.h"
+
+enum { LEAST_SIZE = 16 };
+
+/* Finds the value of a size or a param for kiln__expr_eval_int(). */
+static bool find_value(void *user, const char *name, kiln_value *value)
+{
+    const kiln__draft *draft = user;
+    for (size_t i = 0; i < draft->size_count; i++)
+        if (strcmp(draft->sizes[i].name, name) == 0) {
+            *value = (kiln_value){.kind = KILN_INT, .as.i = draft->sizes[i].tiny};
+            return true;
+        }
+    for (size_t i = 0; i < draft->tunable_count; i++)
+        if (strcmp(draft->tunables[i].name, name) == 0) {
+            *value = (kiln_value){.kind = KILN_INT, .as.i = draft->tunables[i].number};
+            return true;
+        }
+    return false;
+}
+
+/* Computes an expression of the launch with the sizes of the set `tiny`. Returns 1 if it cannot be computed. */
+static int64_t count(const kiln__draft *draft, const char *text)
+{
+    kiln__diag diag = {.mem = draft->mem};
+    const kiln__scope scope = {.find = find_value, .user = (void *)(uintptr_t)draft};
+    const kiln__expr *expr = kiln__expr_parse(draft->arena, text, strlen(text), (kiln__pos){0}, 0, &diag);
+    int64_t value = 1;
+    if (!expr || !kiln__expr_eval_int(expr, &scope, "launch", &value, &diag) || value < 1)
+        value = 1;
+    kiln__diag_finish(&diag, KILN_ERROR_SPEC, NULL);
+    return value;
+}
+
+/* A size that the source fixes, or that is a macro, keeps its value. All other sizes become half as large together, so
+ * that they stay different. */
+bool kiln__shrink_sizes(kiln__draft *draft)
+{
+    bool shrunk = false;
+    for (size_t i = 0; i < draft->size_count; i++) {
+        kiln__size *size = &draft->sizes[i];
+        if (size->fixed || size->bake || size->tiny % 2 != 0 || size->tiny / 2 < LEAST_SIZE)
+            continue;
+        size->tiny /= 2;
+        shrunk = true;
+    }
+    for (size_t i = 0; i < draft->size_count && shrunk; i++)
+        for (size_t k = 0; k < i; k++)
+            if (draft->sizes[i].tiny == draft->sizes[k].tiny && !draft->sizes[i].fixed && !draft->sizes[i].bake)
+                draft->sizes[i].tiny += LEAST_SIZE;
+    for (int axis = 0; axis < 3 && shrunk; axis++)
+        if (draft->axes[axis].used) {
+            draft->axes[axis].blocks = count(draft, draft->axes[axis].grid);
+            draft->axes[axis].threads = count(draft, draft->axes[axis].block);
+        }
+    return shrunk;
+}
+
+/* Returns true if an expression, which may be NULL, has the name. */
+static bool mentions(const char *text, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *at = text; at && (at = strstr(at, name)) != NULL; at += length)
+        if ((at == text || !kiln__is_word_part(at[-1])) && !kiln__is_word_part(at[length]))
+            return true;
+    return false;
+}
+
+/* Returns true if a part of the spec other than the sizes and the contract has the name. */
+static bool is_used(const kiln__draft *draft, const kiln__size *size)
+{
+    bool used = size->bake || mentions(draft->shared, size->name);
+    for (int axis = 0; axis < 3 && !used; axis++)
+        used = draft->axes[axis].used &&
+               (mentions(draft->axes[axis].grid, size->name) || mentions(draft->axes[axis].block, size->name));
+    for (size_t i = 0; i < draft->argument_count && !used; i++) {
+        const kiln__draft_argument *argument = &draft->arguments[i];
+        used = strcmp(argument->name, size->name) == 0 || mentions(argument->shape, size->name) ||
+               mentions(argument->given, size->name);
+    }
+    for (size_t i = 0; i < draft->where_count && !used; i++)
+        used = mentions(draft->wheres[i], size->name);
+    for (size_t i = 0; i < draft->kernel->template_count && !used; i++) {
+        const kiln__tree *tree = kiln__template_tree(draft, i);
+        used = tree && kiln__tree_uses(tree, size->name);
+    }
+    return used;
+}
+
+void kiln__drop_unused_sizes(kiln__draft *draft)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < draft->size_count; i++)
+        if (is_used(draft, &draft->sizes[i]))
+            draft->sizes[kept++] = draft->sizes[i];
+    draft->size_count = kept;
+}
