@@ -222,18 +222,18 @@ static bool add_global(kiln__judge *judge, const char *name, size_t length, size
     return code->globals[code->global_count++].name != NULL;
 }
 
-/* ---- the words of PTX ----
+/* ---- the tokens of PTX ----
  *
- * Inline assembly may write a declaration in any form that an assembler accepts: on any line, behind a comment, and with
- * any blanks. A variable that the judge does not find can keep an answer from one call to the next call. So the judge
- * reads words, not lines. */
+ * Inline assembly can write a declaration in any form that an assembler accepts: on any line, after a comment, or with
+ * any blanks. If the judge missed a variable, this variable could keep an answer from one call to the next call.
+ * Therefore the judge reads tokens, not lines. */
 
-/* A position in the PTX, and the current word: a directive or a suffix such as `.global`, a name or a number, or one
- * character of punctuation. */
+/* A position in the PTX, and the current token. A token is a directive or a suffix such as `.global`, a name, a number,
+ * or one character of punctuation. */
 typedef struct words {
     const char *at, *end, *word;
     size_t length;
-    const char *run; /* the first of the words that stand before the current word without a blank: `ld` in ld.global */
+    const char *run; /* the first token of the instruction's name that contains this token: `ld` in ld.global */
 } words;
 
 static bool is_equal(const words *w, const char *text)
@@ -241,7 +241,7 @@ static bool is_equal(const words *w, const char *text)
     return w->length == strlen(text) && memcmp(w->word, text, w->length) == 0;
 }
 
-/* Skips blanks, comments and quoted texts. A quoted text ends at the end of its line. */
+/* Skips blanks, comments and string literals. A string literal ends at the end of its line at the latest. */
 static void skip_between(words *w)
 {
     for (; w->at < w->end; w->at++) {
@@ -268,7 +268,7 @@ static bool read_word(words *w)
     skip_between(w);
     if (w->at >= w->end)
         return false;
-    /* The words of an instruction follow each other: cp.async.bulk.shared::cluster.global */
+    /* the name of an instruction has no blanks between its tokens: cp.async.bulk.shared::cluster.global */
     const bool joined = w->run && before == w->at && (*w->at == '.' || *w->at == ':' || w->word[w->length - 1] == ':');
     w->run = joined ? w->run : w->at;
     w->word = w->at++;
@@ -279,7 +279,7 @@ static bool read_word(words *w)
     return true;
 }
 
-/* Returns true if the current word is a suffix of an instruction that works on memory. */
+/* Returns true if the current token is a suffix of an instruction that accesses memory or uses addresses. */
 static bool is_suffix(const words *w)
 {
     static const char *const instructions[] = {
@@ -293,7 +293,7 @@ static bool is_suffix(const words *w)
     return false;
 }
 
-/* Reads the rest of a declaration of variables, after `.global`, and adds the variables. */
+/* Reads the rest of a declaration after its token `.global`, and adds the declared variables. */
 static bool read_declaration(kiln__judge *judge, words *w)
 {
     const char *name = "";
@@ -325,9 +325,9 @@ static bool read_declaration(kiln__judge *judge, words *w)
     return added;
 }
 
-/* Finds all declarations of the largest number of variables in global memory that the judge watches. Other uses of the
- * word `.global` are suffixes of instructions, and the memory to which a parameter points (`.ptr .global`). An unknown
- * use counts as a declaration, because a name that the driver does not know costs nothing. */
+/* Finds all declarations of variables in global memory. The token `.global` has two other uses: as a suffix of an
+ * instruction, and for the memory to which a parameter points (`.ptr .global`). An unknown use counts as a declaration.
+ * This is harmless, because the judge ignores names that the driver does not know. */
 static bool read_globals(kiln__judge *judge, const char *ptx, const char *end)
 {
     words w = {.at = ptx, .end = end};
