@@ -30,19 +30,19 @@
 #define CAUSAL 0 // 1: query i sees the keys up to i + KEYS - QUERIES
 #endif
 #ifndef BLOCK
-#define BLOCK 128 // naive: threads of a block; a multiple of HEAD_DIM
+#define BLOCK 128 // naive: number of threads of a block; a multiple of HEAD_DIM
 #endif
 #ifndef WARPS
-#define WARPS 4 // flash, flash_async: warps of a block, each with 16 queries
+#define WARPS 4 // flash, flash_async: number of warps of a block, each with 16 queries
 #endif
 #ifndef TILE_K
-#define TILE_K 64 // keys of a tile; a multiple of 16
+#define TILE_K 64 // number of keys of a tile; a multiple of 16
 #endif
 #ifndef EXP_POLY
 #define EXP_POLY 0 // flash_wgmma: how many of every 8 exponentials a polynomial computes
 #endif
 #ifndef STAGES
-#define STAGES 2 // flash_async, flash_wgmma: tiles of keys and values that shared memory holds
+#define STAGES 2 // flash_async, flash_wgmma: number of tiles of keys and values that shared memory holds
 #endif
 #ifndef HEADS_FIRST
 // The tiles that neighbouring blocks compute: 0: neighbouring tiles of queries. 1: the same tile of neighbouring heads.
@@ -260,7 +260,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #endif
 
 #if defined(ATTENTION_FLASH_ASYNC) || !defined(ATTENTION_ONE)
-// The kernel does the same as flash, but has room for STAGES tiles of keys and values. While the block multiplies one
+// The kernel does the same as flash, but has space for STAGES tiles of keys and values. While the block multiplies one
 // tile, cp.async copies the other tiles.
 //
 // Compared with flash, the products hide the time of a copy, copies in flight need no registers, and a tile needs one
@@ -434,7 +434,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     TileRing ring_k = {room_k, rings.k_full, rings.k_empty, first_k, 0, 0, first_k};
     TileRing ring_v = {room_v, rings.v_full, rings.v_empty, first_v, 0, 0, first_v};
     constexpr unsigned rooms = PERSISTENT == 2 ? 2 : 1;
-    char *const room_2 = room_v + STAGES * boxed_bytes<TILE_K>(); // the second room for queries
+    char *const room_2 = room_v + STAGES * boxed_bytes<TILE_K>(); // the second buffer for queries
     auto tiles_to = [&](unsigned last) { // returns the number of tiles of keys that the queries up to `last` see
         const int most = keys_seen(last < queries ? last : queries - 1, n);
         return most > 0 ? ceil_div((unsigned)most, (unsigned)TILE_K) : 0;
@@ -577,7 +577,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             wgmma_keep(sums);
             ring_v.leave();
         };
-        // Waits until O of the previous tile has left the other room. This is called after scores were begun, so the
+        // Waits until O of the previous tile has left the other buffer. This is called after scores were begun, so the
         // wait costs no time.
         auto other_room_is_empty = [&] {
             if (PERSISTENT == 2 && turns.taken > 0 && lane_id() == 0) {

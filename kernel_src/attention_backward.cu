@@ -36,10 +36,10 @@
 #define CAUSAL 0 // 1: query i sees the keys up to i + KEYS - QUERIES
 #endif
 #ifndef BLOCK
-#define BLOCK 128 // naive: threads of a block; a multiple of HEAD_DIM
+#define BLOCK 128 // naive: number of threads of a block; a multiple of HEAD_DIM
 #endif
 #ifndef WARPS
-#define WARPS 4 // tiled: warps of a block, each with 16 rows of its own
+#define WARPS 4 // tiled: number of warps of a block, each with 16 rows of its own
 #endif
 #ifndef TILE
 // tiled: rows of a tile of the other rows (queries if the block owns keys, and keys otherwise); a multiple of 32

@@ -34,13 +34,13 @@
 #define CAUSAL 0
 #endif
 #ifndef BLOCK
-#define BLOCK 128 // naive: threads of a block; a multiple of HEAD_DIM
+#define BLOCK 128 // naive: number of threads of a block; a multiple of HEAD_DIM
 #endif
 #ifndef WARPS
-#define WARPS 4 // flash_async: warps of a block, each with 16 queries
+#define WARPS 4 // flash_async: number of warps of a block, each with 16 queries
 #endif
 #ifndef TILE_K
-#define TILE_K 64 // keys of a tile; a multiple of 32
+#define TILE_K 64 // number of keys of a tile; a multiple of 32
 #endif
 #ifndef EXP_POLY
 #define EXP_POLY 0
@@ -472,7 +472,8 @@ extern "C" __global__ void __launch_bounds__(TURN_KEYS)
 #define EARLY 0 // 1, with OVERLAP 0: tests whether the next tiles have arrived before the exponentials of this tile
 #endif
 #ifndef TURN_INSIDE
-#define TURN_INSIDE 1 // 1: warps of the producer's warp group transpose V. 0: attention8_turn has transposed it
+// 1: warps of the producer's warp group transpose V. 0: attention8_turn has transposed V
+#define TURN_INSIDE 1
 #endif
 
 enum : unsigned {

@@ -37,7 +37,7 @@
 #define GROUPS 2 // number of softmax warp groups, each with 128 queries
 #endif
 #ifndef TILE_K
-#define TILE_K 128 // keys of a tile: 64 or 128
+#define TILE_K 128 // number of keys of a tile: 64 or 128
 #endif
 #ifndef STAGES
 #define STAGES 2 // number of tiles of keys, and of tiles of values, in shared memory
@@ -75,10 +75,11 @@ enum : unsigned {
 // The barriers of a block. The barriers of a group count its tiles of keys:
 //
 // - Phase t of `ready` tells that the scores of tile t are complete. The issuer issues them after the product of the
-//   values of tile t - 1, so this product is complete as well. The last phase, after all scores, tells that O is complete.
+//   values of tile t - 1, so this product is complete as well. The last phase, after all scores, tells that O is
+//   complete.
 // - Phase t of `given` tells that all warps of the group have written the exponentials of tile t.
-// - Phase t of `spent` tells that the product of the exponentials and the values of tile t is complete. Only SHARED_PLACE
-//   uses it.
+// - Phase t of `spent` tells that the product of the exponentials and the values of tile t is complete. Only
+//   SHARED_PLACE uses it.
 struct Barriers {
     barrier q_full, k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
     barrier ready[GROUPS], given[GROUPS], spent[GROUPS];

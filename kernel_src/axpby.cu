@@ -11,7 +11,7 @@
 #include "common.cuh"
 
 #ifndef BLOCK
-#define BLOCK 256 // threads of a block
+#define BLOCK 256 // number of threads of a block
 #endif
 #ifndef QUADS
 #define QUADS 2 // vectorised: number of float4 that each thread has; these are BLOCK float4 apart

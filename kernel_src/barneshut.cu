@@ -40,7 +40,7 @@
 #define CURVE 1 // the order in which bodies are sorted: 0: Morton's, 1: Hilbert's
 #endif
 #ifndef WALK
-#define WALK 128 // threads of a block in the walks
+#define WALK 128 // number of threads of a block in the walks
 #endif
 #ifndef BODIES
 #define BODIES 2 // direct, list_walk: number of bodies that each lane computes

@@ -26,16 +26,16 @@
 #define SCALE 64 // number of points for a curvature of 1
 #endif
 #ifndef BLOCK
-#define BLOCK 256 // threads of a block
+#define BLOCK 256 // number of threads of a block
 #endif
 #ifndef PAIRS
-#define PAIRS 4 // two_pass: pairs of points that each thread writes
+#define PAIRS 4 // two_pass: number of pairs of points that each thread writes
 #endif
 #ifndef FEW
 #define FEW 4 // two_pass: the largest number of curves for which a tile is filled curve by curve
 #endif
 #ifndef CHILD
-#define CHILD 64 // threads of a block of a child grid
+#define CHILD 64 // number of threads of a block of a child grid
 #endif
 
 typedef unsigned u32;

@@ -22,25 +22,25 @@
 #include "common.cuh"
 
 #ifndef BLOCK
-#define BLOCK 256 // threads of a block, whole warps
+#define BLOCK 256 // number of threads of a block, a multiple of 32
 #endif
 #ifndef CAPACITY
 #define CAPACITY 2048 // number of vertices that fit into a block's queue in shared memory
 #endif
 #ifndef PER_SM
-#define PER_SM 1 // persistent: blocks that must fit on an SM
+#define PER_SM 1 // persistent: number of blocks that must fit on an SM
 #endif
 #ifndef SOLO
 #define SOLO 128 // persistent: the largest frontier that one block searches alone; 0: all blocks search every frontier
 #endif
 #ifndef GROUP
-#define GROUP 4 // persistent: lanes that read the edges of one vertex: a power of two up to 32
+#define GROUP 4 // persistent: number of lanes that read the edges of one vertex: a power of two up to 32
 #endif
 #ifndef LONG
 #define LONG 32 // persistent: all lanes of a warp read the edges of a vertex that has more edges than this
 #endif
 #ifndef AT_ONCE
-#define AT_ONCE 1 // persistent: edges in flight per lane
+#define AT_ONCE 1 // persistent: number of edges in flight per lane
 #endif
 #ifndef PIECE
 #define PIECE 1024 // persistent: largest number of edges of a piece; a vertex with more edges becomes several pieces
@@ -63,10 +63,10 @@
 #define BETA 1024 // direction: top-down if the frontier has fewer than 1/BETA of the vertices
 #endif
 #ifndef PROBE
-#define PROBE 2 // direction: neighbours that each lane reads at once
+#define PROBE 2 // direction: number of neighbours that each lane reads at once
 #endif
 #ifndef WORDS
-#define WORDS 8 // direction: words of bits that a warp processes at once; at most 8
+#define WORDS 8 // direction: number of words of bits that a warp processes at once; at most 8
 #endif
 
 typedef unsigned u32;

@@ -24,20 +24,20 @@
 #include "tensor.cuh"
 
 #ifndef TILE_N
-#define TILE_N 136 // points that each warp group makes, for 64 filters
+#define TILE_N 136 // number of points that each warp group computes, for 64 filters
 #endif
 #ifndef CONSUMERS_M
-#define CONSUMERS_M 1 // warp groups of a block along the filters
+#define CONSUMERS_M 1 // number of warp groups of a block along the filters
 #endif
 #ifndef CONSUMERS_N
-#define CONSUMERS_N 2 // warp groups of a block along the points
+#define CONSUMERS_N 2 // number of warp groups of a block along the points
 #endif
 #ifndef IN_TURN
 // 1: two sets of these warp groups take tiles by turns, so that one set multiplies while the other stores
 #define IN_TURN 0
 #endif
 #ifndef CHUNK
-#define CHUNK 16 // channels of one step of the loop
+#define CHUNK 16 // number of channels of one step of the loop
 #endif
 #ifndef WHOLE
 #define WHOLE 1 // 1: a step has all taps of the filter; 0: a step has the taps of one row
@@ -572,7 +572,7 @@ extern "C" __global__ void __launch_bounds__(layer::THREADS, RESIDENT)
 #pragma unroll
         for (unsigned i = 0; i < TILE_N / 2; ++i)
             carried &= total[i] == total[i];
-        const unsigned filter0 = tile.down * ROWS + row + warp_id() % 4 * 16; // the 16 filters that this warp makes
+        const unsigned filter0 = tile.down * ROWS + row + warp_id() % 4 * 16; // the 16 filters of this warp
         float *to = SPLITS > 1 ? partial + (offset)tile.split * pixels * FILTERS : y;
         if (__all_sync(ALL_LANES, carried))
             store_points(to, total, (float *)(ring_bytes + STAGES * STAGE_BYTES) + warp_id() * 8 * TURNED_PITCH, images,

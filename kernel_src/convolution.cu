@@ -25,22 +25,23 @@
 #include "common.cuh"
 
 #ifndef MASK_H
-#define MASK_H 5 // rows of the mask
+#define MASK_H 5 // number of rows of the mask
 #endif
 #ifndef MASK_W
-#define MASK_W 5 // columns of the mask
+#define MASK_W 5 // number of columns of the mask
 #endif
 #ifndef BLOCK_X
-#define BLOCK_X 32 // threads of a block along a row of the image
+#define BLOCK_X 32 // number of threads of a block along a row of the image
 #endif
 #ifndef BLOCK_Y
-#define BLOCK_Y 8 // threads of a block along a column of the image
+#define BLOCK_Y 8 // number of threads of a block along a column of the image
 #endif
 #ifndef VECTOR
-#define VECTOR 4 // coarsened, separable: neighbouring points of a row that each thread computes: 4 or 8
+#define VECTOR 4 // coarsened, separable: number of neighbouring points of a row that each thread computes: 4 or 8
 #endif
 #ifndef DEPTH
-#define DEPTH 2 // coarsened, separable: rows of the image that a thread holds; as many further rows are in flight
+// coarsened, separable: number of rows of the image that a thread holds; as many further rows are in flight
+#define DEPTH 2
 #endif
 #ifndef RESIDENT
 #define RESIDENT 512 // coarsened, separable: minimum number of threads whose registers must fit on an SM
@@ -50,7 +51,7 @@
 #define PREFETCH 2
 #endif
 
-#define RIM_H (MASK_H / 2) // rows above and below a point that the mask covers
+#define RIM_H (MASK_H / 2) // number of rows above and below a point that the mask covers
 #define RIM_W (MASK_W / 2)
 
 // The first row and column of a block's tile. Tiles are numbered first along a row of the image.

@@ -22,10 +22,10 @@
 #include "common.cuh"
 
 #ifndef BLOCK
-#define BLOCK 256 // threads of a block, in kernels whose layout does not determine this number
+#define BLOCK 256 // number of threads of a block, in kernels whose layout does not determine this number
 #endif
 #ifndef BIN
-#define BIN 8 // lattice points along an edge of a bin
+#define BIN 8 // number of lattice points along an edge of a bin
 #endif
 #ifndef CAPACITY
 #define CAPACITY 64 // constant bins: number of atoms that fit into a bin
@@ -55,7 +55,7 @@
 #define RING 64 // cutoff_lists: number of atoms that fit into a list: a power of two, at least 64
 #endif
 #ifndef UNROLL
-#define UNROLL 4 // cutoff_lists: atoms of a list that are processed per iteration
+#define UNROLL 4 // cutoff_lists: number of atoms of a list that are processed per iteration
 #endif
 #ifndef PER_SM
 #define PER_SM 1 // cutoff_lists: minimum number of blocks whose registers must fit on a multiprocessor

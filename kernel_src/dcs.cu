@@ -20,34 +20,34 @@
 #include "common.cuh"
 
 #ifndef BLOCK
-#define BLOCK 128 // dcs_scatter_atomic, dcs_newton: threads of a block
+#define BLOCK 128 // dcs_scatter_atomic, dcs_newton: number of threads of a block
 #endif
 #ifndef BLOCK_X
-#define BLOCK_X 32 // threads of a block along x (BLOCK_X) and along y (BLOCK_Y)
+#define BLOCK_X 32 // number of threads of a block along x (BLOCK_X) and along y (BLOCK_Y)
 #endif
 #ifndef BLOCK_Y
 #define BLOCK_Y 4
 #endif
 #ifndef CHUNK
-#define CHUNK 4096 // atoms in constant memory, which has room for 4096
+#define CHUNK 4096 // number of atoms in constant memory, which has room for 4096
 #endif
 #ifndef POINTS
-#define POINTS 8 // points along x that each thread has
+#define POINTS 8 // number of points along x that each thread has
 #endif
 #ifndef UNROLL
-#define UNROLL 4 // dcs_unrolled, dcs_newton: atoms that are added per iteration of the loop
+#define UNROLL 4 // dcs_unrolled, dcs_newton: number of atoms that are added per iteration of the loop
 #endif
 #ifndef POINTS_Y
-#define POINTS_Y 2 // dcs_newton: points along y that each thread has; along x it has POINTS
+#define POINTS_Y 2 // dcs_newton: number of points along y that each thread has; along x it has POINTS
 #endif
 #ifndef NEWTON
 #define NEWTON 2 // dcs_newton: number of a thread's POINTS * POINTS_Y points that use Newton's iteration
 #endif
 #ifndef STAGE
-#define STAGE 512 // dcs_newton, dcs_shared_root: atoms that are in shared memory at a time
+#define STAGE 512 // dcs_newton, dcs_shared_root: number of atoms that are in shared memory at a time
 #endif
 #ifndef ROWS
-#define ROWS 2 // dcs_shared_root: groups of three points along y that each thread has; along x it has POINTS
+#define ROWS 2 // dcs_shared_root: number of groups of three points along y that each thread has; along x it has POINTS
 #endif
 #ifndef OWN
 #define OWN 0 // dcs_shared_root: number of the POINTS columns along x whose points have separate roots

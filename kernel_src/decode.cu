@@ -23,7 +23,7 @@
 // DECODE_ONE is not set.
 
 #ifndef HEAD_DIM
-#define HEAD_DIM 128 // elements of a head: 64 or 128
+#define HEAD_DIM 128 // number of elements of a head: 64 or 128
 #endif
 #ifndef GROUP
 #define GROUP 4 // decode_direct: HEADS / KV_HEADS
@@ -35,13 +35,13 @@
 #define PAGED 0 // 1: pages are looked up in a table
 #endif
 #ifndef WARPS
-#define WARPS 8 // warps of a block
+#define WARPS 8 // number of warps of a block
 #endif
 #ifndef UNROLL
 #define UNROLL 4 // decode_direct: number of keys that each lane has in flight
 #endif
 #ifndef TILE
-#define TILE 16 // decode_async, decode_bulk: keys of a tile; a multiple of 16
+#define TILE 16 // decode_async, decode_bulk: number of keys of a tile; a multiple of 16
 #endif
 #ifndef STAGES
 #define STAGES 3 // decode_async, decode_bulk: number of tiles of each warp in shared memory

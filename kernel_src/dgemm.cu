@@ -15,37 +15,38 @@
 #include "common.cuh"
 
 #ifndef TILE_M
-#define TILE_M 128 // rows of C that each block makes
+#define TILE_M 128 // number of rows of C that each block computes
 #endif
 #ifndef TILE_N
-#define TILE_N 128 // columns of C that a block makes
+#define TILE_N 128 // number of columns of C that a block computes
 #endif
 #ifndef TILE_K
-#define TILE_K 16 // elements along K in one step of the loop
+#define TILE_K 16 // number of elements along K in one step of the loop
 #endif
 #ifndef ROWS
-#define ROWS 4 // units: rows of C that each thread makes
+#define ROWS 4 // units: number of rows of C that each thread computes
 #endif
 #ifndef ACROSS
-#define ACROSS 4 // units: columns of C that each thread makes
+#define ACROSS 4 // units: number of columns of C that each thread computes
 #endif
 #ifndef WARPS_M
-#define WARPS_M 2 // tensor: warps of a block down the tile
+#define WARPS_M 2 // tensor: number of warps that share the rows of a block's tile
 #endif
 #ifndef WARPS_N
-#define WARPS_N 4 // tensor: warps of a block across the tile
+#define WARPS_N 4 // tensor: number of warps that share the columns of a block's tile
 #endif
 #ifndef STAGES
 #define STAGES 3 // tensor: number of tiles in the ring buffer
 #endif
 #ifndef DEEP
-#define DEEP 4 // tensor: elements along K of an instruction of 16 x 8: 4, 8 or 16; 0: the instruction of 8 x 8 x 4
+// tensor: number of elements along K of an instruction of 16 x 8: 4, 8 or 16; 0: the instruction of 8 x 8 x 4
+#define DEEP 4
 #endif
 #ifndef AHEAD
 #define AHEAD 1 // tensor_boxes: 1: loads the operands of a step to registers while the step before it is multiplied
 #endif
 #ifndef RESIDENT
-#define RESIDENT 1 // tensor: blocks that must fit on an SM
+#define RESIDENT 1 // tensor: number of blocks that must fit on an SM
 #endif
 
 // The place of tile `index` in C. The order of tiles goes down `walk` rows of tiles before it moves to the next column,
@@ -212,9 +213,9 @@ __device__ __forceinline__ void fill_tile(double *to, const matrix &from, unsign
 }
 
 // cp.async fills a ring of STAGES tiles, as in mma_async of gemm.cu, and warps multiply by matrix instructions. A warp
-// makes TILE_M / WARPS_M x TILE_N / WARPS_N elements. It reads (1 / rows + 1 / columns) doubles for each multiply-add,
-// so shared memory is not the bound. The instructions with 16 rows, from sm_90 on, need half as many reads of B. If an
-// instruction has more elements along K, the same work needs fewer instructions.
+// computes TILE_M / WARPS_M x TILE_N / WARPS_N elements. It reads (1 / rows + 1 / columns) doubles for each
+// multiply-add, so shared memory is not the bound. The instructions with 16 rows, from sm_90 on, need half as many
+// reads of B. If an instruction has more elements along K, the same work needs fewer instructions.
 extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, RESIDENT)
     dgemm_tensor(const double *__restrict__ A, const double *__restrict__ B, double *__restrict__ C, unsigned M,
                  unsigned N, unsigned K, unsigned walk)
@@ -296,7 +297,7 @@ struct stage {
     enum : unsigned { box_a = TILE_M * 128, box_b = TILE_K * 128, of_a = TILE_K / 16 * box_a, bytes = of_a + TILE_N / 16 * box_b };
 };
 
-// The part of a tile that a warp makes. Lane 4 g + t needs element t of four elements along K: in row g of A, and in
+// The part of a tile that a warp computes. Lane 4 g + t needs element t of four elements along K: in row g of A, and in
 // column g of B. The result of a product does not depend on the order of its terms. So any four of 16 elements along K
 // may be multiplied together. Let p be t ^ s. In step s of the four steps, the lane takes element 2 p + t / 2, or 4 +
 // (t ^ s) if t is odd. Half a warp reads shared memory at once. With this order, its 16 doubles are in different banks,

@@ -28,7 +28,7 @@
 #define TILE_N 256 // number of columns of C that a block computes
 #endif
 #ifndef TILE_K
-#define TILE_K 128 // bytes along K in one step of the loop, a multiple of 128
+#define TILE_K 128 // number of bytes along K in one step of the loop, a multiple of 128
 #endif
 #ifndef STAGES
 #define STAGES 4 // number of tiles in the ring buffer

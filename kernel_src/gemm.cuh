@@ -19,22 +19,22 @@
 #define COLUMNS 0 // 1: B is stored by columns
 #endif
 #ifndef TILE_M
-#define TILE_M 128 // rows of C that a block makes
+#define TILE_M 128 // number of rows of C that a block computes
 #endif
 #ifndef TILE_N
-#define TILE_N 128 // columns of C that a block makes
+#define TILE_N 128 // number of columns of C that a block computes
 #endif
 #ifndef TILE_K
-#define TILE_K 64 // elements along K in one step of the loop
+#define TILE_K 64 // number of elements along K in one step of the loop
 #endif
 #ifndef STAGES
 #define STAGES 4 // number of tiles in the ring buffer
 #endif
 #ifndef CLUSTER_M
-#define CLUSTER_M 2 // wgmma_cluster, split_k: blocks of a cluster that share a tile of B
+#define CLUSTER_M 2 // wgmma_cluster, split_k: number of blocks of a cluster that share a tile of B
 #endif
 #ifndef CLUSTER_N
-#define CLUSTER_N 1 // wgmma_cluster, split_k: blocks of a cluster that share a tile of A
+#define CLUSTER_N 1 // wgmma_cluster, split_k: number of blocks of a cluster that share a tile of A
 #endif
 #ifndef BATCHED
 #define BATCHED 0 // wgmma_specialised: 1: the third coordinate of a tensor map is the number of the product

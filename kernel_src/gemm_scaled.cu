@@ -25,7 +25,7 @@
 #define FORMAT 0
 #endif
 #ifndef TILE
-#define TILE 16 // plain: rows and columns of C that each block makes
+#define TILE 16 // plain: number of rows and of columns of C that each block computes
 #endif
 
 // In this file, gemm.cuh and gemm_tcgen05.cuh see matrices of bytes. B is stored by columns, and a step has 128 bytes
@@ -39,10 +39,10 @@
 #include "gemm_tcgen05.cuh"
 
 #ifndef WARPS_M
-#define WARPS_M 2 // mma_scaled: warps of a block down the tile
+#define WARPS_M 2 // mma_scaled: number of warps that share the rows of a block's tile
 #endif
 #ifndef WARPS_N
-#define WARPS_N 4 // mma_scaled: warps of a block across the tile
+#define WARPS_N 4 // mma_scaled: number of warps that share the columns of a block's tile
 #endif
 typedef unsigned char byte;
 
@@ -91,7 +91,7 @@ __device__ __forceinline__ float scaled_element(const byte *elements, const byte
     return (BITS == 8 ? of_e4m3(code) : of_e2m1(code)) * of_scale(scales[(offset)row * blocks + k / BLOCK_K]);
 }
 
-// Each thread makes one element of C. The tiles have 16 elements along K. They are converted to floats once for all
+// Each thread computes one element of C. The tiles have 16 elements along K. They are converted to floats once for all
 // threads of the block, and are in shared memory. This kernel runs on every device. It shows how the formats are read.
 // It is far from the bound of tensor cores.
 extern "C" __global__ void __launch_bounds__(TILE *TILE)
@@ -127,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(TILE *TILE)
 // one word for each row. Word r of a chunk is at word r % 32 * 4 + r / 32. So four neighbouring words (16 bytes) have
 // the rows r, r + 32, r + 64 and r + 96. Chunks of the same rows follow each other along K, up to the end of the last
 // step. Scales of rows after the last row, and scales after the last scale of a row, are 0. They scale elements that
-// are zero, so any scale but NaN would do. Each thread makes one word.
+// are zero, so any scale but NaN would do. Each thread writes one word.
 extern "C" __global__ void __launch_bounds__(128)
     scaled_arrange(const byte *__restrict__ scales, unsigned *__restrict__ words, unsigned rows, unsigned blocks)
 {

@@ -9,8 +9,8 @@
 // instructions, and no warp group is needed for them. A block has six warps with three roles:
 //
 // - Warp 0 is the producer. One of its threads begins the copies of tiles to the ring.
-// - Warp 1 is the issuer. One of its threads issues all matrix instructions of the block. The warp also allocates tensor
-//   memory.
+// - Warp 1 is the issuer. One of its threads issues all matrix instructions of the block. The warp also allocates
+//   tensor memory.
 // - Warps 2 to 5 are the writers. They read the accumulators from tensor memory, apply the epilogue, and write C.
 //
 // Four kinds of barriers connect the roles:
@@ -165,7 +165,7 @@ __device__ __forceinline__ void multiply_tiles(const room &room, const tensor_ma
 #endif
 
 #if defined(GEMM_TCGEN05) || !defined(GEMM_ONE)
-// In this order a block makes the tiles blockIdx.x, blockIdx.x + gridDim.x, and so on.
+// In this order, a block computes the tiles blockIdx.x, blockIdx.x + gridDim.x, and so on.
 struct fixed_order {
     unsigned tile, tiles;
     __device__ __forceinline__ void make() const
@@ -184,8 +184,8 @@ struct fixed_order {
     }
 };
 
-// If the grid has as many blocks as there are tiles, each block makes one tile. If the grid has as many blocks as the
-// device has multiprocessors, a block makes many tiles. Then the ring fills for the next tile while a tile is
+// If the grid has as many blocks as there are tiles, each block computes one tile. If the grid has as many blocks as
+// the device has multiprocessors, a block computes many tiles. Then the ring fills for the next tile while a tile is
 // multiplied. With two sets of accumulators, the writers write one tile while the next tile is multiplied.
 extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
     gemm_tcgen05(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
@@ -210,7 +210,7 @@ struct answers {
 };
 
 // The launch has a block for each tile. But a block also takes over tiles of blocks that have not started: it cancels
-// such a block, and makes its tile. The producer asks for the next tile when it begins a tile. Therefore the answer
+// such a block, and computes its tile. The producer asks for the next tile when it begins a tile. Therefore the answer
 // arrives while the tile is computed.
 struct dynamic_order {
     answers &all;
@@ -314,10 +314,10 @@ struct half_stage {
     }
 };
 
-// Two blocks of a cluster make a tile of 256 rows. Compared with gemm_tcgen05, one instruction has 256 rows and TILE_N
-// columns. But each block loads only 128 rows of A and half of the columns of B, because the instruction reads the
-// shared memory of both blocks. Therefore a stage is smaller by a third if TILE_N is 256. So the ring has more stages,
-// and the kernel reads less from the L2.
+// Two blocks of a cluster compute a tile of 256 rows. Compared with gemm_tcgen05, one instruction has 256 rows and
+// TILE_N columns. But each block loads only 128 rows of A and half of the columns of B, because the instruction reads
+// the shared memory of both blocks. Therefore a stage is smaller by a third if TILE_N is 256. So the ring has more
+// stages, and the kernel reads less from the L2.
 //
 // The block of even rank leads the pair. Only the issuer of this block works, and only its barriers `full` and `taken`
 // are used:
@@ -414,7 +414,8 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
     }
     __syncwarp();
     tcgen05_fence_before();
-    cluster_sync(); // both blocks have read all accumulators, and no block arrives on another block's barriers any more
+    // both blocks have read all accumulators, and neither block will arrive on the other block's barriers again
+    cluster_sync();
     if (warp == role::issuer) {
         tcgen05_fence_after();
         tensor_free<allocated, 2>(tensor);

@@ -23,7 +23,7 @@ struct sums_place {
     enum : unsigned { rows = 128, down = TILE_M / rows, columns = down * TILE_N };
 };
 
-// The parts of dynamic shared memory are a ring of stages, room for results, barriers, and the address of the tensor
+// The parts of dynamic shared memory are a ring of stages, space for results, barriers, and the address of the tensor
 // memory. The ring begins at a multiple of 1024, because swizzles permute address bits.
 template <class Stage> struct room_of {
     enum : unsigned { part = 32 * 128, results = STAGED ? role::writers * 2 * part : 0 }; // numbers of bytes

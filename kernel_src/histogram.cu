@@ -18,19 +18,19 @@
 #include "common.cuh"
 
 #ifndef KEY_BITS
-#define KEY_BITS 8 // bits of a key: 8 or 32
+#define KEY_BITS 8 // number of bits of a key: 8 or 32
 #endif
 #ifndef BINS
 #define BINS 256
 #endif
 #ifndef BLOCK
-#define BLOCK 512 // threads of a block, whole warps
+#define BLOCK 512 // number of threads of a block, a multiple of 32
 #endif
 #ifndef PER_SM
 #define PER_SM 2 // number of blocks that must fit on an SM
 #endif
 #ifndef IN_FLIGHT
-#define IN_FLIGHT 4 // vectors of 16 bytes that each thread has in flight
+#define IN_FLIGHT 4 // number of vectors of 16 bytes that each thread has in flight
 #endif
 #ifndef COPIES
 #define COPIES 32 // number of histograms that a block has; a power of two, at most 32

@@ -2,9 +2,10 @@
 //
 // Each kernel improves the kernel before it. The comment of a kernel names the change, its effect on the operations per
 // access, and the counters that should show it. Operations per access are the floating-point operations per element
-// that is read from global memory. A multiply-add counts as two operations. All sizes below 2^31 are legal, also 0. No
-// size has to be a multiple of a tile: loads and stores are checked against the edges, and elements outside a matrix
-// count as zero. Offsets into a matrix have 64 bits, because M * K may exceed 2^31 although both factors are smaller.
+// that is read from global memory. A multiply-add counts as two operations. All sizes below 2^31 are legal, including
+// 0. No size has to be a multiple of a tile: loads and stores are checked against the edges, and elements outside a
+// matrix count as zero. Offsets into a matrix have 64 bits, because M * K may exceed 2^31 although both factors are
+// smaller.
 //
 // The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
 // editor or a compiler parse this file alone. A kernel is compiled if its own macro MATMUL_<NAME> is set, or if
@@ -14,37 +15,37 @@
 #include "common.cuh"
 
 #ifndef BLOCK_X
-#define BLOCK_X 32 // naive: threads of a block along a row of P
+#define BLOCK_X 32 // naive: number of threads of a block along a row of P
 #endif
 #ifndef BLOCK_Y
-#define BLOCK_Y 8 // naive: threads of a block along a column of P
+#define BLOCK_Y 8 // naive: number of threads of a block along a column of P
 #endif
 #ifndef WIDTH
-#define WIDTH 32 // row_block, tile_a: columns of the tile; at most 32
+#define WIDTH 32 // row_block, tile_a: number of columns of the tile; at most 32
 #endif
 #ifndef ROWS
-#define ROWS 8 // row_block, tile_a: rows of the tile
+#define ROWS 8 // row_block, tile_a: number of rows of the tile
 #endif
 #ifndef TILE_WIDTH
-#define TILE_WIDTH 16 // tiled, tiled_double_buffer, granular: rows and columns of the square tiles
+#define TILE_WIDTH 16 // tiled, tiled_double_buffer, granular: number of rows and of columns of the square tiles
 #endif
 #ifndef TILES
 #define TILES 4 // granular: number of B tiles that share one A tile
 #endif
 #ifndef TILE_M
-#define TILE_M 128 // rows of P that a block makes
+#define TILE_M 128 // number of rows of P that a block computes
 #endif
 #ifndef TILE_N
-#define TILE_N 128 // columns of P that a block makes
+#define TILE_N 128 // number of columns of P that a block computes
 #endif
 #ifndef TILE_K
-#define TILE_K 8 // columns of A and rows of B in one step
+#define TILE_K 8 // number of columns of A, and of rows of B, in one step
 #endif
 #ifndef THREAD_M
-#define THREAD_M 8 // coarsened, split_k: rows of P that a thread makes; a multiple of 4
+#define THREAD_M 8 // coarsened, split_k: number of rows of P that a thread computes; a multiple of 4
 #endif
 #ifndef THREAD_N
-#define THREAD_N 8 // coarsened, split_k: columns of P that a thread makes; a multiple of 4
+#define THREAD_N 8 // coarsened, split_k: number of columns of P that a thread computes; a multiple of 4
 #endif
 #ifndef LANES_M
 #define LANES_M 4 // coarsened, split_k: a warp is LANES_M x 32 / LANES_M threads
@@ -63,7 +64,7 @@ __device__ __forceinline__ float at(const float *matrix, unsigned row, unsigned 
 }
 
 #if defined(MATMUL_NAIVE) || !defined(MATMUL_ONE)
-// Each thread makes one element of P. Both operands come directly from global memory.
+// Each thread computes one element of P. Both operands come directly from global memory.
 //
 // A multiply-add needs two reads, so there is 1 operation per access. A warp reads neighbouring elements of B, which
 // are coalesced if BLOCK_X is at least 8. It reads one element of A per row, which is a broadcast. So the L1 serves
@@ -95,7 +96,7 @@ extern "C" __global__ void matmul_row_block(const float *__restrict__ A, const f
     const float *b = B + min(col, N - 1); // a column outside P reads the last column, and its sum is not stored
     float sum = 0.0f;
     for (unsigned k0 = 0; k0 < K; k0 += WIDTH) {
-        float mine = at(A, row, k0 + threadIdx.x, M, K); // all lanes must execute the shuffles, also lanes outside P
+        float mine = at(A, row, k0 + threadIdx.x, M, K); // all lanes must execute the shuffles, even lanes outside P
         unsigned steps = min((unsigned)WIDTH, K - k0);
 #pragma unroll UNROLL
         for (unsigned k = 0; k < steps; ++k, b += N)
@@ -134,8 +135,8 @@ extern "C" __global__ void matmul_tile_a(const float *__restrict__ A, const floa
 #endif
 
 #if defined(MATMUL_TILED) || !defined(MATMUL_ONE)
-// Both operands are in shared memory, in square tiles. A thread loads one element of each tile and makes one element of
-// P.
+// Both operands are in shared memory, in square tiles. A thread loads one element of each tile and computes one element
+// of P.
 //
 // Compared with tile_a, B is also read only once per tile. TILE_WIDTH steps along K need 2 reads of global memory, so
 // there are TILE_WIDTH operations per access. There are TILE_WIDTH times fewer global requests than in naive. In return
@@ -193,7 +194,7 @@ extern "C" __global__ void matmul_tiled_double_buffer(const float *__restrict__ 
 
 #if defined(MATMUL_RECTANGULAR) || !defined(MATMUL_ONE)
 // The tiles have TILE_M x TILE_K and TILE_K x TILE_N elements. All threads of the block load both tiles. A thread still
-// makes one element of P.
+// computes one element of P.
 //
 // Compared with tiled, the depth of a step, TILE_K, no longer depends on the shape of the block. There are 2 TILE_M
 // TILE_N / (TILE_M + TILE_N) operations per access, for any TILE_K. TILE_K determines how many loads are in flight at
@@ -259,7 +260,7 @@ extern "C" __global__ void matmul_register_shared(const float *__restrict__ A, c
 #endif
 
 #if defined(MATMUL_GRANULAR) || !defined(MATMUL_ONE)
-// One tile of A is multiplied by TILES neighbouring tiles of B. A thread makes TILES results, which are TILE_WIDTH
+// One tile of A is multiplied by TILES neighbouring tiles of B. A thread computes TILES results, which are TILE_WIDTH
 // columns apart.
 //
 // Compared with tiled, A is read TILES times less often, both from global and from shared memory. There are 2
@@ -293,8 +294,8 @@ extern "C" __global__ void matmul_granular(const float *__restrict__ A, const fl
 #endif
 
 #if defined(MATMUL_COARSENED) || defined(MATMUL_SPLIT_K) || !defined(MATMUL_ONE)
-// This part is common to coarsened and split_k: a block makes TILE_M x TILE_N elements of P, and each thread THREAD_M x
-// THREAD_N of these.
+// This part is common to coarsened and split_k: a block computes TILE_M x TILE_N elements of P, and each thread
+// computes THREAD_M x THREAD_N of these.
 
 #define THREADS ((TILE_M / THREAD_M) * (TILE_N / THREAD_N))
 #define LANES_N (32 / LANES_M)
@@ -316,7 +317,7 @@ static_assert(TILE_M % (LANES_M * THREAD_M) == 0 && TILE_N % (LANES_N * THREAD_N
 static_assert(A_LOADS * THREADS * 4 == TILE_M * TILE_K && B_LOADS * THREADS * 4 == TILE_K * TILE_N,
               "every thread must load the same number of quads of A and of B");
 
-// The operands of a matrix product, and the part of P that this block makes.
+// The operands of a matrix product, and the part of P that this block computes.
 struct Product {
     const float *A, *B;
     unsigned M, N, K;
@@ -499,7 +500,7 @@ __device__ __forceinline__ void make_tile(const Product &p, float *P)
 #endif
 
 #if defined(MATMUL_COARSENED) || !defined(MATMUL_ONE)
-// Each thread makes THREAD_M x THREAD_N results. The operands of a step along K are in registers, and the reads of
+// Each thread computes THREAD_M x THREAD_N results. The operands of a step along K are in registers, and the reads of
 // shared memory are 16 bytes wide. While a thread multiplies, it already loads the next tiles and the next operands.
 //
 // Compared with granular, tiles have for example 128 rows and columns instead of 16. There are 2 TILE_M TILE_N /
@@ -520,7 +521,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 // matmul_add_splits then adds the partial results.
 //
 // Compared with coarsened, the operations per access are equal. There are SPLITS times as many blocks, and memory
-// transfers 2 SPLITS M N more elements. Splitting pays if K is long and P has fewer tiles than the device has
+// transfers 2 SPLITS M N more elements. Splitting is worthwhile if K is long and P has fewer tiles than the device has
 // multiprocessors. The partial results go through the buffer `partial` and are added in a fixed order. So every run
 // gives the same result, which atomics would not guarantee.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)

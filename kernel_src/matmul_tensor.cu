@@ -21,31 +21,32 @@
 #include "tensor.cuh"
 
 #ifndef TILE_M
-#define TILE_M 128 // tensor_3xtf32: rows of P that a block makes
+#define TILE_M 128 // tensor_3xtf32: number of rows of P that a block computes
 #endif
 #ifndef TILE_N
-#define TILE_N 128 // columns of P that a block makes
+#define TILE_N 128 // number of columns of P that a block computes
 #endif
 #ifndef TILE_K
-#define TILE_K 32 // columns of A and rows of B in one step
+#define TILE_K 32 // number of columns of A, and of rows of B, in one step
 #endif
 #ifndef WARP_M
-#define WARP_M 64 // tensor_3xtf32: rows of P per warp; a multiple of 16
+#define WARP_M 64 // tensor_3xtf32: number of rows of P per warp; a multiple of 16
 #endif
 #ifndef WARP_N
-#define WARP_N 32 // tensor_3xtf32: columns of P per warp; a multiple of 8
+#define WARP_N 32 // tensor_3xtf32: number of columns of P per warp; a multiple of 8
 #endif
 #ifndef STAGES
 #define STAGES 3 // number of steps along K in shared memory: one is multiplied while the others are copied
 #endif
 #ifndef PROMOTE
-#define PROMOTE 16 // tensor_3xtf32: elements along K after which an accumulator leaves the tensor cores; divides TILE_K
+// tensor_3xtf32: number of elements along K after which an accumulator leaves the tensor cores; divides TILE_K
+#define PROMOTE 16
 #endif
 #ifndef CONSUMERS
-#define CONSUMERS 2 // tensor_bf16x6: warp groups that multiply, 64 rows of P each
+#define CONSUMERS 2 // tensor_bf16x6: number of warp groups that multiply, each with 64 rows of P
 #endif
 #ifndef CLUSTER
-#define CLUSTER 1 // tensor_bf16x6: blocks of a cluster, one below the other, that share copies of B
+#define CLUSTER 1 // tensor_bf16x6: number of blocks of a cluster, one below the other, that share copies of B
 #endif
 
 // The first row and column of a block's tile of P.
@@ -86,7 +87,7 @@ __device__ __noinline__ void make_plain(const float *A, const float *B, float *P
 #define WARPS_M (TILE_M / WARP_M)
 #define WARPS_N (TILE_N / WARP_N)
 #define THREADS (32 * WARPS_M * WARPS_N)
-#define FRAGMENTS_M (WARP_M / 16) // one instruction makes 16 x 8 results
+#define FRAGMENTS_M (WARP_M / 16) // one instruction computes 16 x 8 results
 #define FRAGMENTS_N (WARP_N / 8)
 // distance between two rows in floats, chosen so that 8 rows of 16 bytes, or 4 rows of 8 floats, are in different banks
 #define ROW_A (TILE_K + 4)
@@ -253,9 +254,9 @@ extern "C" __global__ void __launch_bounds__(128)
 #endif
 
 #if (defined(MATMUL_TENSOR_BF16X6) || !defined(MATMUL_ONE)) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
-#define ROWS (64 * CONSUMERS)                 // rows of P per block
-#define BOX_A (ROWS * TILE_K * 2)             // bytes of one bf16 part of A in one step along K
-#define BOX_B (TILE_K * 128)                  // bytes of 64 columns of one bf16 part of B in one step along K
+#define ROWS (64 * CONSUMERS) // number of rows of P per block
+#define BOX_A (ROWS * TILE_K * 2) // number of bytes of one bf16 part of A in one step along K
+#define BOX_B (TILE_K * 128) // number of bytes of 64 columns of one bf16 part of B in one step along K
 #define PART_B (TILE_N / 64 * BOX_B)
 #define STAGE_BYTES (3 * (BOX_A + PART_B))
 // registers of each thread that multiplies: those that the copying warp group gives up go to these threads
@@ -363,7 +364,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 #pragma unroll
     for (unsigned i = 0; i < TILE_N / 2; ++i)
         carried &= total[i] == total[i];
-    Corner mine = {corner.row + (warp_id() - 4) * 16, corner.col}; // the 16 rows of P that this warp makes
+    Corner mine = {corner.row + (warp_id() - 4) * 16, corner.col}; // the 16 rows of P that this warp computes
     if (!__all_sync(ALL_LANES, carried)) {
         make_plain<16, TILE_N, WARP>(A, B, P, M, N, K, mine, lane_id());
         return;

@@ -10,7 +10,7 @@
 // access` shows it. If x does not count upwards, these kernels do not compute x + 1: offset, permuted, strided,
 // broadcast, scattered, aos_same, soa_same. They serve studies of memory accesses.
 //
-// N may be any number up to 2^32 - 1, also 0. Offsets have 64 bits. The tuning parameters are macros. The engine
+// N may be any number up to 2^32 - 1, including 0. Offsets have 64 bits. The tuning parameters are macros. The engine
 // defines these macros from the spec. The defaults below only let an editor or a compiler parse this file alone. A
 // kernel is compiled if its own macro MEMORY_<NAME> is set, or if MEMORY_ONE is not set. A sweep compiles this file
 // once per configuration.
@@ -18,19 +18,20 @@
 #include "common.cuh"
 
 #ifndef BLOCK
-#define BLOCK 256 // threads of a block
+#define BLOCK 256 // number of threads of a block
 #endif
 #ifndef FLIGHT
-#define FLIGHT 4 // loads in flight per thread; one_word, row_a_thread, column_a_thread, aos and soa do not use it
+// number of loads in flight per thread; one_word, row_a_thread, column_a_thread, aos and soa do not use it
+#define FLIGHT 4
 #endif
 #ifndef WORD
-#define WORD 4 // wide, streamed, resident: elements of a vector: 1, 2 or 4
+#define WORD 4 // wide, streamed, resident: number of elements of a vector: 1, 2 or 4
 #endif
 #ifndef HINT
 #define HINT 1 // streamed, resident: the accesses with the hint "used once": 1: stores, 2: loads, 3: both
 #endif
 #ifndef LOAD
-#define LOAD ca // patterns and structures: loads are cached in the L1 (ca) or only in the L2 (cg)
+#define LOAD ca // patterns and structures: tells whether loads are cached in the L1 (ca) or only in the L2 (cg)
 #endif
 #ifndef OFFSET
 #define OFFSET 1 // memory_offset: distance in elements between the read and the written element
@@ -39,10 +40,10 @@
 #define STRIDE 32 // memory_strided: distance in elements between the reads of neighbouring lanes
 #endif
 #ifndef WIDTH
-#define WIDTH 1024 // row_a_thread, column_a_thread: columns of the matrix
+#define WIDTH 1024 // row_a_thread, column_a_thread: number of columns of the matrix
 #endif
 #ifndef FIELDS
-#define FIELDS 4 // aos, soa, aos_same, soa_same: elements of a structure
+#define FIELDS 4 // aos, soa, aos_same, soa_same: number of elements of a structure
 #endif
 #ifndef SPREAD
 #define SPREAD 1 // lookups: the lanes of a warp look up 0: one place, 1: neighbouring places, 2: scattered places
@@ -190,7 +191,7 @@ extern "C" __global__ void memory_resident(const unsigned *__restrict__ x, unsig
 #endif
 
 // The common loop of the kernels below. The loop sets y[i] = make(i) for the first `count` i, with FLIGHT elements per
-// thread as in in_flight. A thread makes all its results before it writes the first of them. So the kernels have the
+// thread as in in_flight. A thread computes all its results before it writes the first of them. So the kernels have the
 // same bytes in flight, and differences in speed have other causes.
 template <class Make> __device__ __forceinline__ void for_each(unsigned *y, offset count, Make make)
 {

@@ -43,39 +43,40 @@
 #define PAIRS 0 // 1: each key has a value of 4 bytes
 #endif
 #ifndef SORT_BLOCK
-#define SORT_BLOCK 256 // threads of a block of mergesort_blocks, a power of two
+#define SORT_BLOCK 256 // number of threads of a block of mergesort_blocks, a power of two
 #endif
 #ifndef SORT_ITEMS
 // items per thread of mergesort_blocks; an odd number avoids bank conflicts between neighbouring threads
 #define SORT_ITEMS 17
 #endif
 #ifndef SORT_TILE
-#define SORT_TILE (SORT_BLOCK * SORT_ITEMS / 32 * 32) // items of a run that a block of mergesort_blocks makes
+// number of items of a run that a block of mergesort_blocks writes
+#define SORT_TILE (SORT_BLOCK * SORT_ITEMS / 32 * 32)
 #endif
 #ifndef SORT_RESIDENT
-#define SORT_RESIDENT 1024 // threads of mergesort_blocks that must fit on an SM
+#define SORT_RESIDENT 1024 // number of threads of mergesort_blocks that must fit on an SM
 #endif
 #ifndef BLOCK
-#define BLOCK 256 // threads of a block in the kernels that merge, a power of two
+#define BLOCK 256 // number of threads of a block in the kernels that merge, a power of two
 #endif
 #ifndef ITEMS
-#define ITEMS 15 // items per thread in a merge
+#define ITEMS 15 // number of items per thread in a merge
 #endif
 #ifndef STAGED
-#define STAGED 1024 // merge_tiled, merge_circular: items of each run that shared memory has
+#define STAGED 1024 // merge_tiled, merge_circular: number of items of each run that shared memory has
 #endif
 #ifndef SHARE
-#define SHARE 8192 // merge_tiled, merge_circular: items of the merge that a block makes
+#define SHARE 8192 // merge_tiled, merge_circular: number of items of the merge that a block writes
 #endif
 #ifndef WAYS
-#define WAYS 4 // mergesort_merge: runs that a pass merges into one: 2, 4 or 8
+#define WAYS 4 // mergesort_merge: number of runs that a pass merges into one: 2, 4 or 8
 #endif
 #ifndef NETWORK
 // 1: mergesort_blocks and mergesort_merge use sorting networks, for keys without values; ITEMS and SORT_ITEMS are 32
 #define NETWORK 0
 #endif
 #ifndef RESIDENT
-#define RESIDENT 1024 // threads of mergesort_merge that must fit on an SM
+#define RESIDENT 1024 // number of threads of mergesort_merge that must fit on an SM
 #endif
 
 typedef unsigned u32;

@@ -26,49 +26,49 @@
 #define Q 0 // 0: F^H d, 1: Q
 #endif
 #ifndef LINE
-#define LINE 256 // samples of a line; mri_rotation tests for each line whether its samples are evenly spaced
+#define LINE 256 // number of samples of a line; mri_rotation tests for each line whether its samples are evenly spaced
 #endif
 #ifndef BLOCK
-#define BLOCK 128 // threads of a block
+#define BLOCK 128 // number of threads of a block
 #endif
 #ifndef CHUNK
-#define CHUNK 1024 // samples in constant memory, of 20 bytes each
+#define CHUNK 1024 // number of samples in constant memory, of 20 bytes each
 #endif
 #ifndef LAYOUT
 // layout of the samples in constant memory: 0: five arrays; 1: the five numbers of a sample side by side
 #define LAYOUT 0
 #endif
 #ifndef UNROLL
-#define UNROLL 4 // samples per iteration of the loop
+#define UNROLL 4 // number of samples per iteration of the loop
 #endif
 #ifndef BLOCK_X
 // for kernels with several voxels per thread: threads of a block along x; the other threads process the following rows
 #define BLOCK_X 32
 #endif
 #ifndef POINTS
-#define POINTS 4 // voxels of a thread
+#define POINTS 4 // number of voxels of a thread
 #endif
 #ifndef STAGE
-#define STAGE 256 // mri_fast_trig: samples in shared memory at a time
+#define STAGE 256 // mri_fast_trig: number of samples in shared memory at a time
 #endif
 #ifndef EXACT
 #define EXACT 1 // mri_fast_trig: 1: removes whole turns from the angle before rounding; 0: keeps them
 #endif
 #ifndef INTERVAL
-#define INTERVAL 32 // mri_rotation: samples for one sine and one cosine; divides LINE
+#define INTERVAL 32 // mri_rotation: number of samples for one sine and one cosine; divides LINE
 #endif
 
 #ifndef DEPTH
-#define DEPTH 32 // mri_factored: samples in shared memory at a time
+#define DEPTH 32 // mri_factored: number of samples in shared memory at a time
 #endif
 #ifndef LANES_X
-#define LANES_X 16 // mri_factored: threads of a block along x
+#define LANES_X 16 // mri_factored: number of threads of a block along x
 #endif
 #ifndef ROWS
-#define ROWS 4 // mri_factored: image rows per thread, a multiple of 4
+#define ROWS 4 // mri_factored: number of image rows per thread, a multiple of 4
 #endif
 #ifndef PAIRS
-#define PAIRS 4 // mri_factored: pairs of voxels that a thread has in each of its rows, a multiple of 4
+#define PAIRS 4 // mri_factored: number of pairs of voxels that a thread has in each of its rows, a multiple of 4
 #endif
 
 #define TURN 6.2831853f
@@ -467,10 +467,10 @@ __device__ __forceinline__ float2 turn_of(const Line &line, float x, float y, fl
 }
 
 // For a given voxel, the angle grows by the same amount from each sample of a line to the next. So a sum over INTERVAL
-// samples is a polynomial in turn = exp(i angle). Horner's scheme evaluates it with four multiply-adds per sample. Then
-// the result is rotated by the angle of the first sample of the interval, which needs a sine and a cosine. The rounding
-// of `turn` makes an error in the angle that grows from sample to sample. So a larger INTERVAL gives a larger error and
-// takes less time.
+// samples is a polynomial in `turn`, which is exp(i angle). Horner's scheme evaluates it with four multiply-adds per
+// sample. Then the result is rotated by the angle of the first sample of the interval, which needs a sine and a cosine.
+// The rounding of `turn` makes an error in the angle that grows from sample to sample. So a larger INTERVAL gives a
+// larger error and takes less time.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_rotation(const float *kx, const float *ky, const float *kz, const float2 *weights, const Line *lines,
                  unsigned samples, float *re, float *im, int nx, int ny, int nz)

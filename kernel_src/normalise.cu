@@ -25,8 +25,8 @@
 //
 // Each variant gives the same bits in every run, because the order of all sums depends on the tuning parameters alone.
 //
-// ROWS and WIDTH may be any numbers below 2^31, also 0. The arrays x, y, gamma and beta begin at multiples of 16 bytes.
-// A row may begin at any element, because its length may be odd.
+// ROWS and WIDTH may be any numbers below 2^31, including 0. The arrays x, y, gamma and beta begin at multiples of 16
+// bytes. A row may begin at any element, because its length may be odd.
 //
 // The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
 // editor or a compiler parse this file alone. A kernel is compiled if its own macro NORMALISE_<NAME> is set, or if
@@ -41,22 +41,22 @@
 #define BF16 1 // type of the elements: 0: floats, 1: bfloat16
 #endif
 #ifndef BLOCK
-#define BLOCK 256 // threads of a block
+#define BLOCK 256 // number of threads of a block
 #endif
 #ifndef WORDS
-#define WORDS 4 // words of 4 bytes that a thread loads at once: 2 or 4
+#define WORDS 4 // number of words of 4 bytes that a thread loads at once: 2 or 4
 #endif
 #ifndef ALIGNED
 #define ALIGNED 0 // 1: the length of every row is a multiple of VECTOR elements, which are WORDS words
 #endif
 #ifndef IN_FLIGHT
-#define IN_FLIGHT 4 // online: vectors that each thread has in flight
+#define IN_FLIGHT 4 // online: number of vectors that each thread has in flight
 #endif
 #ifndef LANES
-#define LANES 256 // register_row: threads that share a row; a power of two that divides BLOCK
+#define LANES 256 // register_row: number of threads that share a row; a power of two that divides BLOCK
 #endif
 #ifndef VECTORS
-#define VECTORS 4 // register_row, cluster_row: vectors of a row that each thread has
+#define VECTORS 4 // register_row, cluster_row: number of vectors of a row that each thread has
 #endif
 #ifndef KEEP
 // register_row, cluster_row: where a thread keeps its part of a row. The value 0 keeps it in registers as floats, 1 in
@@ -65,10 +65,11 @@
 #define KEEP 0
 #endif
 #ifndef AHEAD
-#define AHEAD 0 // register_row, cluster_row: rows in flight while one is processed: 0 or 1; with KEEP 2 up to 3
+// register_row, cluster_row: number of rows in flight while one is processed: 0 or 1; with KEEP 2 up to 3
+#define AHEAD 0
 #endif
 #ifndef CLUSTER
-#define CLUSTER 2 // cluster_row: blocks that share a row
+#define CLUSTER 2 // cluster_row: number of blocks that share a row
 #endif
 #ifndef ONLINE
 // cluster_row: 1: update the maximum or mean, and the sum, whenever a vector arrives; 0: compute them after all vectors
@@ -553,8 +554,8 @@ enum : unsigned { // how many of the vectors of a thread are in shared memory an
 // - `arrived()` makes the oldest row that was fetched the current row. With ONLINE, the vectors in shared memory have
 //   arrived only after wait().
 // - `wait()` waits for vector v. Only ONLINE needs it, and must call it for the vectors in order.
-// - `get()` and `set()` read and write the floats of vector v. Only with AS_FLOATS does get() return the values that set()
-//   wrote.
+// - `get()` and `set()` read and write the floats of vector v. Only with AS_FLOATS does get() return the values that
+//   set() wrote.
 // - `leave()` ends the use of the current row.
 struct Held {
     enum : unsigned { IN_REGISTERS = REGISTER_VECTORS > 0 ? REGISTER_VECTORS : 1 };

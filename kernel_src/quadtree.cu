@@ -33,7 +33,7 @@
 #include "quadtree.cuh"
 
 #ifndef PIECE
-#define PIECE 1024 // level_by_level: points of a node that a warp moves
+#define PIECE 1024 // level_by_level: number of points of a node that a warp moves
 #endif
 
 // ---- level by level ----

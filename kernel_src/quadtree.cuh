@@ -17,19 +17,19 @@
 #define DEPTH 16 // largest depth of a node; at most 16
 #endif
 #ifndef BLOCK
-#define BLOCK 256 // threads of a block, whole warps
+#define BLOCK 256 // number of threads of a block, a multiple of 32
 #endif
 #ifndef LEAST
 #define LEAST 1024 // dynamic: a node with at most this many points gets no grid of its own; a power of two
 #endif
 #ifndef LAUNCHES
-#define LAUNCHES 1792 // dynamic: launches by the device per turn; a device keeps at most 2048 grids pending
+#define LAUNCHES 1792 // dynamic: number of launches by the device per turn; a device keeps at most 2048 grids pending
 #endif
 #ifndef ITEMS
-#define ITEMS 16 // morton: points of a tile that each thread has
+#define ITEMS 16 // morton: number of points of a tile that each thread has
 #endif
 #ifndef PER_SM
-#define PER_SM 2 // morton: blocks that must fit on an SM
+#define PER_SM 2 // morton: number of blocks that must fit on an SM
 #endif
 #ifndef LOOK
 #define LOOK 4 // morton: number of earlier tiles that the look-back reads at once
@@ -43,7 +43,7 @@
 #define STREAMING 0 // morton: 1: data that is read once is evicted from the L2 first
 #endif
 #ifndef ROWS
-#define ROWS 16 // nodes of sorted codes: places of the order that each lane examines
+#define ROWS 16 // nodes of sorted codes: number of places of the order that each lane examines
 #endif
 
 typedef unsigned u32;

@@ -10,7 +10,7 @@
 #include "catalogue.h"
 #include "random.h"
 
-enum { LEAST = 1 << 16 }; /* number of keys that are worth a task of their own */
+enum { LEAST = 1 << 16 }; /* smallest number of keys for which a task of its own is worthwhile */
 
 static bool is_key_type(kiln_type type)
 {

@@ -42,16 +42,16 @@
 #define PAIRS 0 // 1: each key has a value of 32 bits
 #endif
 #ifndef DIGIT_BITS
-#define DIGIT_BITS 8 // bits of a digit, 1 to 8
+#define DIGIT_BITS 8 // number of bits of a digit, 1 to 8
 #endif
 #ifndef BLOCK
-#define BLOCK 256 // threads of a block, a multiple of 32 and at least 2^DIGIT_BITS
+#define BLOCK 256 // number of threads of a block, a multiple of 32 and at least 2^DIGIT_BITS
 #endif
 #ifndef ITEMS
-#define ITEMS 16 // items per thread
+#define ITEMS 16 // number of items per thread
 #endif
 #ifndef RESIDENT
-#define RESIDENT BLOCK // threads whose registers must fit on a multiprocessor, a multiple of BLOCK
+#define RESIDENT BLOCK // number of threads whose registers must fit on a multiprocessor, a multiple of BLOCK
 #endif
 #ifndef RANK
 // how lanes find the lanes with the same digit: 0: a ballot for each bit, 1: match.any, 2: atomics in shared memory
@@ -67,13 +67,13 @@
 #define PASSES 4 // onesweep: number of passes whose digits are counted
 #endif
 #ifndef COPIES
-#define COPIES 32 // radixsort_count_all: copies of each counter, for different lanes
+#define COPIES 32 // radixsort_count_all: number of copies of each counter, for different lanes
 #endif
 #ifndef OVERLAP
 #define OVERLAP 0 // onesweep: 1: a launch may begin before the launch before it has ended
 #endif
 #ifndef COUNT_BLOCK
-#define COUNT_BLOCK 1024 // radixsort_count_all: threads of a block
+#define COUNT_BLOCK 1024 // radixsort_count_all: number of threads of a block
 #endif
 
 enum : unsigned {
@@ -403,8 +403,8 @@ __device__ __forceinline__ void clear_counts(Tile &tile)
 }
 
 #if defined(RADIXSORT_THREE_KERNEL) || !defined(RADIXSORT_ONE)
-// Each pass clears the set of the pass before it, which no block reads any more. The kernel radixsort_count_all clears
-// the set that the last pass of the previous launch used. `table` has a row for each digit, and a column for each tile.
+// Each pass clears the set of the pass before it, which all blocks have read. The kernel radixsort_count_all clears the
+// set that the last pass of the previous launch used. `table` has a row for each digit, and a column for each tile.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     radixsort_count(const word *keys, const unsigned *values, word *scratch_keys, unsigned *scratch_values, word *sorted_keys,
                     unsigned *sorted_values, unsigned *table, unsigned pass, unsigned passes, unsigned first_bit,
@@ -631,7 +631,7 @@ __device__ __forceinline__ unsigned look_back(const note *notes, unsigned tile)
 // Does a whole pass in one launch. A block takes a tile when it begins, in the order of the tiles. So the blocks of all
 // earlier tiles have begun too. The block publishes its counts, puts its keys in order in shared memory, and then looks
 // back. Notes must be NOTHING before a pass. There are two sets of notes. Each pass clears the set of the pass before
-// it, which no block reads any more. The kernel radixsort_count_all clears all notes before the first pass.
+// it, which all blocks have read. The kernel radixsort_count_all clears all notes before the first pass.
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
     radixsort_onesweep(const word *keys, const unsigned *values, word *scratch_keys, unsigned *scratch_values,
                        word *sorted_keys, unsigned *sorted_values, const unsigned *starts, note *all_notes, unsigned *turn,

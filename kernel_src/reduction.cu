@@ -2,8 +2,8 @@
 // are floats or integers.
 //
 // Each kernel improves the kernel before it. The comment of a kernel names the change and the counters that should show
-// it. N may be any number of elements, also 0 or more than 2^32. Indexes have 64 bits for the whole array, and 32 bits
-// within a block's part of it. The address of x needs only the alignment of one element.
+// it. N may be any number of elements, including 0 and more than 2^32. Indexes have 64 bits for the whole array, and 32
+// bits within a block's part of it. The address of x needs only the alignment of one element.
 //
 // The results are:
 //
@@ -30,13 +30,13 @@
 #define INTEGERS 0 // 0: floats, 1: integers of 32 bits
 #endif
 #ifndef BLOCK
-#define BLOCK 256 // threads of a block; a power of two, at least two warps
+#define BLOCK 256 // number of threads of a block; a power of two, at least two warps
 #endif
 #ifndef ELEMENTS
-#define ELEMENTS 8 // items that a thread combines before the tree
+#define ELEMENTS 8 // number of items that a thread combines before the tree
 #endif
 #ifndef IN_FLIGHT
-#define IN_FLIGHT 4 // loads in flight per thread
+#define IN_FLIGHT 4 // number of loads in flight per thread
 #endif
 #ifndef STREAMING
 #define STREAMING 0 // vectorised: 1: loads have the hint "used once" (ld.cs)

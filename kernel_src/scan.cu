@@ -3,9 +3,9 @@
 //
 // An inclusive result is y[i] = x[0] + ... + x[i]. With EXCLUSIVE, the sum ends at x[i - 1]. Each kernel improves the
 // kernel before it. The comment of a kernel names the change and the counters that should show it. N may be any number
-// of elements, also 0 or more than 2^32. Indexes have 64 bits for the whole array, and 32 bits within a block's tile.
-// The pointers x and y may be the same array. Addresses need only the alignment of an element. If they are aligned to
-// 16 bytes, the kernels use accesses of 16 bytes.
+// of elements, including 0 and more than 2^32. Indexes have 64 bits for the whole array, and 32 bits within a block's
+// tile. The pointers x and y may be the same array. Addresses need only the alignment of an element. If they are
+// aligned to 16 bytes, the kernels use accesses of 16 bytes.
 //
 // Integers are added modulo 2^32, so there is only one right result. Floats are added in an order that depends on the
 // kernel and its tuning parameters. In all kernels except scan_decoupled_lookback this order does not depend on time,
@@ -26,33 +26,33 @@
 #define INTEGERS 0 // 0: floats, 1: integers of 32 bits
 #endif
 #ifndef BLOCK
-#define BLOCK 256 // threads of a block, whole warps
+#define BLOCK 256 // number of threads of a block, a multiple of 32
 #endif
 #ifndef PACKED
 // brent_kung: 1: the n-th thread adds the n-th pair; 0: the thread with the item's index adds the item
 #define PACKED 1
 #endif
 #ifndef ITEMS
-#define ITEMS 8 // three_phase: consecutive items per thread; a power of two, at most 32
+#define ITEMS 8 // three_phase: number of consecutive items per thread; a power of two, at most 32
 #endif
 #ifndef PAD
-#define PAD 1 // three_phase: unused words after every 32 words of shared memory
+#define PAD 1 // three_phase: number of unused words after every 32 words of shared memory
 #endif
 #ifndef QUADS
-#define QUADS 4 // quads per thread; a quad is 4 items
+#define QUADS 4 // number of quads per thread; a quad is 4 items
 #endif
 #ifndef STAGES
-#define STAGES 3 // waves: tiles that each block has in flight
+#define STAGES 3 // waves: number of tiles that each block has in flight
 #endif
 #ifndef PER_SM
-#define PER_SM 1 // blocks that must fit on an SM
+#define PER_SM 1 // number of blocks that must fit on an SM
 #endif
 
 #define WARPS (BLOCK / WARP)
-#define QUAD_WARP 128u       // items in a warp's row of quads, one quad per lane
+#define QUAD_WARP 128u // number of items in a warp's row of quads, one quad per lane
 #define TILE (QUADS * 4 * BLOCK)
-#define SUMS_BLOCK 1024      // scan_sums: threads of the block
-#define SUMS_QUADS 4         // scan_sums: quads per thread
+#define SUMS_BLOCK 1024 // scan_sums: number of threads of the block
+#define SUMS_QUADS 4 // scan_sums: number of quads per thread
 
 typedef choose<INTEGERS, float, unsigned> value; // unsigned numbers wrap around on overflow
 typedef vec<value, 4> quad;

@@ -18,37 +18,37 @@
 #include "common.cuh"
 
 #ifndef BLOCK
-#define BLOCK 128 // threads of a block
+#define BLOCK 128 // number of threads of a block
 #endif
 #ifndef VECTOR
-#define VECTOR 8 // lanes that share a row, or a row of dense blocks: a power of two up to 32
+#define VECTOR 8 // number of lanes that share a row, or a row of dense blocks: a power of two up to 32
 #endif
 #ifndef UNROLL
-#define UNROLL 2 // entries of a row that each lane has in flight
+#define UNROLL 2 // number of entries of a row that each lane has in flight
 #endif
 #ifndef ITEMS
-#define ITEMS 8 // csr_merge: steps of the merge path per thread; coo_segmented: entries per lane
+#define ITEMS 8 // csr_merge: number of steps of the merge path per thread; coo_segmented: number of entries per lane
 #endif
 #ifndef HEIGHT
-#define HEIGHT 32 // sell: rows of a slice
+#define HEIGHT 32 // sell: number of rows of a slice
 #endif
 #ifndef BLOCK_ROWS
-#define BLOCK_ROWS 3 // bcsr: rows of a dense block
+#define BLOCK_ROWS 3 // bcsr: number of rows of a dense block
 #endif
 #ifndef BLOCK_COLUMNS
-#define BLOCK_COLUMNS 3 // bcsr: columns of a dense block
+#define BLOCK_COLUMNS 3 // bcsr: number of columns of a dense block
 #endif
 #ifndef WIDTH
-#define WIDTH 24576 // bins: columns of a panel, which is a range of columns
+#define WIDTH 24576 // bins: number of columns of a panel, which is a range of columns
 #endif
 #ifndef LINES
-#define LINES 2048 // bins: lines of a group; a line is a row of A or a piece of a row
+#define LINES 2048 // bins: number of lines of a group; a line is a row of A or a piece of a row
 #endif
 #ifndef WARPS
-#define WARPS 8 // bins: warps that share a group
+#define WARPS 8 // bins: number of warps that share a group
 #endif
 #ifndef AHEAD
-#define AHEAD 4 // bins: chunks of 128 products that each warp has in flight
+#define AHEAD 4 // bins: number of chunks of 128 products that each warp has in flight
 #endif
 #ifndef STREAMING
 #define STREAMING 1 // 1: loads of the matrix have the hint "used once" (ld.cs), so that x stays in the caches
@@ -122,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // A merge path (Merrill, Garland: "Merge-based parallel sparse matrix-vector multiplication", SC 2016). The ends of the
 // rows and the numbers of the entries are two sorted lists. Each step along the merge of these lists either adds an
-// entry or finishes a row. All threads take ITEMS steps. So the work is even for any matrix, also with empty rows or
+// entry or finishes a row. All threads take ITEMS steps. So the work is even for any matrix, even with empty rows or
 // with all entries in one row. If a row continues in the next block's part of the path, spmv_merge_fixup completes the
 // row.
 

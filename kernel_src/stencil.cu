@@ -11,7 +11,7 @@
 // one read and one write. The kernels differ in the memory that serves the other six reads: the L2, the L1, shared
 // memory or registers.
 //
-// All sizes below 2^31 are legal, also 0. No size has to be a multiple of a tile. Offsets have 64 bits. Blocks are
+// All sizes below 2^31 are legal, including 0. No size has to be a multiple of a tile. Offsets have 64 bits. Blocks are
 // numbered in one dimension, first along x. So blocks that run at the same time are neighbours.
 //
 // The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
@@ -21,26 +21,28 @@
 #include "common.cuh"
 
 #ifndef BLOCK_X
-#define BLOCK_X 32 // threads of a block along x
+#define BLOCK_X 32 // number of threads of a block along x
 #endif
 #ifndef BLOCK_Y
-#define BLOCK_Y 8 // threads of a block along y
+#define BLOCK_Y 8 // number of threads of a block along y
 #endif
 #ifndef BLOCK_Z
-#define BLOCK_Z 1 // naive: threads of a block along z
+#define BLOCK_Z 1 // naive: number of threads of a block along z
 #endif
 #ifndef ROWS
-#define ROWS 2 // register_tiled, coarsened, staged, temporal: neighbouring points along y that each thread makes
+// register_tiled, coarsened, staged, temporal: number of neighbouring points along y that each thread computes
+#define ROWS 2
 #endif
 #ifndef CHUNK
-#define CHUNK 32 // planes along z that each thread makes
+#define CHUNK 32 // number of planes along z that each thread computes
 #endif
 #ifndef VECTOR
-// neighbouring points along x that each thread makes: 1, 2 or 4 in coarsened, 2 or 4 in temporal, 4 in staged
+// number of neighbouring points along x that each thread computes: 1, 2 or 4 in coarsened, 2 or 4 in temporal, 4 in
+// staged
 #define VECTOR 4
 #endif
 #ifndef STAGES
-#define STAGES 4 // staged: planes in shared memory, at least 3
+#define STAGES 4 // staged: number of planes in shared memory, at least 3
 #endif
 #ifndef PREFETCH
 // coarsened, temporal: number of planes beyond the plane that is being read for which a prefetch to the L2 is in flight
@@ -69,7 +71,7 @@ __device__ __forceinline__ float combine(float centre, float left, float right, 
 }
 
 #if defined(STENCIL_NAIVE) || !defined(STENCIL_ONE)
-// Each thread makes one point with seven loads.
+// Each thread computes one point with seven loads.
 //
 // The points to the left and to the right share the sectors of the centre. The L1 serves the points up and down if the
 // block has enough rows. The points below and above are a plane away. They come from the L2 if it has room for three
@@ -113,7 +115,7 @@ extern "C" __global__ void stencil_pencil(const float *__restrict__ in, float *_
 #endif
 
 #if defined(STENCIL_REGISTER_TILED) || !defined(STENCIL_ONE)
-// In each plane a thread makes ROWS neighbouring points along y.
+// In each plane, a thread computes ROWS neighbouring points along y.
 //
 // Compared with pencil, the points up and down are in registers too, except for those beside the first and the last row
 // of the thread. So a point needs 3 + 2 / ROWS loads. A thread has ROWS loads of the next plane in flight at once.
@@ -300,8 +302,8 @@ __device__ __forceinline__ Vector step(const Vector &centre, float left, float r
 #endif
 
 #if defined(STENCIL_COARSENED) || !defined(STENCIL_ONE)
-// A thread makes VECTOR x ROWS points in each plane. It gets the points to the left and right from neighbouring lanes.
-// PREFETCH planes are on their way from memory to the L2.
+// A thread computes VECTOR x ROWS points in each plane. It gets the points to the left and right from neighbouring
+// lanes. PREFETCH planes are on their way from memory to the L2.
 //
 // Compared with register_tiled, VECTOR points need 1 + 2 / ROWS loads of 4 VECTOR bytes. One or two shuffles replace
 // the loads of the points to the left and right. There are few instructions per byte and many bytes in flight, so
@@ -366,7 +368,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 // an H200 this does not pay: two time steps at 512^3 take 609 us instead of 543 us.
 //
 // A warp has 32 lanes along x with four points each. The points below and above are in registers, and the points up and
-// down are too if the same thread makes them. A plane needs one barrier.
+// down are too if the same thread computes them. A plane needs one barrier.
 static_assert(VECTOR == 4, "four points a lane");
 // floats of a row of the tile in shared memory: 128 points, one more point on either side, and padding for reads of 16
 // bytes
@@ -409,7 +411,7 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
     const int x = x0 + lane * 4, y = y0 + threadIdx.y * ROWS, end = (int)min(tile.z + CHUNK, nz);
     const bool aligned = rows_aligned(in, out, nx);
     auto slot = [&](int z) { return (float *)ring + (z - z0 + 1) % STAGES * (STAGED_WIDTH * STAGED_ROWS); };
-    auto begin = [&](int z) { // commits a group for each plane, also for the planes after `end`, which are not needed
+    auto begin = [&](int z) { // commits a group for each plane, including the planes after `end`, which are not needed
         if (z <= end && aligned)
             stage<4>(slot(z), in, x0, y0, z, nx, ny, nz);
         else if (z <= end)
@@ -438,7 +440,7 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
     float *to = out + ((offset)z0 * nx * ny + (offset)y * nx + x);
     for (int z = z0; z < end; ++z) {
         copy_async_wait<STAGES - 3>();
-        __syncthreads(); // plane z + 1 has arrived, and no thread reads plane z - 1 any more, so its slot is free
+        __syncthreads(); // plane z + 1 has arrived, and all threads have read plane z - 1, so its slot is free
         begin(z - 1 + STAGES);
         const float *now = slot(z) + mine, *next = slot(z + 1) + mine;
         Vector before = read(now - width), after = read(now + ROWS * width);

@@ -7,7 +7,7 @@
 // last two kernels use the symmetry and compute only half of the elements of C. All kernels write both triangles of C,
 // with the same bits in both.
 //
-// All sizes below 2^31 are legal, also 0. No size has to be a multiple of a tile. Offsets have 64 bits.
+// All sizes below 2^31 are legal, including 0. No size has to be a multiple of a tile. Offsets have 64 bits.
 //
 // All kernels add in order of k, from 0 on, with one fused multiply-add per term. So their results have the same bits.
 //
@@ -18,25 +18,25 @@
 #include "common.cuh"
 
 #ifndef BLOCK_X
-#define BLOCK_X 32 // strided: threads of a block along a row of C
+#define BLOCK_X 32 // strided: number of threads of a block along a row of C
 #endif
 #ifndef BLOCK_Y
-#define BLOCK_Y 8 // strided: threads of a block along a column of C
+#define BLOCK_Y 8 // strided: number of threads of a block along a column of C
 #endif
 #ifndef TILE
-#define TILE 32 // rows and columns of the square of C that a block makes
+#define TILE 32 // number of rows and of columns of the square of C that a block computes
 #endif
 #ifndef TILE_K
-#define TILE_K 16 // coarsened: columns of A in one step along K
+#define TILE_K 16 // coarsened: number of columns of A in one step along K
 #endif
 #ifndef PAD
-#define PAD 1 // tiled_padded, triangle: unused elements after each row of a tile
+#define PAD 1 // tiled_padded, triangle: number of unused elements after each row of a tile
 #endif
 #ifndef THREAD_M
-#define THREAD_M 4 // coarsened: rows of C that a thread makes; a multiple of 4
+#define THREAD_M 4 // coarsened: number of rows of C that a thread computes; a multiple of 4
 #endif
 #ifndef THREAD_N
-#define THREAD_N 4 // coarsened: columns of C that a thread makes; a multiple of 4
+#define THREAD_N 4 // coarsened: number of columns of C that a thread computes; a multiple of 4
 #endif
 #ifndef LANES_M
 #define LANES_M 8 // coarsened: a warp is LANES_M x 32 / LANES_M threads
@@ -46,7 +46,7 @@
 #endif
 
 #if defined(SYRK_STRIDED) || !defined(SYRK_ONE)
-// Each thread makes one element of C. The operands come directly from global memory.
+// Each thread computes one element of C. The operands come directly from global memory.
 //
 // The lanes of a warp read elements of BLOCK_X different rows, which are K elements apart. So a request has one sector
 // per lane, and 4 of the 32 bytes of a sector are used. The next seven steps along K use the other 28 bytes, if the L1
@@ -162,7 +162,7 @@ extern "C" __global__ void syrk_triangle(const float *__restrict__ A, float *__r
 #endif
 
 #if defined(SYRK_COARSENED) || !defined(SYRK_ONE)
-// Each thread makes THREAD_M x THREAD_N results. The operands of a step along K are in registers, and the reads of
+// Each thread computes THREAD_M x THREAD_N results. The operands of a step along K are in registers, and the reads of
 // shared memory are 16 bytes wide. While a thread multiplies, it already loads the next tiles and operands, as in the
 // kernel coarsened of matmul.cu.
 //

@@ -12,16 +12,16 @@
 #include "tensor.cuh"
 
 #ifndef TILE_N
-#define TILE_N 128 // columns of C that a block makes; ROWS must be a multiple of it
+#define TILE_N 128 // number of columns of C that a block computes; ROWS must be a multiple of it
 #endif
 #ifndef TILE_K
-#define TILE_K 32 // columns of A in one step along K
+#define TILE_K 32 // number of columns of A in one step along K
 #endif
 #ifndef STAGES
 #define STAGES 3 // number of steps along K in shared memory: one is multiplied while the others are copied
 #endif
 #ifndef CONSUMERS
-#define CONSUMERS 2 // warp groups that multiply, 64 rows of C each
+#define CONSUMERS 2 // number of warp groups that multiply, each with 64 rows of C
 #endif
 
 #if __CUDA_ARCH__ >= 800
@@ -33,10 +33,11 @@ extern "C" __global__ void __launch_bounds__(128)
 #endif
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-#define ROWS (64 * CONSUMERS)          // rows of C that a block makes
+#define ROWS (64 * CONSUMERS) // number of rows of C that a block computes
 #define ACROSS (ROWS / TILE_N)         // number of tiles side by side that are as wide as one tile is high
-#define PART_A (ROWS * TILE_K * 2)     // bytes of one bf16 part of the tile's rows of A in one step
-#define PART_B (TILE_N * TILE_K * 2)   // bytes of one bf16 part of the rows of A for the tile's columns in one step
+#define PART_A (ROWS * TILE_K * 2) // number of bytes of one bf16 part of the tile's rows of A in one step
+// number of bytes of one bf16 part of the rows of A for the tile's columns in one step
+#define PART_B (TILE_N * TILE_K * 2)
 #define STAGE_BYTES (3 * (PART_A + PART_B))
 // registers of each thread that multiplies: those that the copying warp group gives up go to these threads
 #define GROUP_REGISTERS (CONSUMERS == 2 ? 232 : 160)
@@ -180,7 +181,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 #pragma unroll
     for (unsigned i = 0; i < TILE_N / 2; ++i)
         carried &= total[i] == total[i];
-    const Corner mine = {corner.row + (warp_id() - 4) * 16, corner.col}; // the 16 rows of C that this warp makes
+    const Corner mine = {corner.row + (warp_id() - 4) * 16, corner.col}; // the 16 rows of C that this warp computes
     if (!__all_sync(ALL_LANES, carried)) {
         make_plain(A, C, N, K, mine);
         return;

@@ -9,9 +9,9 @@
 // memory. The kernels tiled_unrolled and vectorised have more bytes in flight at a time. Elements are words of 32 bits,
 // and their bits are kept. So floats such as NaN and -0 keep their bits too.
 //
-// M and N may be any numbers below 2^31, also 0, because all accesses are checked against the edges. Matrices may have
-// more than 2^32 elements, because offsets have 64 bits. Blocks are numbered in one dimension, because a grid is at
-// most 65,535 high.
+// M and N may be any numbers below 2^31, including 0, because all accesses are checked against the edges. Matrices may
+// have more than 2^32 elements, because offsets have 64 bits. Blocks are numbered in one dimension, because a grid is
+// at most 65,535 high.
 //
 // The tuning parameters are macros. The engine defines these macros from the spec. The defaults below only let an
 // editor or a compiler parse this file alone. A kernel is compiled if its own macro TRANSPOSE_<NAME> is set, or if
@@ -20,31 +20,32 @@
 #include "common.cuh"
 
 #ifndef BLOCK_X
-#define BLOCK_X 32 // threads of a block along x; also the width of the tile if a thread has one element
+#define BLOCK_X 32 // number of threads of a block along x; also the width of the tile if a thread has one element
 #endif
 #ifndef BLOCK_Y
-#define BLOCK_Y 16 // threads of a block along y; also the height of the tile if a thread has one element
+#define BLOCK_Y 16 // number of threads of a block along y; also the height of the tile if a thread has one element
 #endif
 #ifndef ITEMS
-#define ITEMS 4 // copy_row, copy_column: elements per thread
+#define ITEMS 4 // copy_row, copy_column: number of elements per thread
 #endif
 #ifndef PAD
-#define PAD 1 // tiled_padded, tiled_unrolled: unused elements after each row of the tile (at least after 32 elements)
+// tiled_padded, tiled_unrolled: number of unused elements after each row of the tile (at least after 32 elements)
+#define PAD 1
 #endif
 #ifndef TILE
-#define TILE 32 // tiled_unrolled, swizzled: rows and columns of the square tile
+#define TILE 32 // tiled_unrolled, swizzled: number of rows and of columns of the square tile
 #endif
 #ifndef DIAGONAL
 #define DIAGONAL 0 // swizzled: 1: neighbouring blocks take tiles along a diagonal, not along a row
 #endif
 #ifndef TILE_M
-#define TILE_M 64 // vectorised: rows of A in a tile; a multiple of 32
+#define TILE_M 64 // vectorised: number of rows of A in a tile; a multiple of 32
 #endif
 #ifndef TILE_N
-#define TILE_N 64 // vectorised: columns of A in a tile; a multiple of 32
+#define TILE_N 64 // vectorised: number of columns of A in a tile; a multiple of 32
 #endif
 #ifndef THREADS
-#define THREADS 256 // vectorised: threads of a block
+#define THREADS 256 // vectorised: number of threads of a block
 #endif
 #ifndef DOWN
 #define DOWN 0 // vectorised: 1: neighbouring blocks take tiles below each other; 0: beside each other
@@ -288,7 +289,7 @@ extern "C" __global__ void transpose_swizzled(const unsigned *__restrict__ A, un
 
 #define QUADS_M (TILE_M / 4)
 #define QUADS_N (TILE_N / 4)
-#define SQUARES (QUADS_M * QUADS_N / THREADS) // squares per thread
+#define SQUARES (QUADS_M * QUADS_N / THREADS) // number of squares per thread
 
 static_assert(TILE_M % 32 == 0 && TILE_N % 32 == 0, "rows of the tile must fill the banks");
 static_assert(SQUARES * THREADS == QUADS_M * QUADS_N, "every thread must have the same number of squares");
@@ -296,8 +297,8 @@ static_assert(SQUARES * THREADS == QUADS_M * QUADS_N, "every thread must have th
 // Row n of the tile in shared memory has column n of A as quads, which are groups of 4 elements. Quad r of row n is at
 // place r ^ spread(n). For accesses of 16 bytes, shared memory serves eight lanes at a time. These eight lanes must
 // access places that differ modulo 8. There are three cases. If a thread has squares, the eight lanes write quad r of
-// the rows 0, 4, ..., 28. If a thread has single columns, the eight lanes write quad r of the rows
-// 0 to 7. In the second half they read eight quads of one row.
+// the rows 0, 4, ..., 28. If a thread has single columns, the eight lanes write quad r of the rows 0 to 7. In the
+// second half they read eight quads of one row.
 __device__ __forceinline__ unsigned spread(unsigned n)
 {
     return (n ^ n / 4) % 8;

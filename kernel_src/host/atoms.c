@@ -239,7 +239,7 @@ static kiln_status read_atoms(kiln_call *call, const char *name, kiln__atoms *at
 }
 
 /* Makes the atoms that the arguments `atoms`, `count` and `seed` ask for (atoms.h lists the kinds), or reads them from
- * a file. The caller frees `atoms`, also after a failure. */
+ * a file. The caller frees `atoms`, even after a failure. */
 static kiln_status make_atoms(kiln_call *call, const lattice *l, kiln__atoms *atoms)
 {
     static const char *const kinds[] = {[UNIFORM] = "uniform",       [CLUSTERED] = "clustered", [ON_GRID] = "on_grid",
