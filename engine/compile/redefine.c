@@ -85,7 +85,7 @@ static bool is_constant(const editor *e, size_t at, const char *name)
     return constant;
 }
 
-/* What the braces at a place contain: declarations, code of the device, or other code. */
+/* The kind of text between braces: declarations, code of the device, or other code. */
 typedef enum scope { SCOPE_DECLARATIONS, SCOPE_DEVICE, SCOPE_HOST } scope;
 
 /* Classifies the braces that open at word `open` between declarations, by the words before them. */

@@ -315,54 +315,80 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
             }
         traced = traced || !repaired;
         kiln__guess_shapes(draft);
+        kiln__fix_extents(draft);
     }
     return KILN_OK;
 }
 
+/* The spec of several trials, and the answer of its defaults. Without them every trial would run the defaults again. */
+typedef struct trials {
+    kiln_spec *spec; /* NULL before the first trial, and after a change of the draft */
+    kiln__shared *shared;
+} trials;
+
+/* Call this if the draft changes, except in the values of params, and before a new context. */
+static void forget_trials(trials *kept)
+{
+    kiln__shared_free(kept->shared);
+    kiln_spec_free(kept->spec);
+    *kept = (trials){0};
+}
+
+/* Returns true if another run is possible after a failure. A failure that destroyed the context also destroyed the
+ * memory that the trials share. */
+static bool can_go_on(kiln_engine *engine, trials *kept, const kiln_error *why)
+{
+    if (kiln__driver_is_sticky((CUresult)kiln_error_cuda(why)))
+        forget_trials(kept);
+    return kiln__can_go_on(engine, why);
+}
+
 /* Runs the drafted spec with one value of a tuning parameter, as kiln__run_value() does. Subtracts the steps of the run
  * from draft->steps. */
-static kiln_status try_value(kiln_engine *engine, kiln__draft *draft, const char *name, const char *value, bool proves,
-                             const char **finding, kiln_error **error)
+static kiln_status try_value(kiln_engine *engine, kiln__draft *draft, trials *kept, const char *name, const char *value,
+                             bool proves, const char **finding, kiln_error **error)
 {
-    kiln_spec *spec = NULL;
     const uint64_t most = draft->steps < TRIAL_STEPS ? draft->steps : TRIAL_STEPS;
     uint64_t left = most;
-    kiln_status status = parse(engine, draft, &spec, error);
+    kiln_status status = kept->spec ? KILN_OK : parse(engine, draft, &kept->spec, error);
+    if (status == KILN_OK && !kept->shared)
+        status = kiln__shared_open(engine, kept->spec, &kept->shared, error);
     engine->driver.simulator->steps(&left);
     if (status == KILN_OK)
-        status = kiln__run_value(engine, spec, name, value, proves, TRIAL_SECONDS, finding, error);
+        status = kiln__run_value(engine, kept->spec, kept->shared, name, value, proves, TRIAL_SECONDS, finding, error);
     engine->driver.simulator->steps(NULL);
     draft->steps -= most - left;
     /* a trial run that ends by the step limit says nothing about the value */
     if (status != KILN_OK && left == 0)
         status = KILN_ERROR_TIMEOUT;
-    kiln_spec_free(spec);
     return status;
 }
 
 /* Tries one value of a tuning parameter. If the failure shows that a guess was too small, makes the guess larger, and
  * tries first the value and then the default again. If one of these two runs fails, the old guess stays, because the
  * spec has run with the old guess and the defaults. If the value fails, removes it from the list of values. */
-static kiln_status repair_or_leave_out(kiln_engine *engine, kiln__draft *draft, kiln__tunable *tunable,
+static kiln_status repair_or_leave_out(kiln_engine *engine, kiln__draft *draft, trials *kept, kiln__tunable *tunable,
                                        const char *value, bool proves, kiln_error **why)
 {
     kiln__draft *before = NULL;
-    kiln_status status = try_value(engine, draft, tunable->name, value, proves, NULL, why);
-    while (kiln__is_due_to_value(status) && kiln__can_go_on(engine, *why)) {
+    kiln_status status = try_value(engine, draft, kept, tunable->name, value, proves, NULL, why);
+    while (kiln__is_due_to_value(status) && can_go_on(engine, kept, *why)) {
         if (!before && (before = kiln__arena_alloc(draft->arena, sizeof *before)) != NULL)
             *before = *draft;
         if (!before || !repair(draft, kiln_error_message(*why)))
             break;
         kiln__guess_shapes(draft);
+        forget_trials(kept);
         kiln_error_free(*why);
         *why = NULL;
-        status = try_value(engine, draft, tunable->name, value, proves, NULL, why);
+        status = try_value(engine, draft, kept, tunable->name, value, proves, NULL, why);
         if (status == KILN_OK)
-            status = try_value(engine, draft, tunable->name, tunable->chosen, false, NULL, why);
+            status = try_value(engine, draft, kept, tunable->name, tunable->chosen, false, NULL, why);
     }
     if (status != KILN_OK && before) {
         before->steps = draft->steps;
         *draft = *before;
+        forget_trials(kept);
     }
     if (kiln__is_due_to_value(status))
         kiln__leave_out(draft, tunable, value, kiln_error_message(*why));
@@ -382,14 +408,14 @@ static bool gives_evidence(const kiln__draft *draft)
  * compile with it, faults, or gives another answer than with the defaults. Does nothing unless the spec has already run
  * with the defaults. Tuning parameters that the source itself defines (`own`) come last. They keep only the values with
  * which a trial run gives the answer of the default. */
-static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, kiln_error **error)
+static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, trials *kept, kiln_error **error)
 {
     size_t tried = 0;
     draft->steps = VALUES_STEPS;
-    const bool proves = gives_evidence(draft);
+    const bool proves = gives_evidence(draft), compares = proves && kiln__draft_compares(draft);
     for (size_t k = 0; k < 2 * draft->tunable_count && draft->tried && !draft->trouble; k++) {
         kiln__tunable *tunable = &draft->tunables[k % draft->tunable_count];
-        const bool now = tunable->own == (k >= draft->tunable_count) && !(tunable->own && !proves);
+        const bool now = tunable->own == (k >= draft->tunable_count) && !(tunable->own && !compares);
         const char *at = tunable->size || !now ? "" : tunable->values, *value = NULL;
         while ((value = kiln__next_value(draft, &at)) != NULL) {
             kiln_error *why = NULL;
@@ -399,8 +425,8 @@ static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, kiln_erro
                 draft->untried = draft->untried || !tunable->own;
                 break;
             }
-            const kiln_status status = repair_or_leave_out(engine, draft, tunable, value, proves, &why);
-            const bool over = status != KILN_OK && !kiln__can_go_on(engine, why);
+            const kiln_status status = repair_or_leave_out(engine, draft, kept, tunable, value, proves, &why);
+            const bool over = status != KILN_OK && !can_go_on(engine, kept, why);
             tried += status != KILN_ERROR_CONSTRAINT;
             draft->untried = draft->untried || (status == KILN_ERROR_TIMEOUT && !tunable->own);
             if (status == KILN_OK)
@@ -457,19 +483,20 @@ static kiln_status try_sizes(kiln_engine *engine, kiln__draft *draft, kiln_error
 
 /* Runs the drafted spec under all checks with one value of a tuning parameter, or with the defaults if `name` is NULL.
  * If the run fails, or if the checks find something, *why gets the reason. */
-static kiln_status try_odd(kiln_engine *engine, kiln__draft *draft, const char *name, const char *value,
+static kiln_status try_odd(kiln_engine *engine, kiln__draft *draft, trials *kept, const char *name, const char *value,
                            const char **why)
 {
     kiln_error *error = NULL;
     const char *finding = NULL;
-    const kiln_status status = try_value(engine, draft, name, value, name && gives_evidence(draft), &finding, &error);
+    const kiln_status status = try_value(engine, draft, kept, name, value, name && gives_evidence(draft), &finding,
+                                         &error);
     if (finding)
         *why = finding;
     else if (status != KILN_OK && status != KILN_ERROR_CONSTRAINT)
         *why = status == KILN_ERROR_TIMEOUT ? too_many_steps : kiln__first_line(draft, kiln_error_message(error));
     if (*why && name)
         *why = kiln__arena_printf(draft->arena, "%s = %s: %s", name, value, *why);
-    const bool over = status != KILN_OK && !kiln__can_go_on(engine, error);
+    const bool over = status != KILN_OK && !can_go_on(engine, kept, error);
     kiln_error_free(error);
     return status == KILN_ERROR_INTERRUPTED || status == KILN_ERROR_MEMORY || over ? status : KILN_OK;
 }
@@ -480,7 +507,7 @@ static kiln_status try_odd(kiln_engine *engine, kiln__draft *draft, const char *
  * The defaults and each other value of each tuning parameter run under all checks with the odd sizes. If a run fails,
  * all sizes stay multiples of tiles, because a value may need whole tiles. draft->even then gets the reason. A size
  * that is a macro also stays a multiple, because another value would need further compiles. */
-static kiln_status take_odd_sizes(kiln_engine *engine, kiln__draft *draft, kiln_error **error)
+static kiln_status take_odd_sizes(kiln_engine *engine, kiln__draft *draft, trials *kept, kiln_error **error)
 {
     size_t odd = 0, tried = 0;
     const char *why = NULL;
@@ -490,13 +517,13 @@ static kiln_status take_odd_sizes(kiln_engine *engine, kiln__draft *draft, kiln_
         size->tiny += size->odd;
         odd += size->odd;
     }
-    kiln_status status = odd ? try_odd(engine, draft, NULL, NULL, &why) : KILN_OK;
+    kiln_status status = odd ? try_odd(engine, draft, kept, NULL, NULL, &why) : KILN_OK;
     for (size_t i = 0; i < draft->tunable_count && odd && !why && status == KILN_OK; i++) {
         kiln__tunable *tunable = &draft->tunables[i];
         const char *at = tunable->size ? "" : tunable->values, *value = NULL;
         while (!why && status == KILN_OK && (value = kiln__next_value(draft, &at)) != NULL) {
             if (strcmp(value, tunable->chosen) != 0 && tried++ < MOST_VALUES)
-                status = try_odd(engine, draft, tunable->name, value, &why);
+                status = try_odd(engine, draft, kept, tunable->name, value, &why);
             if (why && tunable->own) { /* the value is only a guess, so it is removed, and the odd sizes stay */
                 kiln__leave_out(draft, tunable, value, why);
                 why = NULL;
@@ -730,10 +757,16 @@ static kiln_status finish(kiln_engine *engine, kiln__draft *draft, const char *t
         return kiln__fail_memory(error);
     if (engine->driver.simulator) {
         KILN__TRY(try_it(engine, draft, error));
-        KILN__TRY(try_values(engine, draft, error));
+        trials kept = {0};
+        kiln_status status = try_values(engine, draft, &kept, error);
+        forget_trials(&kept);
         kiln__drop_unproved(draft);
-        KILN__TRY(try_sizes(engine, draft, error));
-        KILN__TRY(take_odd_sizes(engine, draft, error));
+        if (status == KILN_OK)
+            status = try_sizes(engine, draft, error);
+        if (status == KILN_OK)
+            status = take_odd_sizes(engine, draft, &kept, error);
+        forget_trials(&kept);
+        KILN__TRY(status);
         kiln__drop_unused_sizes(draft);
         warn_of_tiles(engine, draft);
         warn_of_left_out(engine, draft);

@@ -11,6 +11,7 @@
 
 #include "base.h"
 #include "compile.h"
+#include "plan.h"
 #include "spec.h"
 #include "words.h"
 
@@ -369,8 +370,11 @@ void kiln__fit_block(kiln__draft *draft);
 /* Makes the sizes of the set `tiny` half as large where this is possible, and computes grid and block again. Returns
  * false if no size can become smaller (smaller.c). */
 bool kiln__shrink_sizes(kiln__draft *draft);
-/* removes the sizes that no other part of the spec uses (smaller.c) */
-void kiln__drop_unused_sizes(kiln__draft *draft);
+bool kiln__mentions(const char *text, const char *name); /* the expression, which may be NULL, has the name */
+/* Leaves only the default of each own param on which the extent of an array depends (smaller.c). */
+void kiln__fix_extents(kiln__draft *draft);
+void kiln__drop_unused_sizes(
+    kiln__draft *draft); /* removes the sizes that no other part of the spec uses (smaller.c) */
 /* Sets the values of the sizes. All values differ, so that a trial run shows which size an extent depends on. */
 void kiln__set_sizes(kiln__draft *draft);
 /* Adds a tuning parameter for the number of threads along an axis. Its default is `chosen`, or the usual number if
@@ -448,12 +452,12 @@ const char *kiln__first_line(const kiln__draft *draft, const char *message);
 bool kiln__can_go_on(kiln_engine *engine, const kiln_error *why);
 /* Returns the next value of a list such as "64, 128", or NULL at its end. Moves *at behind this value. */
 const char *kiln__next_value(const kiln__draft *draft, const char **at);
-/* Runs the drafted spec with another value of one tuning parameter, for at most `seconds`. If `verify` is true,
- * compares the answer with the answer of the default configuration. If `name` is NULL, all tuning parameters have their
- * defaults. If `finding` is not NULL, runs under all checks. *finding then gets the kind of the first finding, or
- * NULL. */
-kiln_status kiln__run_value(kiln_engine *engine, const kiln_spec *spec, const char *name, const char *value,
-                            bool verify, double seconds, const char **finding, kiln_error **error);
+/* Runs the draft with one other value of a param for at most `seconds`. `shared` keeps the answer of the defaults for
+ * the next runs of the same spec. If `verify` is true, compares the answer with
+ * the answer of the default configuration. If `name` is NULL, all params have their defaults. If `finding` is not NULL,
+ * runs under all checks, and *finding gets the kind of the first finding, or NULL. */
+kiln_status kiln__run_value(kiln_engine *engine, const kiln_spec *spec, kiln__shared *shared, const char *name,
+                            const char *value, bool verify, double seconds, const char **finding, kiln_error **error);
 /* Returns true if the failure is due to the value of the tuning parameter. Three failures say nothing about the value:
  * a constraint that excludes it together with the other defaults, a time limit, and a lack of memory. */
 bool kiln__is_due_to_value(kiln_status status);
@@ -483,5 +487,6 @@ void kiln__draft_write_contract(const kiln__draft *draft, kiln__text *out);
 /* ---- the spec (write.c) ---- */
 
 void kiln__draft_write(const kiln__draft *draft, kiln__text *out);
+bool kiln__draft_compares(const kiln__draft *draft); /* the spec compares an output of each configuration */
 
 #endif

@@ -334,8 +334,8 @@ static void add_host_threads(kiln__draft *draft, int axis, kiln__tree **block, k
     }
 }
 
-/* Host code may compute the number of threads in a function that cannot be read, as in `<<<n, threads_for(m)>>>`. If a
- * loop of the kernel has the number of threads as its step, any number works, and it becomes a tuning parameter. */
+/* Makes a param of a number of threads that the host computes in a function, as in `<<<n, threads_for(m)>>>`. The draft
+ * does not read that function. Any number works if the kernel walks over its work in steps of the number of threads. */
 static bool add_computed_threads(kiln__draft *draft, kiln__range range, kiln__tree **block)
 {
     kiln__tree *tree = NULL;

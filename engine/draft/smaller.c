@@ -1,4 +1,5 @@
-/* smaller.c - makes the sizes of the size set `tiny` smaller, and removes sizes that no other part of the spec uses. */
+/* smaller.c - makes the sizes of the set `tiny` smaller, leaves out a size that nothing uses, and fixes params on which
+ * extents depend. */
 #include <string.h>
 
 #include "chars.h"
@@ -62,8 +63,7 @@ bool kiln__shrink_sizes(kiln__draft *draft)
     return shrunk;
 }
 
-/* Returns true if an expression contains the name. `text` may be NULL. */
-static bool mentions(const char *text, const char *name)
+bool kiln__mentions(const char *text, const char *name)
 {
     const size_t length = strlen(name);
     for (const char *at = text; at && (at = strstr(at, name)) != NULL; at += length)
@@ -75,22 +75,37 @@ static bool mentions(const char *text, const char *name)
 /* Returns true if the spec uses the size outside of its keys `sizes` and `judge`. */
 static bool is_used(const kiln__draft *draft, const kiln__size *size)
 {
-    bool used = size->bake || mentions(draft->shared, size->name);
+    bool used = size->bake || kiln__mentions(draft->shared, size->name);
     for (int axis = 0; axis < 3 && !used; axis++)
-        used = draft->axes[axis].used &&
-               (mentions(draft->axes[axis].grid, size->name) || mentions(draft->axes[axis].block, size->name));
+        used = draft->axes[axis].used && (kiln__mentions(draft->axes[axis].grid, size->name) ||
+                                          kiln__mentions(draft->axes[axis].block, size->name));
     for (size_t i = 0; i < draft->argument_count && !used; i++) {
         const kiln__draft_argument *argument = &draft->arguments[i];
-        used = strcmp(argument->name, size->name) == 0 || mentions(argument->shape, size->name) ||
-               mentions(argument->given, size->name);
+        used = strcmp(argument->name, size->name) == 0 || kiln__mentions(argument->shape, size->name) ||
+               kiln__mentions(argument->given, size->name);
     }
     for (size_t i = 0; i < draft->where_count && !used; i++)
-        used = mentions(draft->wheres[i], size->name);
+        used = kiln__mentions(draft->wheres[i], size->name);
     for (size_t i = 0; i < draft->kernel->template_count && !used; i++) {
         const kiln__tree *tree = kiln__template_tree(draft, i);
         used = tree && kiln__tree_uses(tree, size->name);
     }
     return used;
+}
+
+/* Another value of such a param would need other arrays, and so it would be another problem. */
+void kiln__fix_extents(kiln__draft *draft)
+{
+    for (size_t k = 0; k < draft->tunable_count; k++) {
+        kiln__tunable *tunable = &draft->tunables[k];
+        bool extent = false;
+        for (size_t i = 0; i < draft->argument_count && tunable->own && !extent; i++)
+            extent = draft->arguments[i].seen && kiln__mentions(draft->arguments[i].shape, tunable->name);
+        if (!extent)
+            continue;
+        tunable->values = tunable->chosen;
+        tunable->why = "fixed, because the extents of arrays depend on it";
+    }
 }
 
 void kiln__drop_unused_sizes(kiln__draft *draft)

@@ -77,8 +77,8 @@ static kiln_value read_value(const char *text)
     return (kiln_value){.kind = KILN_TEXT, .as.text = text};
 }
 
-kiln_status kiln__run_value(kiln_engine *engine, const kiln_spec *spec, const char *name, const char *value,
-                            bool verify, double seconds, const char **finding, kiln_error **error)
+kiln_status kiln__run_value(kiln_engine *engine, const kiln_spec *spec, kiln__shared *shared, const char *name,
+                            const char *value, bool verify, double seconds, const char **finding, kiln_error **error)
 {
     kiln_plan *plan = NULL;
     const kiln_setting param = {name, read_value(value)};
@@ -93,8 +93,10 @@ kiln_status kiln__run_value(kiln_engine *engine, const kiln_spec *spec, const ch
     if (finding)
         *finding = NULL;
     kiln_status status = kiln_plan_open(engine, spec, &choice, &plan, error);
-    if (status == KILN_OK)
+    if (status == KILN_OK) {
+        kiln__plan_share(plan, shared);
         status = kiln_plan_run(plan, &options, &result, error);
+    }
     kiln_plan_close(plan);
     return status;
 }

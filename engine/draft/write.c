@@ -282,9 +282,17 @@ static bool is_comparable(const kiln__draft *draft, const kiln__draft_argument *
 {
     for (size_t i = 0; i < draft->tunable_count; i++)
         if (!draft->tunables[i].size && strcmp(draft->tunables[i].values, draft->tunables[i].chosen) != 0 &&
-            argument->shape && strstr(argument->shape, draft->tunables[i].name))
+            kiln__mentions(argument->shape, draft->tunables[i].name))
             return false;
     return true;
+}
+
+bool kiln__draft_compares(const kiln__draft *draft)
+{
+    for (size_t i = 0; i < draft->argument_count; i++)
+        if (is_output(&draft->arguments[i]) && is_comparable(draft, &draft->arguments[i]))
+            return true;
+    return false;
 }
 
 /* Writes the key `before_each`, which copies buffers to variables of the source. The time of a run does not include

@@ -13,6 +13,8 @@
         "%pm" #number "_64", "it reads a counter of events: an answer must not depend on them"                         \
     }
 
+static const char discarded[] = "it discards lines of memory, whose content is undefined afterwards";
+
 /* Words of the PTX that end the judgement. A kernel with such a word breaks one of two rules: its answer may depend
  * only on its inputs, and its outputs must be its only effect. */
 static const struct {
@@ -25,8 +27,8 @@ static const struct {
     {"%globaltimer", "it reads a clock: an answer must not depend on the time"},
     {"%globaltimer_lo", "it reads a clock: an answer must not depend on the time"},
     {"%globaltimer_hi", "it reads a clock: an answer must not depend on the time"},
-    {"discard.global", "it discards lines of memory, whose content is undefined afterwards"},
-    {"discard.L2", "it discards lines of memory, whose content is undefined afterwards"},
+    {"discard.global", discarded},
+    {"discard.L2", discarded},
     {"%gridid", "it reads the number of the launch: an answer must not depend on earlier launches"},
     COUNTER(0),
     COUNTER(1),
@@ -325,17 +327,20 @@ static bool read_declaration(kiln__judge *judge, words *w)
     return added;
 }
 
-/* Finds all declarations of variables in global memory. The token `.global` has two other uses: as a suffix of an
- * instruction, and for the memory to which a parameter points (`.ptr .global`). An unknown use counts as a declaration.
- * This is harmless, because the judge ignores names that the driver does not know. */
+/* Finds all declarations of variables in global memory. Other uses of the word `.global` are suffixes of instructions,
+ * and the memory to which a parameter points (`.ptr .global`). An unknown use counts as a declaration, because a name
+ * that the driver does not know costs nothing. Also finds `discard`, whose suffixes may stand behind a blank. */
 static bool read_globals(kiln__judge *judge, const char *ptx, const char *end)
 {
     words w = {.at = ptx, .end = end};
-    bool read = true, pointer = false;
+    bool read = true, pointer = false, discards = false;
     while (read && read_word(&w)) {
+        if (discards && *w.word == '.')
+            judge->code.forbidden = discarded;
         if (is_equal(&w, ".global") && !pointer && !is_suffix(&w))
             read = read_declaration(judge, &w);
         pointer = is_equal(&w, ".ptr");
+        discards = is_equal(&w, "discard");
     }
     return read;
 }

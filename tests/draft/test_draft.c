@@ -350,7 +350,7 @@ static void test_launches(void)
                "void a(int n) {\n#if BM == 32\ndim3 b(T, 2);\n#else\ndim3 b(T);\n#endif\nk<<<n / BM, b>>>(x, n); }",
                "n // BM, 1 | 64 if BM <= 64 else 128, 1 if BM != 32 else 2 |  | | x n |");
     check_host(TILE "void a(int n) {\n#if CUDART_VERSION > 1\nint t = 32;\n#endif\nk<<<n / BM, t>>>(x, n); }",
-               "n // BM | 32 |  | | x n |");
+               "n // BM | THREADS |  | | x n |");
     /* the host takes the number of threads from an unknown place */
     check_host(
         "__global__ void k(float *x, int n) { x[blockIdx.x * blockDim.x + threadIdx.x] = n; }\n"

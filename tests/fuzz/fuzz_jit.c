@@ -1,7 +1,8 @@
 /* Compares kernels that are compiled to host code with the same kernels interpreted. Memory, counts and faults must be
  * equal. The bytes choose a kernel with loops, branches, guards, accesses of all kinds and arithmetic of all types. Its
  * numbers are special values as words or as floats. At the end of the kernel every thread stores its registers. Bytes
- * behind a '~' make a kernel that addresses shared memory by registers of 64 bits. Bytes behind a '?' let some launches
+ * behind a '!' make a short kernel of if-statements and barriers, whose blocks may run in series. Bytes behind a '~'
+ * make a kernel that addresses shared memory by registers of 64 bits. Bytes behind a '?' let some launches
  * run under the checks, whose findings must be equal too. Input that begins with '.' or '/' is a text of PTX instead,
  * as in fuzz_vm. If its length is odd, some launches run under the checks. */
 #include <inttypes.h>
@@ -550,6 +551,81 @@ static void finish(maker *m)
                       8 * at, 8 * (at + 2 - at % 2));
 }
 
+/* ---- a short kernel ---- */
+
+/* Writes a statement of a short kernel: an if-statement, a jump to the kernel's end, a barrier, an access, or
+ * arithmetic. */
+static void short_statement(maker *m)
+{
+    static const char *const sums[] = {"add.u32 %%r%u, %%r%u, %%r%u", "xor.b32 %%r%u, %%r%u, %%r%u",
+                                       "mad.lo.u32 %%r%u, %%r%u, 5, %%r%u", "min.s32 %%r%u, %%r%u, %%r%u",
+                                       "shf.l.wrap.b32 %%r%u, %%r%u, %%r%u, 7"};
+    static const char *const places[] = {
+        "ld.shared.u32 %%r%u, [%%slot+%u]",         "ld.shared.u32 %%r%u, [%%box+%u]",
+        "ld.global.u32 %%r%u, [%%row+%u]",          "ld.global.u32 %%r%u, [%%x+%u]",
+        "st.shared.u32 [%%slot+%2$u], %%r%1$u",     "st.global.u32 [%%mine+%2$u], %%r%1$u",
+        "ld.shared.v2.u32 {%%r%u, %%r8}, [%%box+8]"};
+    const unsigned what = below(m, 24), p = below(m, 4);
+    char guard[16] = "";
+    if (chance(m, 15))
+        snprintf(guard, sizeof guard, "@%s%%p%u ", chance(m, 50) ? "!" : "", below(m, 4));
+    if (what < 5) {
+        const char *const values[] = {"lane", "wid", "ctaid", "s", "r0", "r1", "tid"};
+        const char *const ways[] = {"lt.u32", "eq.u32", "gt.u32"};
+        kiln__text_printf(&m->text, "  setp.%s %%p%u, %%%s, %u;\n", ways[below(m, 3)], p,
+                          values[below(m, KILN__COUNT(values))], below(m, 40));
+    } else if (what < 9 && m->depth < 3) {
+        const unsigned end = m->labels++;
+        kiln__text_printf(&m->text, "  @%s%%p%u bra L%u;\n", chance(m, 50) ? "!" : "", p, end);
+        m->depth++;
+        for (unsigned k = 1 + below(m, 5); k; k--)
+            short_statement(m);
+        m->depth--;
+        kiln__text_printf(&m->text, "L%u:\n", end);
+    } else if (what < 10) {
+        kiln__text_printf(&m->text, "  @%%p%u bra %s;\n", p, chance(m, 70) ? "LAST" : "QUIT");
+    } else if (what < 12 && !m->depth) {
+        kiln__text_printf(&m->text, "  bar.sync %u;\n", below(m, 2));
+    } else if (what < 17) {
+        kiln__text_printf(&m->text, "  %s", guard);
+        kiln__text_printf(&m->text, places[below(m, KILN__COUNT(places))], below(m, 8), 4 * below(m, 8));
+        kiln__text_puts(&m->text, ";\n");
+    } else {
+        kiln__text_printf(&m->text, "  %s", guard);
+        kiln__text_printf(&m->text, sums[below(m, KILN__COUNT(sums))], below(m, 8), below(m, 8), below(m, 8));
+        kiln__text_puts(&m->text, ";\n");
+    }
+}
+
+/* Writes a short kernel without local memory. It may have a loop whose trips are the same in all lanes. */
+static void make_short(maker *m)
+{
+    const bool loops = chance(m, 40);
+    kiln__text_puts(
+        &m->text,
+        ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 X, .param .u64 Y, .param .u64 E, "
+        ".param .u32 N, .param .u32 S)\n{\n  .shared .align 16 .b8 shared[4096];\n  .reg .b32 %r<9>, %i, %n, %c, "
+        "%lane, %slot, %box, %wid, %ctaid, %s, %tid;\n  .reg .b64 %x, %row, %mine;\n  .reg .pred %p<5>, %q;\n"
+        "  ld.param.u64 %x, [X];\n  ld.param.u64 %mine, [Y];\n  ld.param.u32 %n, [N];\n  ld.param.u32 %s, [S];\n"
+        "  mov.u32 %lane, %laneid;\n  mov.u32 %ctaid, %ctaid.x;\n  mov.u32 %tid, %tid.x;\n  shr.u32 %wid, %tid, 5;\n"
+        "  mov.u32 %box, shared;\n  mad.lo.u32 %slot, %tid, 4, %box;\n  mov.u32 %c, %ntid.x;\n"
+        "  mad.lo.u32 %c, %ctaid, %c, %tid;\n  mad.wide.u32 %mine, %c, 512, %mine;\n  mad.wide.u32 %row, %c, 4, %x;\n"
+        "  ld.global.u32 %r0, [%row];\n  and.b32 %r1, %r0, 15;\n");
+    for (unsigned k = 1 + below(m, 5); k; k--)
+        short_statement(m);
+    if (loops)
+        kiln__text_puts(&m->text, "  mov.u32 %i, 0;\n  and.b32 %n, %n, 31;\nAGAIN:\n");
+    for (unsigned k = 2 + below(m, 10); k; k--)
+        short_statement(m);
+    if (loops)
+        kiln__text_puts(&m->text, "  add.u32 %i, %i, 1;\n  setp.lt.u32 %q, %i, %n;\n  @%q bra AGAIN;\n");
+    for (unsigned k = below(m, 6); k; k--)
+        short_statement(m);
+    for (unsigned k = 0; k < 8; k++)
+        kiln__text_printf(&m->text, "  st.global.u32 [%%mine+%u], %%r%u;\n", 64 + 4 * k, k);
+    kiln__text_puts(&m->text, "LAST:\n  ret;\nQUIT:\n  exit;\n}\n");
+}
+
 /* ---- two devices ---- */
 
 typedef struct plan {
@@ -776,6 +852,8 @@ static void run_bytes(const uint8_t *data, size_t size)
     data += wide, size -= wide;
     const bool checked = size > 1 && data[0] == '?';
     data += checked, size -= checked;
+    const bool brief = size > 1 && data[0] == '!';
+    data += brief, size -= brief;
     maker m = {.data = data, .left = size, .rng = 0x9e3779b97f4a7c15ull, .wide = wide, .checked = checked};
     for (size_t k = 0; k < size; k++)
         m.rng = (m.rng ^ data[k]) * 0x100000001b3ull | 1;
@@ -792,11 +870,15 @@ static void run_bytes(const uint8_t *data, size_t size)
               .checked = checked};
     if (checked && p.limits.step_budget > CHECKED_STEPS)
         p.limits.step_budget = CHECKED_STEPS;
-    begin(&m);
-    statements(&m, below(&m, 3));
-    loop(&m);
-    statements(&m, below(&m, 3));
-    finish(&m);
+    if (brief) {
+        make_short(&m);
+    } else {
+        begin(&m);
+        statements(&m, below(&m, 3));
+        loop(&m);
+        statements(&m, below(&m, 3));
+        finish(&m);
+    }
     WANT(!m.text.failed);
     p.text = kiln__text_get(&m.text);
     p.length = m.text.length;
@@ -811,7 +893,7 @@ static void run_bytes(const uint8_t *data, size_t size)
         WANT(side_open(&b, &p, true));
         WANT(a.module && b.module);
         volatile int stop = 0;
-        const unsigned launches = 2 + below(&m, 3);
+        const unsigned launches = brief ? 40 : 2 + below(&m, 3);
         for (unsigned k = 0; k < launches; k++) {
             const unsigned odd = k ? below(&m, 48) : 7;
             const uint64_t x = a.at[0] + (odd == 0   ? 4u

@@ -189,6 +189,27 @@ static void test_hidden_variables(void)
     }
 }
 
+/* A blank or a comment may stand between an instruction and its suffixes. */
+static void test_discard(void)
+{
+    static const char *const forms[] = {"discard.global.L2", "discard .global.L2", "discard/* */.global.L2"};
+    static const char text[] =
+        "extern \"C\" __global__ void twice(const float *x, float *y, int n)\n{\n"
+        "    if (n < 0)\n        asm volatile(\"%s [%%0], 128;\" :: \"l\"(__cvta_generic_to_global(y)));\n"
+        "    for (int i = blockIdx.x * 32 + threadIdx.x; i < n; i += 64)\n        y[i] = 2 * x[i];\n}\n";
+    for (size_t k = 0; k < KILN__COUNT(forms) && !missing; k++) {
+        char source[1024];
+        kiln_judgement *verdict = NULL;
+        kiln_error *error = NULL;
+        kiln_engine *engine = open_engine(NULL);
+        snprintf(source, sizeof source, text, forms[k]);
+        CHECK_OK(judge(engine, source, 0, &verdict, &error), error);
+        CHECK(kiln_judgement_kind(verdict) == KILN_JUDGED_FORBIDDEN);
+        kiln_judgement_free(verdict);
+        kiln_engine_close(engine);
+    }
+}
+
 /* Compares the candidate with a variant of its spec, and with a variant of another spec that has the same sizes. */
 static void test_against(void)
 {
@@ -368,6 +389,7 @@ static const check_case cases[] = {{"prepare", set_up},
                                    {"after a fault", test_after_a_fault},
                                    {"named variables", test_named_variables},
                                    {"hidden variables", test_hidden_variables},
+                                   {"discard", test_discard},
                                    {"against", test_against},
                                    {"ratio", test_ratio},
                                    {"digest", test_digest},

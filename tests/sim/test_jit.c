@@ -320,6 +320,54 @@ static const char series_loops[] =
               "LOOP:\nmad.lo.u32 %r7, %r7, 5, %r6;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, %r8;\n"
               "@%p1 bra LOOP;\nst.global.u32 [%rd5], %r7;\nret;\n}\n";
 
+/* The first S lanes of a warp jump over an if-statement, and a word of x makes other lanes leave it early. The statement
+ * changes registers that all lanes read later. Lanes diverge at a statement inside of it, and if S is odd
+ * at another one. In lanes that do not execute it, the address of the load in the inner
+ * statement would be a fault. With N the addresses of the other lanes leave x. */
+static const char arms[] = HEAD(
+    "k") "ld.global.u32 %r6, [%rd4];\nmov.u32 %r7, box;\nshl.b32 %r8, %r3, 2;\nadd.u32 %r7, %r7, %r8;\n"
+         "st.shared.u32 [%r7], %r6;\nand.b32 %r9, %r3, 31;\nmov.u32 %r10, 5;\nmov.u64 %rd6, 0;\nmov.u32 %r13, 7;\nmov.u32 %r15, 11;\n"
+         "and.b32 %r17, %r2, 1;\nsetp.eq.u32 %p5, %r17, 1;\nsetp.lt.u32 %p1, %r9, %r2;\n@%p1 bra OUT;\n"
+         "ld.shared.u32 %r11, [%r7];\nsetp.gt.and.u32 %p4, %r11, 0x40000000, %p5;\n@%p4 bra FIRST;\n"
+         "add.u32 %r11, %r11, 3;\nFIRST:\nmad.lo.u32 %r10, %r11, 3, %r9;\nadd.u32 %r12, %r10, %r6;\n"
+         "@!%p5 add.u32 %r12, %r12, 77;\n@!%p5 st.shared.u32 [%r7], %r10;\n"
+         "mov.u32 %r19, box;\nmul.lo.u32 %r18, %r3, 5;\nand.b32 %r18, %r18, 127;\nshl.b32 %r18, %r18, 2;\n"
+         "add.u32 %r18, %r18, %r19;\nld.shared.u32 %r20, [%r18];\nxor.b32 %r12, %r12, %r20;\n"
+         "st.shared.u32 [%r18+512], %r12;\nld.shared.u32 %r21, [%r19+8];\nadd.u32 %r12, %r12, %r21;\n"
+         "mul.wide.u32 %rd6, %r1, 4;\nadd.u64 %rd6, %rd4, %rd6;\nand.b32 %r14, %r11, 3;\nsetp.eq.u32 %p2, %r14, 0;\n"
+         "@%p2 bra OUT;\nst.shared.u32 [%r7], %r12;\nld.global.u32 %r13, [%rd6];\nst.global.u32 [%rd5+4096], %r10;\n"
+         "setp.gt.u32 %p3, %r13, 99;\n@%p3 bra INNER;\nadd.u32 %r10, %r10, %r9;\nst.global.u32 [%rd5+8192], %r13;\n"
+         "INNER:\nxor.b32 %r6, %r6, %r13;\nOUT:\n"
+         "@%p1 ld.global.u32 %r15, [%rd4+4];\n@%p2 st.global.u32 [%rd5+12288], %r10;\nadd.u32 %r15, %r15, %r12;\n"
+         "ld.shared.u32 %r16, [%r7];\nld.shared.u32 %r22, [%r7+512];\nadd.u32 %r16, %r16, %r22;\n"
+         "mad.lo.u32 %r6, %r6, 5, %r10;\nadd.u32 %r6, %r6, %r13;\n"
+         "xor.b32 %r6, %r6, %r15;\nadd.u32 %r6, %r6, %r16;\nst.global.u32 [%rd5], %r6;\nret;\n}\n";
+
+/* Lanes of a warp end at different branches to the kernel's end. The number of these lanes depends on the block, S and
+ * x. In even blocks all lanes of a warp go the same way. */
+static const char ends[] =
+    HEAD("k") "and.b32 %r9, %r3, 31;\nand.b32 %r10, %r4, 1;\nmul.lo.u32 %r9, %r9, %r10;\nsetp.lt.u32 %p1, %r9, %r2;\n"
+              "@%p1 bra END;\nld.global.u32 %r6, [%rd4];\nmad.lo.u32 %r7, %r6, 3, %r5;\nst.global.u32 [%rd5], %r7;\n"
+              "mul.lo.u32 %r8, %r6, %r10;\nand.b32 %r8, %r8, 3;\nsetp.eq.u32 %p2, %r8, 1;\n@%p2 bra QUIT;\n"
+              "add.u32 %r7, %r7, 9;\nst.global.u32 [%rd5+4096], %r7;\nsetp.eq.u32 %p3, %r8, 2;\n@%p3 bra END;\n"
+              "xor.b32 %r7, %r7, %r3;\nst.global.u32 [%rd5+8192], %r7;\nEND:\nret;\nQUIT:\nexit;\n}\n";
+
+/* Adds the words of a block in a tree, S + 1 times, in series of compiled code between barriers. The blocks from N
+ * on differ: their third warp waits at another barrier, and their second warp ends before the last barrier. */
+static const char segments[] =
+    HEAD("k") "setp.ge.u32 %p1, %r4, %r1;\nshr.u32 %r11, %r3, 5;\nsetp.eq.and.u32 %p2, %r11, 2, %p1;\n"
+              "setp.eq.and.u32 %p3, %r11, 1, %p1;\nmov.u32 %r6, box;\nshl.b32 %r7, %r3, 2;\nadd.u32 %r6, %r6, %r7;\n"
+              "ld.shared.u32 %r8, [%r6];\nld.global.u32 %r9, [%rd4];\nadd.u32 %r8, %r8, %r9;\nmov.u32 %r10, 0;\n"
+              "AGAIN:\nst.shared.u32 [%r6], %r8;\nbar.sync 0;\n"
+              "setp.gt.u32 %p4, %r3, 63;\n@%p4 bra HALF;\nld.shared.u32 %r12, [%r6+256];\nadd.u32 %r8, %r8, %r12;\n"
+              "st.shared.u32 [%r6], %r8;\nHALF:\nbar.sync 1;\n"
+              "setp.gt.u32 %p5, %r3, 9;\n@%p5 bra TEN;\nld.shared.u32 %r12, [%r6+40];\nadd.u32 %r8, %r8, %r12;\n"
+              "st.shared.u32 [%r6], %r8;\nTEN:\nadd.u32 %r13, %r8, %r3;\n@%p2 bra OTHER;\nbar.sync 0;\nbra JOIN;\n"
+              "OTHER:\nbar.sync 0;\nJOIN:\nadd.u32 %r10, %r10, 1;\nadd.u32 %r8, %r8, %r10;\n"
+              "setp.le.u32 %p6, %r10, %r2;\n@%p6 bra AGAIN;\n@%p3 bra EARLY;\nxor.b32 %r8, %r8, %r13;\nbar.sync 0;\n"
+              "ld.shared.u32 %r14, [%r6];\nadd.u32 %r8, %r8, %r14;\nst.global.u32 [%rd5], %r8;\nret;\n"
+              "EARLY:\nst.global.u32 [%rd5], %r10;\nret;\n}\n";
+
 typedef struct side {
     vm_bench b;
     uint64_t x, y;
@@ -469,6 +517,50 @@ static void series(void)
         CU_ASSERT_EQUAL(count_steps(&b, 0, lengths[k]), count_steps(&a, 0, lengths[k]));
     vm_bench_end(&a.b);
     vm_bench_end(&b.b);
+}
+
+/* Launches a kernel `count` times on both devices, with the numbers n and steps[] in turn. Results, counts and steps must
+ * be the same. */
+static void repeat(const char *text, unsigned count, uint32_t n, const uint32_t *steps, unsigned step_count)
+{
+    side a = side_new(text, false, ONE_THREAD), b = side_new(text, true, ONE_THREAD);
+    for (unsigned k = 0; k < count; k++) {
+        const uint32_t block = n == UINT32_MAX ? k % 11 : n, step = steps[k % step_count];
+        CU_ASSERT_EQUAL(count_steps(&b, block, step), count_steps(&a, block, step));
+        CU_ASSERT_EQUAL(b.b.counters.warp_instructions, a.b.counters.warp_instructions);
+        CU_ASSERT_EQUAL(b.b.counters.lane_instructions, a.b.counters.lane_instructions);
+        CU_ASSERT_EQUAL(memcmp(a.hy, b.hy, WORDS * 4), 0);
+    }
+    CU_ASSERT(sim_jit_regions(b.b.device) >= 1);
+    vm_bench_end(&a.b);
+    vm_bench_end(&b.b);
+}
+
+/* Warps whose lanes diverge at if-statements have the results, counts, steps and faults of the interpreter. The first
+ * launches let the compiler see the divergence. */
+static void if_statements(void)
+{
+    const uint32_t firsts[] = {4, 4, 4, 3, 0, 31, 32, 16, 1, 6};
+    repeat(arms, 60, 0, firsts, KILN__COUNT(firsts));
+    repeat(ends, 60, 0, firsts, KILN__COUNT(firsts));
+    CU_ASSERT(SAME(arms, ONE_THREAD, 0, 3, 3, 3, 0, 32, 5) >= 1);
+    CU_ASSERT(SAME(arms, ONE_THREAD, 4096 - 600, 3, 3, 3) >= 1);
+    vm_limits limits = {.threads = 1, .step_budget = 700};
+    CU_ASSERT(SAME(arms, limits, 0, 3, 3) >= 1);
+}
+
+/* Blocks whose warps run in series between barriers have the results, counts and steps of the interpreter. */
+static void segments_of_series(void)
+{
+    const uint32_t rounds_of[] = {0, 1, 5, 2}, many[] = {300, 2000, 5000};
+    const vm_limits four = {.threads = 4};
+    repeat(segments, 110, UINT32_MAX, rounds_of, KILN__COUNT(rounds_of));
+    repeat(segments, 90, 0, rounds_of, 2); /* the compiler sees that warps wait at different barriers */
+    repeat(segments, 9, 100, many, KILN__COUNT(many));
+    repeat(segments, 6, 5, many, KILN__COUNT(many));
+    CU_ASSERT(SAME(segments, four, 100, 1, 1, 1, 3, 0) >= 1);
+    vm_limits limits = {.threads = 1, .step_budget = 9000};
+    CU_ASSERT(SAME(segments, limits, 100, 1, 1, 20) >= 1);
 }
 
 /* Each lane loads several words of its own part, in the whole warp and in the divergent parts of a warp. With N more
@@ -668,6 +760,8 @@ static const check_case cases[] = {{"memory and barriers", memory},
                                    {"paths of diverged warps", diverged},
                                    {"blocks that end in one region", short_kernels},
                                    {"series of warps", series},
+                                   {"series between barriers", segments_of_series},
+                                   {"if-statements of some lanes", if_statements},
                                    {"several words of each lane", each_part},
                                    {"short turns between barriers", barriers},
                                    {"blocks in reverse order", reverse, CHECK_ONE_THREAD},

@@ -71,3 +71,16 @@ void run(const float *x, float *y, int n) { items<512, 4><<<(n + 511) / 512, 128
 X
 kiln init items.cu -o items.yaml && sed -n '/^params/,/^$/p; /^  grid/,$p' items.yaml
 kiln tune items.yaml -q | grep configurations
+# An array has an element for each block, so the number of blocks keeps its value.
+cat >parts.cu <<'X'
+#define BLOCK 64
+__global__ void parts(const float *x, float *y, int n)
+{
+    float sum = 0;
+    for (int i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += gridDim.x * BLOCK)
+        sum += x[i];
+    atomicAdd(&y[blockIdx.x], sum);
+}
+void run(const float *x, float *y, int n) { parts<<<32, BLOCK>>>(x, y, n); }
+X
+kiln init parts.cu | sed -n '/^params/,/^$/p; /^  y/p; /^  grid/,$p' | cut -c 1-110

@@ -151,3 +151,29 @@ sed 's/"part", "kernel.cu"/"part_host", ["host.cu", "kernel.cu"]/' part.py >host
 kiln init host.py; echo $?
 sed 's/grid_div_x=\[\]/texmem_args={"t": x}/' part.py >texture.py
 kiln init texture.py; echo $?
+# The command line of a script chooses a value: the default of the parameter counts. Paths from the script's own folder,
+# and arrays in files.
+mkdir -p ../files && cd ../files || exit 1
+echo '__global__ void twice(float *y, const float *x, int n) { int i = blockIdx.x * block_size_x + threadIdx.x; if (i < n) y[i] = 2 * x[i]; }' >twice.cu
+cat >twice.py <<'X'
+import os, sys
+import numpy as np
+import kernel_tuner
+
+def tune(device, lang="CUDA"):
+    if lang == "CUDA":
+        name = "/twice.cu"
+    elif lang == "HIP":
+        name = "/twice.hip"
+    with open(os.path.dirname(os.path.realpath(__file__)) + name) as file:
+        source = file.read()
+    n = np.int32(5000)
+    args = [np.zeros(n, dtype=np.float32), np.load("x.npy"), n]
+    answer = [np.load("want.npy"), None, None]
+    kernel_tuner.tune_kernel("twice", source, n, args, {"block_size_x": [32, 64]}, answer=answer,
+                             restrictions=["32 <= block_size_x <= 64"])
+
+if __name__ == "__main__":
+    tune(lang=sys.argv[1], device=sys.argv[2])
+X
+kiln init twice.py >twice.yaml; grep -E '^# check|^source|^  [xy]:|^  - ' twice.yaml

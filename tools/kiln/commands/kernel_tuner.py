@@ -348,6 +348,8 @@ class Reader:
             return Result(of.call, value_of(key)) if number(key) else of
         if isinstance(of, Array):
             return Array(of.dtype, of.shape, "derived") if isinstance(key, slice) else Unknown("line %d: an element of an array" % node.lineno)
+        if isinstance(of, (Module, Unknown)):
+            return Unknown("line %d: %s" % (node.lineno, ast.unparse(node)))
         return of[key if isinstance(key, slice) else value_of(key)]
 
     def on_Slice(self, node, scope):

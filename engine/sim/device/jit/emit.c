@@ -224,6 +224,15 @@ static void move_row(jit_emitter *e, kiln__text *text, uint32_t var, bool store)
                           b, type, c, pointer, var);
 }
 
+/* Returns true if the frame must have the value of a changed variable before the instruction `at`. In an arm, other
+ * lanes wait at the end of the arm, and may read the variable there. */
+static bool is_needed(const jit_emitter *e, uint32_t at, uint32_t var)
+{
+    const jit_var *v = &e->vars[var];
+    return e->dirty[var] && (jit_live_at(e->u->live, at, v->slot, v->width) ||
+                             (e->arm && jit_live_at(e->u->live, e->arm->to, v->slot, v->width)));
+}
+
 /* Writes changed variables back to the frame if many variables have changed. Without this function, every later exit
  * would contain code that writes them back. A function for paths always writes changed variables back. `at` is the
  * index of the next instruction. */
@@ -232,24 +241,63 @@ static void write_back(jit_emitter *e, uint32_t at)
     enum { MUCH = 16 };
     unsigned count = 0;
     for (uint32_t k = 0; k < e->var_count; k++)
-        count += e->dirty[k] && jit_live_at(e->u->live, at, e->vars[k].slot, e->vars[k].width);
+        count += is_needed(e, at, k);
     if (e->partial)
         count = MUCH + 1;
-    for (uint32_t k = 0; k < e->var_count && count > MUCH; k++)
-        if (e->dirty[k]) {
-            if (jit_live_at(e->u->live, at, e->vars[k].slot, e->vars[k].width))
-                move_row(e, &e->body, k, true);
-            e->dirty[k] = 0;
-        }
+    for (uint32_t k = 0; k < e->var_count && count > MUCH; k++) {
+        if (is_needed(e, at, k))
+            move_row(e, &e->body, k, true);
+        e->dirty[k] = 0;
+    }
+}
+
+/* Returns true if the instruction is an access that no warp was seen to execute. */
+static bool is_unseen(const jit_emitter *e, uint32_t at)
+{
+    return jit_is_access(&e->u->insns[at]) && e->u->seen[at] == JIT_UNSEEN;
+}
+
+/* ---- arms ----
+ *
+ * An if-statement without an else-part is a branch over the statement's body. If some lanes of a warp take the branch,
+ * they wait at its target, and the other lanes execute the body. The body is then called an arm. The region holds a
+ * second form of the body, which executes it for some lanes under a mask. The warp remains one path, so the order of
+ * execution and the counts are the same as in the interpreter. Several branches to the same target share an arm.
+ *
+ * An arm has only arithmetic, accesses that jit_may_be_some() allows, and forward branches. If a branch to another
+ * target diverges, or a test of addresses fails, the region ends within the arm. */
+
+static bool is_kernel_end(const jit_emitter *e, uint32_t at)
+{
+    const vm_code *i = &e->u->function->code[at];
+    return (i->masked == vm_op_exit || i->masked == vm_op_ret) && !(i->guard & ~2u) && e->u->function->ptx->entry;
+}
+
+static uint32_t find_target(const jit_emitter *e, uint32_t at)
+{
+    return (uint32_t)(e->u->function->code[at].target - e->u->function->code);
+}
+
+/* Returns the reconvergence point at which the lanes that take the branch `at` wait. Returns JIT_END if these lanes have
+ * reached the kernel's end. Returns `at` if neither is the case. */
+static uint32_t find_meet(const jit_emitter *e, uint32_t at)
+{
+    const vm_code *i = &e->u->function->code[at];
+    const uint32_t to = find_target(e, at);
+    if (to <= at + 1 || !(i->guard & ~2u))
+        return at;
+    if (!i->extra)
+        return is_kernel_end(e, to) ? JIT_END : at;
+    return i->extra == (const void *)i->target ? to : at;
 }
 
 /* ---- the end of a region ---- */
 
 /* Returns the value that the region adds to a counter. e->lanes counts VM_LANES lanes per instruction. In a function
- * for paths, scale_count() scales the number of lanes to the lanes of the path. */
+ * for paths and in an arm, scale_count() scales the number of lanes to the lanes of the path. */
 static unsigned scale_count(jit_emitter *e, kiln__text *text, bool lanes, unsigned more)
 {
-    if (!e->partial || !lanes) {
+    if (!(e->partial || e->arm) || !lanes) {
         kiln__text_printf(text, "  %%v%u = add i64 0, %u\n", ++e->values, more);
         return e->values;
     }
@@ -270,21 +318,37 @@ static void add_to_counter(jit_emitter *e, kiln__text *text, const char *argumen
                       v + 3, v + 4, pointer, v + 2);
 }
 
-/* In a series, stores the warp that runs and the number of instructions of the warps before it (vm_native.series). */
-static void store_series(jit_emitter *e, kiln__text *text)
+/* Returns true if warps of a series end their turn at the instruction: at the kernel's end, or at a barrier of all
+ * threads of the block that has no result. */
+static bool ends_turn(const jit_emitter *e, uint32_t at)
+{
+    const vm_code *i = &e->u->function->code[at];
+    uint32_t id = VM_BARRIERS;
+    if (i->masked == vm_op_bar && !i->guard && i->a & 1 && !i->b && !i->size && !(i->flags & 2))
+        memcpy(&id, e->u->function->constants + (i->a & ~1u), sizeof id);
+    return is_kernel_end(e, at) || (id < VM_BARRIERS && e->u->function->ptx->entry);
+}
+
+/* In a series, stores the warp `w` and the number of instructions of the warps before it (vm_native.series). */
+static void store_series(jit_emitter *e, kiln__text *text, unsigned w)
 {
     const char *pointer = jit_pointer(e, "i64");
     const unsigned v = e->values + 1;
-    e->values += 5;
+    e->values += 2;
     kiln__text_printf(text,
                       "  %%v%u = add i64 %%v%u, %zu\n  %%v%u = inttoptr i64 %%v%u to %s\n"
-                      "  store i64 %%w, %s %%v%u\n",
-                      v, e->runner, offsetof(vm_runner, series_last), v + 1, v, pointer, pointer, v + 1);
-    kiln__text_printf(text,
-                      "  %%v%u = load i64, %s %%ended\n  %%v%u = add i64 %%v%u, %zu\n"
-                      "  %%v%u = inttoptr i64 %%v%u to %s\n  store i64 %%v%u, %s %%v%u\n",
-                      v + 2, pointer, v + 3, e->runner, offsetof(vm_runner, series_issued), v + 4, v + 3, pointer,
-                      v + 2, pointer, v + 4);
+                      "  store i64 %%v%u, %s %%v%u\n",
+                      v, e->runner, offsetof(vm_runner, series_last), v + 1, v, pointer, w, pointer, v + 1);
+    static const char *const names[] = {"%ended", "%place"};
+    const size_t offsets[] = {offsetof(vm_runner, series_issued), offsetof(vm_runner, series_place)};
+    for (unsigned k = 0; k < KILN__COUNT(names); k++) {
+        kiln__text_printf(text,
+                          "  %%v%u = load i64, %s %s\n  %%v%u = add i64 %%v%u, %zu\n"
+                          "  %%v%u = inttoptr i64 %%v%u to %s\n  store i64 %%v%u, %s %%v%u\n",
+                          e->values + 1, pointer, names[k], e->values + 2, e->runner, offsets[k], e->values + 3,
+                          e->values + 2, pointer, e->values + 1, pointer, e->values + 3);
+        e->values += 3;
+    }
 }
 
 static void store_pc(jit_emitter *e, kiln__text *text, uint32_t at)
@@ -297,17 +361,57 @@ static void store_pc(jit_emitter *e, kiln__text *text, uint32_t at)
                       jit_pointer(e, "i64"), v + 1);
 }
 
+/* Returns true if lanes that take the branch `at` wait at the end of the arm, or have ended there. Only such a branch
+ * may diverge in the arm. */
+static bool is_of_arm(const jit_emitter *e, const jit_arm *arm, uint32_t at)
+{
+    return arm && e->u->insns[at].kind == JIT_BRANCH && find_meet(e, at) == arm->meet;
+}
+
+/* Writes the exit of an arm. The interpreter's handler of the branch makes the state of a warp that has diverged there.
+ * If the lanes wait at a reconvergence point, one call for all of them makes the same state as a call for each branch,
+ * because all branches of the arm have the same point. Otherwise each branch makes a path. */
+static void leave_arm(jit_emitter *e, kiln__text *text)
+{
+    void (*const diverge)(vm_warp *, const vm_code *, uint32_t) = vm_op_bra;
+    const char *type = e->u->typed ? "void (i64, i64, i32)*" : "ptr", *pointer = e->u->typed ? "i32*" : "ptr";
+    const vm_code *code = e->u->function->code;
+    uint64_t address = 0;
+    memcpy(&address, &diverge, sizeof address);
+    for (uint32_t at = e->first; at <= e->last; at++) {
+        if (!is_of_arm(e, e->arm, at) || !(e->u->seen[at] & JIT_MIXED))
+            continue;
+        const unsigned lanes = ++e->values, some = ++e->labels, on = ++e->labels;
+        if (e->arm->meet == JIT_END) {
+            const unsigned any = ++e->values;
+            kiln__text_printf(text, "  %%v%u = load i32, %s %%gone%u\n  %%v%u = icmp ne i32 %%v%u, 0\n", lanes, pointer,
+                              at, any, lanes);
+            kiln__text_printf(text, "  br i1 %%v%u, label %%l%u, label %%l%u\nl%u:\n", any, some, on, some);
+        } else {
+            kiln__text_printf(text, "  %%v%u = xor i32 %%v%u, -1\n", lanes, e->mask);
+        }
+        store_pc(e, text, at + 1);
+        kiln__text_printf(text, "  call void inttoptr (i64 %llu to %s)(i64 %%w, i64 %llu, i32 %%v%u)\n",
+                          (unsigned long long)address, type, (unsigned long long)(uintptr_t)(code + at), lanes);
+        if (e->arm->meet != JIT_END)
+            return;
+        kiln__text_printf(text, "  br label %%l%u\nl%u:\n", on, on);
+    }
+}
+
 unsigned jit_exit(jit_emitter *e, uint32_t at, bool missed)
 {
     const unsigned label = ++e->labels;
     kiln__text *text = &e->exits;
     kiln__text_printf(text, "l%u:\n", label);
     for (uint32_t k = 0; k < e->var_count; k++)
-        if (e->dirty[k] && jit_live_at(e->u->live, at, e->vars[k].slot, e->vars[k].width))
+        if (is_needed(e, at, k))
             move_row(e, text, k, true);
+    if (e->arm)
+        leave_arm(e, text);
     store_pc(e, text, at);
     if (e->series)
-        store_series(e, text);
+        store_series(e, text, e->w);
     add_to_counter(e, text, "%lanes", "%nlanes", e->lanes);
     add_to_counter(e, text, "%steps", "%nsteps", e->steps);
     const unsigned v = e->values + 1;
@@ -315,7 +419,7 @@ unsigned jit_exit(jit_emitter *e, uint32_t at, bool missed)
     kiln__text_printf(text, "  %%v%u = load i64, %s %%ncount\n  %%v%u = add i64 %%v%u, %u\n", v, jit_pointer(e, "i64"),
                       v + 1, v, e->count);
     kiln__text_printf(text, "  %%v%u = or i64 %%v%u, %llu\n  ret i64 %%v%u\n", v + 2, v + 1,
-                      missed && !e->partial ? (unsigned long long)VM_REGION_MISSED : 0ull, v + 2);
+                      missed && !e->partial && !e->quiet ? (unsigned long long)VM_REGION_MISSED : 0ull, v + 2);
     return label;
 }
 
@@ -424,21 +528,49 @@ static unsigned get_guard(jit_emitter *e, const vm_code *i)
     return i->guard & 1 ? jit_value(e, "xor i32 %%v%u, -1", bits) : bits;
 }
 
-static bool is_kernel_end(const jit_emitter *e, uint32_t at)
+/* Adds the lanes that have left an arm at its branches to the counts of a warp that has reached the kernel's end. Each
+ * such group of lanes is a path, which executes the end by itself. `issued` and `lanes` are numbers of i64 values, the
+ * counts so far. The function replaces them by the new counts. */
+static void count_gone(jit_emitter *e, unsigned *issued, unsigned *lanes)
 {
-    const vm_code *i = &e->u->function->code[at];
-    return (i->masked == vm_op_exit || i->masked == vm_op_ret) && !(i->guard & ~2u) && e->u->function->ptx->entry;
+    const vm_code *code = e->u->function->code;
+    for (uint32_t at = e->first; at <= e->last; at++) {
+        if (!is_of_arm(e, e->arm, at) || !(e->u->seen[at] & JIT_MIXED) || code[at].target->guard & 2)
+            continue;
+        const unsigned gone = jit_value(e, "load i32, %s %%gone%u", jit_pointer(e, "i32"), at);
+        const unsigned any = jit_value(e, "icmp ne i32 %%v%u, 0", gone);
+        *issued = jit_value(e, "add i64 %%v%u, %%v%u", *issued, jit_value(e, "zext i1 %%v%u to i64", any));
+        const unsigned count = jit_value(e, "call i32 @llvm.ctpop.i32(i32 %%v%u)", gone);
+        *lanes = jit_value(e, "add i64 %%v%u, %%v%u", *lanes, jit_value(e, "zext i32 %%v%u to i64", count));
+    }
 }
 
-/* Returns a label at which a warp of a series has reached the kernel's end, which is the instruction `at`. The code at
- * this label counts the instructions of the warp and its end, and continues with the next warp. The code ends the
- * region after the last warp. It also ends the region when the series has issued `left` instructions. In both cases the
- * region ends before the end of the warp, and does not count this end. */
+/* Adds the operations of a warp's turn to w->idle, as the interpreter does at a barrier. */
+static void count_idle(jit_emitter *e)
+{
+    const char *pointer = e->u->typed ? "i64*" : "ptr";
+    unsigned ran = jit_value(e, "add i64 %%v%u, %u", jit_value(e, "load i64, %s %%ncount", pointer), e->count + 1);
+    unsigned to = jit_value(e, "add i64 %%w, %zu", offsetof(vm_warp, idle));
+    to = jit_value(e, "inttoptr i64 %%v%u to %s", to, pointer);
+    /* the first turn of a warp sets the count, because the previous block of the series has left its count there */
+    if (e->head > 0)
+        ran = jit_value(e, "add i64 %%v%u, %%v%u", ran, jit_value(e, "load i64, %s %%v%u", pointer, to));
+    jit_line(e, "store i64 %%v%u, %s %%v%u", ran, pointer, to);
+}
+
+/* Returns a label at which a warp of a series has reached the end of its turn, which is the instruction `at`: the
+ * kernel's end or a barrier. The code at this label counts the instructions of the warp and its end, and continues with
+ * the next warp. The code ends the region after the last warp. The code also ends the region if
+ *  - the series has issued `left` instructions,
+ *  - the number of warps was 0,
+ *  - the earlier warps have ended their turns at another place.
+ * In these three cases the region ends before the end of the warp's turn, and does not count this end. */
 static unsigned end_warp(jit_emitter *e, uint32_t at)
 {
-    const char *pointer = jit_pointer(e, "i64");
-    const bool counts = !(e->u->function->code[at].guard & 2);
-    const unsigned out = jit_exit(e, at, false), label = ++e->labels, next = ++e->labels;
+    const char *pointer = e->u->typed ? "i64*" : "ptr";
+    const bool counts = !(e->u->function->code[at].guard & 2), last = is_kernel_end(e, at);
+    const unsigned long long end = last ? VM_SERIES_END : at;
+    const unsigned out = jit_exit(e, at, false), label = ++e->labels, next = ++e->labels, over = ++e->labels;
     kiln__text hold = e->body;
     e->body = e->exits;
     jit_label(e, label);
@@ -446,22 +578,71 @@ static unsigned end_warp(jit_emitter *e, uint32_t at)
     issued = jit_value(e, "sub i64 %%v%u, %%v%u", issued, jit_value(e, "load i64, %s %%nsteps", pointer));
     issued = jit_value(e, "add i64 %%v%u, %u", issued, e->count - e->steps + counts);
     issued = jit_value(e, "add i64 %%v%u, %%v%u", issued, jit_value(e, "load i64, %s %%ended", pointer));
-    const unsigned more = jit_value(e, "load i64, %s %%more", pointer);
-    unsigned on = jit_value(e, "icmp ult i64 %%v%u, %%left", issued);
-    on = jit_value(e, "and i1 %%v%u, %%v%u", on, jit_value(e, "icmp ugt i64 %%v%u, 1", more));
+    unsigned lanes = scale_count(e, &e->body, true, e->lanes + (counts ? VM_LANES : 0));
+    lanes = jit_value(e, "add i64 %%v%u, %%v%u", lanes, jit_value(e, "load i64, %s %%nlanes", pointer));
+    if (e->arm)
+        count_gone(e, &issued, &lanes);
+    unsigned more = jit_value(e, "load i64, %s %%more", pointer),
+             on = jit_value(e, "icmp ult i64 %%v%u, %%left", issued);
+    on = jit_value(e, "and i1 %%v%u, %%v%u", on, jit_value(e, "icmp ne i64 %%v%u, 0", more));
+    const unsigned place = jit_value(e, "load i64, %s %%place", pointer);
+    unsigned same = jit_value(e, "icmp eq i64 %%v%u, %llu", place, end);
+    same = jit_value(e, "or i1 %%v%u, %%v%u", same, jit_value(e, "icmp eq i64 %%v%u, %llu", place, VM_SERIES_NOWHERE));
+    on = jit_value(e, "and i1 %%v%u, %%v%u", on, same);
     jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", on, next, out);
     jit_label(e, next);
+    if (!last) {
+        for (uint32_t k = 0; k < e->var_count; k++)
+            if (is_needed(e, at, k))
+                move_row(e, &e->body, k, true);
+        count_idle(e);
+    }
     jit_line(e, "store i64 %%v%u, %s %%ended", issued, pointer);
-    jit_line(e, "store i64 %%v%u, %s %%more", jit_value(e, "add i64 %%v%u, -1", more), pointer);
-    unsigned lanes = jit_value(e, "load i64, %s %%nlanes", pointer);
-    lanes = jit_value(e, "add i64 %%v%u, %u", lanes, e->lanes + (counts ? VM_LANES : 0));
+    jit_line(e, "store i64 %llu, %s %%place", end, pointer);
     jit_line(e, "store i64 %%v%u, %s %%nlanes", lanes, pointer);
-    jit_line(e, "store i64 %%v%u, %s %%warp", jit_value(e, "add i64 %%w, %zu", sizeof(vm_warp)), pointer);
+    more = jit_value(e, "add i64 %%v%u, -1", more);
+    jit_line(e, "store i64 %%v%u, %s %%more", more, pointer);
+    const unsigned following = jit_value(e, "add i64 %%w, %zu", sizeof(vm_warp));
+    jit_line(e, "store i64 %%v%u, %s %%warp", following, pointer);
     jit_line(e, "fence syncscope(\"singlethread\") seq_cst"); /* the same fence as at a backward branch */
-    jit_line(e, "br label %%series");
+    jit_line(e, "br i1 %%v%u, label %%l%u, label %%series", jit_value(e, "icmp eq i64 %%v%u, 0", more), over);
+    jit_label(e, over);
+    store_series(e, &e->body, following);
+    const unsigned sum = jit_value(e, "inttoptr i64 %%lanes to %s", pointer);
+    lanes = jit_value(e, "add i64 %%v%u, %%v%u", lanes, jit_value(e, "load i64, %s %%v%u", pointer, sum));
+    jit_line(e, "store i64 %%v%u, %s %%v%u", lanes, pointer, sum);
+    jit_line(e, "ret i64 0");
     e->exits = e->body;
     e->body = hold;
     return label;
+}
+
+/* Writes the changes that vm_op_meet() makes to a warp whose lanes have all arrived at a reconvergence point. */
+static void store_joined(jit_emitter *e)
+{
+    static const struct {
+        size_t offset;
+        const char *type;
+    } zeros[] = {
+        {offsetof(vm_warp, idle), "i64"}, {offsetof(vm_warp, yields), "i32"}, {offsetof(vm_warp, vain_yields), "i32"}};
+    for (unsigned k = 0; k < KILN__COUNT(zeros); k++) {
+        const unsigned to = jit_value(e, "add i64 %%w, %zu", zeros[k].offset);
+        const char *pointer = jit_pointer(e, zeros[k].type);
+        jit_line(e, "store %s 0, %s %%v%u", zeros[k].type, pointer,
+                 jit_value(e, "inttoptr i64 %%v%u to %s", to, pointer));
+    }
+}
+
+/* Writes the name of a basic block: of the region or, while the emitter writes an arm, of the arm. Blocks of the region
+ * behind the arm have no second form. */
+enum { LABEL = 32 };
+static const char *get_block(const jit_emitter *e, uint32_t at, char name[LABEL])
+{
+    if (e->arm && at != e->arm->meet)
+        snprintf(name, LABEL, "a%u.%u", (unsigned)(e->arm - e->arms), at);
+    else
+        snprintf(name, LABEL, "b%u", at);
+    return name;
 }
 
 /* Returns the label of code that adds to the counters and then continues at the instruction `at`. If `at` is outside of
@@ -469,19 +650,24 @@ static unsigned end_warp(jit_emitter *e, uint32_t at)
  * operations are left. */
 static unsigned make_way(jit_emitter *e, uint32_t at, unsigned count, unsigned lanes, unsigned steps)
 {
+    const bool joins = e->arm && at == e->arm->meet;
     unsigned label;
+    char name[LABEL];
     e->count = count, e->lanes = lanes, e->steps = steps;
-    if (!is_inside(e, at)) {
-        const bool unseen = jit_is_access(&e->u->insns[at]) && e->u->seen[at] == JIT_UNSEEN;
+    if (!joins && !is_inside(e, at)) {
+        const bool unseen = is_unseen(e, at);
         if (!unseen && e->stops)
             e->stops[e->u->insns[at].kind == JIT_STOP ? at + 1 : at] = true;
-        label = e->series && is_kernel_end(e, at) ? end_warp(e, at) : jit_exit(e, at, unseen);
+        const bool ends = e->series && (e->arm ? e->arm->meet == JIT_END && is_kernel_end(e, at) : ends_turn(e, at));
+        label = ends ? end_warp(e, at) : jit_exit(e, at, unseen);
     } else {
         kiln__text hold = e->body; /* the code is a separate block, which is written among the exits */
         e->body = e->exits;
         label = ++e->labels;
         jit_label(e, label);
         flush_counts(e);
+        if (joins)
+            store_joined(e);
         /* before a loop, the code writes variables back, so that the exits of the loop need not write them */
         if (at > e->at && e->state[at - e->first] & LOOP)
             for (uint32_t k = 0; k < e->var_count; k++)
@@ -492,11 +678,11 @@ static unsigned make_way(jit_emitter *e, uint32_t at, unsigned count, unsigned l
             unsigned sum = jit_value(e, "load i64, %s %%ncount", jit_pointer(e, "i64"));
             sum = jit_value(e, "add i64 %%v%u, %u", sum, e->need);
             sum = jit_value(e, "icmp ule i64 %%v%u, %%left", sum);
-            jit_line(e, "br i1 %%v%u, label %%b%u, label %%l%u", sum, at, e->labels + 1);
+            jit_line(e, "br i1 %%v%u, label %%%s, label %%l%u", sum, get_block(e, at, name), e->labels + 1);
             e->exits = e->body;
             jit_exit(e, at, false); /* the label that the line before has named */
         } else {
-            jit_line(e, "br label %%b%u", at);
+            jit_line(e, "br label %%%s", get_block(e, at, name));
             e->exits = e->body;
         }
         e->body = hold;
@@ -510,7 +696,46 @@ static unsigned make_way(jit_emitter *e, uint32_t at, unsigned count, unsigned l
 static unsigned get_path_guard(jit_emitter *e, const vm_code *i)
 {
     const unsigned bits = get_guard(e, i);
-    return e->partial && bits ? jit_value(e, "and i32 %%v%u, %%v%u", bits, e->mask) : bits;
+    return (e->partial || e->arm) && bits ? jit_value(e, "and i32 %%v%u, %%v%u", bits, e->mask) : bits;
+}
+
+/* Returns the arm of a branch at which lanes were seen to diverge, or NULL. */
+static const jit_arm *find_arm(const jit_emitter *e, uint32_t at)
+{
+    const uint32_t meet = find_meet(e, at);
+    for (unsigned k = 0; meet != at && e->u->seen[at] & JIT_MIXED && k < e->arm_count; k++)
+        if (e->arms[k].meet == meet && at + 1 <= e->last && e->arms[k].state[at + 1 - e->first] & REACHED)
+            return &e->arms[k];
+    return NULL;
+}
+
+/* Returns the label of code that enters an arm, or continues in it, after lanes have diverged at the current branch.
+ * `bits` is the number of an i32 value, the lanes that take the branch. These lanes wait at the end of the arm. */
+static unsigned split_lanes(jit_emitter *e, const jit_arm *arm, unsigned bits, unsigned step)
+{
+    const char *pointer = e->u->typed ? "i32*" : "ptr";
+    const unsigned label = ++e->labels, number = (unsigned)(arm - e->arms);
+    const bool entered = e->arm != NULL;
+    kiln__text hold = e->body;
+    e->body = e->exits;
+    jit_label(e, label);
+    e->count = 1, e->steps = step;
+    flush_counts(e);
+    if (!step)
+        count_lanes(e, bits);
+    unsigned rest = jit_value(e, "xor i32 %%v%u, -1", bits);
+    if (entered)
+        rest = jit_value(e, "and i32 %%v%u, %%v%u", rest, e->mask);
+    jit_line(e, "store i32 %%v%u, %s %%mask%u", rest, pointer, number);
+    for (uint32_t at = e->first; arm->meet == JIT_END && at <= e->last; at++)
+        if (at == e->at)
+            jit_line(e, "store i32 %%v%u, %s %%gone%u", bits, pointer, at);
+        else if (!entered && is_of_arm(e, arm, at) && e->u->seen[at] & JIT_MIXED)
+            jit_line(e, "store i32 0, %s %%gone%u", pointer, at);
+    jit_line(e, "br label %%a%u.%u", number, e->at + 1);
+    e->exits = e->body;
+    e->body = hold;
+    return label;
 }
 
 static void emit_branch(jit_emitter *e, const vm_code *i)
@@ -530,10 +755,14 @@ static void emit_branch(jit_emitter *e, const vm_code *i)
         return;
     }
     const unsigned none = jit_value(e, "icmp eq i32 %%v%u, 0", bits);
-    const unsigned all = e->partial ? jit_value(e, "icmp eq i32 %%v%u, %%v%u", bits, e->mask)
-                                    : jit_value(e, "icmp eq i32 %%v%u, -1", bits);
-    const unsigned seen = e->partial ? JIT_TAKEN | JIT_PASSED : e->u->seen[e->at], some = ++e->labels,
-                   mixed = jit_exit(e, e->at, false); /* some lanes take the branch and others do not */
+    const unsigned all = e->partial || e->arm ? jit_value(e, "icmp eq i32 %%v%u, %%v%u", bits, e->mask)
+                                              : jit_value(e, "icmp eq i32 %%v%u, -1", bits);
+    const jit_arm *arm = e->partial ? NULL : find_arm(e, e->at);
+    /* If the branch may have an arm, but was not seen to diverge, the region is made again with an arm. */
+    const bool unseen = e->u->wide && !e->u->access && !(e->u->seen[e->at] & JIT_MIXED) && find_meet(e, e->at) != e->at;
+    const unsigned seen = e->partial ? JIT_TAKEN | JIT_PASSED : e->u->seen[e->at], some = ++e->labels;
+    const unsigned mixed = /* some lanes take the branch and others do not */
+        arm && (!e->arm || e->arm == arm) ? split_lanes(e, arm, bits, step) : jit_exit(e, e->at, unseen);
     const unsigned on = seen & JIT_PASSED ? make_way(e, e->at + 1, 1, 0, step) : jit_exit(e, e->at, true);
     const unsigned go = seen & JIT_TAKEN ? make_way(e, target, 1, lanes, step) : jit_exit(e, e->at, true);
     jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", all, go, some);
@@ -542,17 +771,23 @@ static void emit_branch(jit_emitter *e, const vm_code *i)
 }
 
 /* Writes an instruction that is executed for all lanes or for no lane. If the guard holds only for some lanes, the
- * region ends before the instruction. */
+ * region ends before the instruction, unless the instruction is an access that jit_emit_some() can write. */
 static void emit_uniform(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsigned bits)
 {
     const unsigned act = ++e->labels, some = ++e->labels, on = ++e->labels;
+    const bool masked = bits && !e->u->access && jit_may_be_some(e, e->at);
     if (bits) {
-        const unsigned mixed = jit_exit(e, e->at, true);
+        const unsigned mixed = masked ? ++e->labels : jit_exit(e, e->at, true);
         const unsigned none = jit_value(e, "icmp eq i32 %%v%u, 0", bits);
         const unsigned all = jit_value(e, "icmp eq i32 %%v%u, -1", bits);
         jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", all, act, some);
         jit_label(e, some);
         jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", none, on, mixed);
+        if (masked) {
+            jit_label(e, mixed);
+            jit_emit_some(e, bits, jit_value(e, "bitcast i32 %%v%u to " B1V, bits));
+            jit_line(e, "br label %%l%u", on);
+        }
         jit_label(e, act);
     }
     if (insn->kind == JIT_CALL)
@@ -584,6 +819,22 @@ static bool emit_path(jit_emitter *e, const vm_code *i, const jit_insn *insn, un
     return bits != 0;
 }
 
+/* Writes an instruction of an arm. The other lanes keep the values of registers that they may read behind the arm.
+ * `bits` has the same meaning as in emit_path(). */
+static void emit_of_arm(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsigned bits)
+{
+    bool kept = false;
+    for (unsigned k = 0; k < insn->use_count; k++)
+        kept = kept ||
+               (insn->uses[k].write && jit_live_at(e->u->live, e->arm->to, insn->uses[k].slot, insn->uses[k].width));
+    const unsigned lanes = bits ? bits : e->mask;
+    const unsigned put = bits || kept ? jit_value(e, "bitcast i32 %%v%u to " B1V, lanes) : 0;
+    if (jit_is_access(insn))
+        jit_emit_some(e, lanes, put);
+    else if (!jit_emit_plain(e, i, insn, put))
+        jit_call(e, i, insn, i->masked, lanes, false);
+}
+
 /* Writes the instruction at e->at according to its kind, and counts it with the lanes that run it. */
 static void emit_insn(jit_emitter *e)
 {
@@ -598,7 +849,12 @@ static void emit_insn(jit_emitter *e)
         return;
     }
     const unsigned bits = get_path_guard(e, i);
-    if (insn->kind == JIT_PLAIN && !access) {
+    if (e->arm && insn->kind != JIT_MEET) {
+        emit_of_arm(e, i, insn, bits);
+    } else if (!e->partial && is_unseen(e, e->at)) { /* only the arm executes the rest of the basic block */
+        jit_line(e, "br label %%l%u", jit_exit(e, e->at, true));
+        jit_label(e, ++e->labels);
+    } else if (insn->kind == JIT_PLAIN && !access) {
         const unsigned mask = bits ? jit_value(e, "bitcast i32 %%v%u to " B1V, bits) : 0;
         const bool known = jit_emit_plain(e, i, insn, mask);
         if (!known && e->partial)
@@ -621,8 +877,18 @@ static void emit_insn(jit_emitter *e)
 
 /* ---- the set of instructions of a region ---- */
 
+/* Returns true if the instruction lies between a branch at which lanes were seen to diverge and the end of its arm. */
+static bool may_be_of_arm(const jit_emitter *e, uint32_t at)
+{
+    for (uint32_t k = e->first; k < at; k++)
+        if (e->u->insns[k].kind == JIT_BRANCH && e->u->seen[k] & JIT_MIXED && find_meet(e, k) > at)
+            return e->u->wide && !e->u->access;
+    return false;
+}
+
 /* Marks the instructions that the region can reach from its head, and the leaders of basic blocks, by a depth-first
- * search. At a branch, the search follows only directions that were observed. Sets e->need to the number of
+ * search. The search stops at an access that no warp was seen to execute, unless some lanes of a warp may execute it in
+ * an arm. At a branch, the search follows only directions that were observed. Sets e->need to the number of
  * instructions that were reached. */
 static void find_reached(jit_emitter *e, uint32_t *stack)
 {
@@ -633,8 +899,7 @@ static void find_reached(jit_emitter *e, uint32_t *stack)
     while (depth) {
         uint32_t at = stack[--depth];
         while (at >= e->first && at <= e->last && !(e->state[at - e->first] & REACHED) &&
-               e->u->insns[at].kind != JIT_STOP && count < MOST &&
-               !(jit_is_access(&e->u->insns[at]) && e->u->seen[at] == JIT_UNSEEN)) {
+               e->u->insns[at].kind != JIT_STOP && count < MOST && (!is_unseen(e, at) || may_be_of_arm(e, at))) {
             const bool branch = e->u->insns[at].kind == JIT_BRANCH;
             e->state[at - e->first] |= REACHED;
             e->calls += e->u->insns[at].kind == JIT_CALL;
@@ -657,6 +922,81 @@ static void find_reached(jit_emitter *e, uint32_t *stack)
         }
     }
     e->need = count;
+}
+
+/* Marks in `state` the instructions that lanes may execute from `at` on until they reach the end of an arm. Returns
+ * false if one of them cannot be in an arm. `stack` has room for all instructions of the region. */
+static bool find_of_arm(const jit_emitter *e, uint32_t meet, uint32_t at, uint8_t *state, uint32_t *stack)
+{
+    const vm_code *code = e->u->function->code;
+    uint32_t depth = 0;
+    for (stack[depth++] = at; depth;) {
+        at = stack[--depth];
+        while (at != meet && !(meet == JIT_END && is_kernel_end(e, at)) &&
+               (!is_inside(e, at) || !(state[at - e->first] & REACHED))) {
+            const jit_insn *insn = is_inside(e, at) ? &e->u->insns[at] : NULL;
+            if (!insn || at > meet || e->state[at - e->first] & LOOP ||
+                (insn->kind != JIT_PLAIN && insn->kind != JIT_BRANCH && insn->kind != JIT_MEET) ||
+                (jit_is_access(insn) && !jit_may_be_some(e, at)) || code[at].masked == vm_op_shfl ||
+                code[at].masked == vm_op_vote || code[at].masked == vm_op_warp_sync)
+                return false;
+            state[at - e->first] = e->state[at - e->first];
+            if (insn->kind == JIT_BRANCH) {
+                const bool always = !(code[at].guard & ~2u);
+                if (code[at].target <= &code[at])
+                    return false;
+                if (always || e->u->seen[at] & JIT_TAKEN)
+                    stack[depth++] = (uint32_t)(code[at].target - code);
+                if (always || !(e->u->seen[at] & JIT_PASSED))
+                    break;
+            }
+            at++;
+        }
+    }
+    return true;
+}
+
+/* Plans an arm for each reconvergence point at whose branches lanes were seen to diverge. A launch with an observer has
+ * no arms. Returns false if memory runs out. */
+static bool plan_arms(jit_emitter *e)
+{
+    enum { LONGEST = 96 }; /* the largest number of instructions of all arms: longer arms take long to compile */
+    const kiln_allocator *mem = e->u->mem;
+    const size_t span = e->last - e->first + 1;
+    uint32_t *stack = kiln__calloc(mem, span + 2, sizeof *stack), total = 0;
+    uint8_t *state = kiln__calloc(mem, span + 1, 1);
+    for (uint32_t at = e->first; stack && state && !e->u->access && at <= e->last; at++) {
+        const uint32_t meet = is_inside(e, at) && e->u->insns[at].kind == JIT_BRANCH ? find_meet(e, at) : at;
+        unsigned k = 0, count = 0;
+        if (meet == at || !(e->u->seen[at] & JIT_MIXED) || (meet != JIT_END && !is_inside(e, meet)))
+            continue;
+        while (k < e->arm_count && e->arms[k].meet != meet)
+            k++;
+        if (k == JIT_ARMS)
+            continue;
+        memset(state, 0, span);
+        if (k < e->arm_count)
+            memcpy(state, e->arms[k].state, span);
+        if (!find_of_arm(e, meet, at + 1, state, stack))
+            continue;
+        for (size_t n = 0; n < span; n++)
+            count += state[n] && !(k < e->arm_count && e->arms[k].state[n]);
+        if (total + count > LONGEST)
+            continue;
+        total += count;
+        if (k == e->arm_count)
+            e->arms[e->arm_count++] =
+                (jit_arm){.meet = meet, .to = find_target(e, at), .state = kiln__calloc(mem, span + 1, 1)};
+        if (!e->arms[k].state)
+            break;
+        memcpy(e->arms[k].state, state, span);
+        if (meet != JIT_END) /* make_way() tests this flag */
+            e->arms[k].state[meet - e->first] = e->state[meet - e->first] & LOOP;
+    }
+    const bool room = stack && state && (e->arm_count == 0 || e->arms[e->arm_count - 1].state);
+    kiln__free(mem, stack);
+    kiln__free(mem, state);
+    return room;
 }
 
 static void add_vars(jit_emitter *e)
@@ -716,9 +1056,18 @@ static void flow_dirty(jit_emitter *e)
     }
 }
 
+/* Reads the lanes that execute a basic block of an arm. */
+static void load_mask(jit_emitter *e)
+{
+    e->mask = jit_value(e, "load i32, %s %%mask%u", jit_pointer(e, "i32"), (unsigned)(e->arm - e->arms));
+    e->active = jit_value(e, "call i32 @llvm.ctpop.i32(i32 %%v%u)", e->mask);
+    e->active = jit_value(e, "zext i32 %%v%u to i64", e->active);
+}
+
 static void emit_blocks(jit_emitter *e)
 {
     bool open = false; /* true while the current basic block has no terminator */
+    char name[LABEL];
     for (e->at = e->first; e->at <= e->last; e->at++) {
         if (!is_inside(e, e->at))
             continue;
@@ -729,10 +1078,12 @@ static void emit_blocks(jit_emitter *e)
             e->group_count = 0;
             open = true;
         } else if (e->state[e->at - e->first] & LEADER) {
-            kiln__text_printf(&e->body, "b%u:\n", e->at);
+            kiln__text_printf(&e->body, "%s:\n", get_block(e, e->at, name));
             memcpy(e->dirty, e->block_in + e->block_of[e->at - e->first] * e->var_count, e->var_count);
             e->group_count = 0;
             open = true;
+            if (e->arm)
+                load_mask(e);
         }
         if (!open) /* this cannot happen, because a reached instruction is a leader or follows a reached instruction */
             e->failed = true;
@@ -748,6 +1099,19 @@ static void emit_blocks(jit_emitter *e)
     }
 }
 
+/* Writes the arms, whose blocks have variables and changed registers as the same blocks of the region. */
+static void emit_arms(jit_emitter *e)
+{
+    uint8_t *const state = e->state;
+    for (unsigned k = 0; k < e->arm_count; k++) {
+        e->arm = &e->arms[k];
+        e->state = e->arms[k].state;
+        emit_blocks(e);
+    }
+    e->state = state;
+    e->arm = NULL;
+}
+
 /* Writes the beginning of the loop over the warps of a series. */
 static void emit_series(jit_emitter *e)
 {
@@ -755,6 +1119,7 @@ static void emit_series(jit_emitter *e)
     jit_line(e, "%%warp = alloca i64\n  store i64 %%first, %s %%warp", pointer);
     jit_line(e, "%%more = alloca i64\n  store i64 %%count, %s %%more", pointer);
     jit_line(e, "%%ended = alloca i64\n  store i64 0, %s %%ended", pointer);
+    jit_line(e, "%%place = alloca i64\n  store i64 %llu, %s %%place", VM_SERIES_NOWHERE, pointer);
     jit_line(e, "br label %%series");
     kiln__text_puts(&e->body, "series:\n");
     jit_line(e, "%%w = load i64, %s %%warp", pointer);
@@ -790,6 +1155,11 @@ static void emit_entry(jit_emitter *e)
     jit_line(e, "%%ua = alloca " I32V "\n  %%ub = alloca " I32V "\n  %%ud = alloca " I32V "\n  %%uk = alloca i64");
     for (uint32_t k = 0; k < e->var_count; k++)
         jit_line(e, "%%s%u = alloca %s", k, get_type(e->vars[k].width));
+    for (unsigned k = 0; k < e->arm_count; k++)
+        jit_line(e, "%%mask%u = alloca i32", k);
+    for (uint32_t at = e->first; at <= e->last; at++)
+        if (e->u->insns[at].kind == JIT_BRANCH && find_meet(e, at) == JIT_END)
+            jit_line(e, "%%gone%u = alloca i32", at);
     if (e->series)
         emit_series(e);
     for (uint32_t k = 0; k < e->var_count; k++) {
@@ -831,6 +1201,8 @@ void jit_emit_begin(const jit_unit *unit, kiln__text *text)
         snprintf(pointer, sizeof pointer, unit->typed ? "<32 x %s>*" : "ptr", elements[k]);
         kiln__text_printf(text, "declare void @llvm.masked.store.%s.p0%s(<32 x %s>, %s, i32, " B1V ")\n", vector,
                           unit->typed ? vector : "", elements[k], pointer);
+        kiln__text_printf(text, "declare <32 x %s> @llvm.masked.load.%s.p0%s(%s, i32, " B1V ", <32 x %s>)\n",
+                          elements[k], vector, unit->typed ? vector : "", pointer, elements[k]);
     }
     kiln__text_printf(text, "attributes #0 = { nounwind %s}\n",
                       unit->wide ? "\"prefer-vector-width\"=\"512\" \"min-legal-vector-width\"=\"512\" " : "");
@@ -862,7 +1234,7 @@ static bool prepare_region(jit_emitter *e)
         return false;
     e->fixed = true;
     flow_dirty(e);
-    return !e->failed;
+    return plan_arms(e) && !e->failed;
 }
 
 static void put_function(jit_emitter *e, kiln__text *text, const char *name)
@@ -888,24 +1260,27 @@ static void free_emitter(jit_emitter *e)
     kiln__free(mem, e->dirty);
     kiln__free(mem, e->known);
     kiln__free(mem, e->block_in);
+    for (unsigned k = 0; k < e->arm_count; k++)
+        kiln__free(mem, e->arms[k].state);
     kiln__free(mem, e);
 }
 
-/* Returns true if the region can be a series. A series begins with the kernel, reaches the kernel's end, and has
- * neither atomics nor other instructions of the kind JIT_CALL, whose handlers may use or change more of a warp than
- * registers. */
+/* Returns true if the region can be a series. A series begins with the kernel or behind a barrier. It reaches a barrier
+ * or the kernel's end. It has neither atomics nor other instructions of the kind JIT_CALL, whose handlers may use or
+ * change more of a warp than registers. */
 static bool may_be_series(const jit_emitter *e)
 {
     bool ends = false;
     for (uint32_t at = e->first; at <= e->last; at++) {
         const jit_insn *insn = &e->u->insns[at];
         if (!is_inside(e, at))
-            ends = ends || (is_kernel_end(e, at) && at > e->first &&
-                            (is_inside(e, at - 1) || e->state[at - e->first] & LEADER));
+            ends = ends ||
+                   (ends_turn(e, at) && at > e->first && (is_inside(e, at - 1) || e->state[at - e->first] & LEADER));
         else if (insn->kind == JIT_CALL || insn->kind == JIT_UPDATE)
             return false;
     }
-    return ends && e->head == 0 && e->first == 0 && !e->u->access;
+    const bool begins = e->head == 0 || (ends_turn(e, e->head - 1) && !is_kernel_end(e, e->head - 1));
+    return begins && ends && !e->u->access;
 }
 
 /* Plans the region. Then writes the entry of the region, its basic blocks and its exits. */
@@ -927,6 +1302,7 @@ uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint
         e->entry = e->body;
         e->body = (kiln__text){.mem = unit->mem};
         emit_blocks(e);
+        emit_arms(e);
         put_function(e, text, name);
         need = e->failed || e->entry.failed || e->body.failed || e->exits.failed || text->failed ? 0 : e->need;
     }

@@ -36,6 +36,17 @@ typedef struct jit_group {
 } jit_group;
 enum { JIT_GROUPS = 16, JIT_STREAMS = 6 };
 
+/* A second form of some basic blocks of a region, for warps whose lanes have diverged at a branch to the end of these
+ * blocks (emit.c, "arms"). `to` is the instruction at which the lanes that took the branch wait. `meet` is the same
+ * instruction if the lanes reconverge there. It is JIT_END if these lanes have reached the kernel's end. `state` has the flags REACHED and LEADER of the blocks' instructions,
+ * as jit_emitter.state. */
+typedef struct jit_arm {
+    uint32_t meet, to;
+    uint8_t *state;
+} jit_arm;
+enum { JIT_ARMS = 8 };
+#define JIT_END UINT32_MAX
+
 /* The state of one region while the emitter writes it. */
 typedef struct jit_emitter {
     const jit_unit *u;
@@ -63,10 +74,16 @@ typedef struct jit_emitter {
     unsigned group_count, streams; /* streams: the number of variables %p0, %p1, ... that prefetching uses */
     unsigned parts;                /* number of calls of emit_prefetch_parts() */
     bool series;                   /* the function is a series (vm_native.series) */
+    jit_arm arms[JIT_ARMS];
+    unsigned arm_count;
+    const jit_arm *arm; /* the arm whose blocks the emitter writes, or NULL */
+    /* A failed test of addresses is no miss while `quiet` is true, because only some lanes have made the access. */
+    bool quiet;
     /* `partial` is true while the emitter writes a function for paths. While such a function runs, `mask` (the lanes of
-     * the path, an i32) and `active` (the number of these lanes, an i64) stay the same. In such a function, registers
-     * stay in the frame. Within a basic block, known[] has the number of the value of each variable, or 0 if the block
-     * has not read the variable yet. dirty[] marks values that are not yet written to the frame. */
+     * the path, an i32) and `active` (the number of these lanes, an i64) stay the same. In a basic block of an arm they
+     * stay the same too. In a function for paths, registers stay in the frame. Within a basic block, known[] has the
+     * number of the value of each variable, or 0 if the block has not read the variable yet. dirty[] marks values that
+     * are not yet written to the frame. */
     bool partial;
     unsigned mask, active, regs; /* regs: the address of the frame's registers, a value of type i64 */
     unsigned *known;
@@ -109,6 +126,12 @@ void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn); /*
 /* Writes a load or store for the lanes of a path. `bits` is the number of an i32 value, the lanes that execute the
  * instruction. Returns false if the region must call the handler instead. */
 bool jit_emit_partial_memory(jit_emitter *e, const vm_code *i, unsigned bits);
+/* Returns true if jit_emit_some() can write the access `at`. */
+bool jit_may_be_some(const jit_emitter *e, uint32_t at);
+/* Writes the current access for some lanes of a warp whose registers are variables. `bits` is the number of an i32
+ * value, the lanes that execute the instruction. `put` is the number of a vector of i1: the lanes in which a load changes its
+ * registers. If `put` is 0, the load may change the registers in all lanes. */
+void jit_emit_some(jit_emitter *e, unsigned bits, unsigned put);
 void jit_emit_update(jit_emitter *e, const vm_code *i);
 bool jit_emit_plain(jit_emitter *e, const vm_code *i, const jit_insn *insn,
                     /* Writes an arithmetic instruction (arith.c). Returns false for an instruction that arith.c does

@@ -23,6 +23,7 @@
 
 #define HEADS 24u /* the largest number of regions of one loop */
 #define TRIES 6u  /* the largest number of attempts for one head */
+#define NARROW 2u /* the number of attempts for which a region follows only directions of branches that were observed */
 /* the largest number of characters of a text: longer texts took LLVM up to 12 s, shorter texts 1 s */
 #define LENGTH 1000000u
 /* the largest number of regions of a device until modules are unloaded; each region takes some kilobytes */
@@ -114,21 +115,29 @@ static bool analyse_function(compiler *c, made_function *made, const vm_function
 }
 
 /* Returns the pattern of the addresses of an access, which the current contents of the register `slot` show. `word` is
- * true if the register has 32 bits. */
-static jit_pattern get_pattern(const vm_warp *w, const vm_code *i, uint32_t slot, bool word)
+ * true if the register has 32 bits. A register is zero until it is written. So a lane whose address is 0 has not
+ * executed the access, and does not count. Returns JIT_UNSEEN if no lane has executed the access. If `zero` is true,
+ * lanes whose address is 0 count too. */
+static unsigned get_pattern(const vm_warp *w, const vm_code *i, uint32_t slot, bool word, bool zero)
 {
     const uint64_t span = (uint64_t)i->size * i->count;
     bool one = true, row = true, ones = true, rows = true;
+    uint32_t first = VM_LANES, begin[2] = {VM_LANES, VM_LANES}; /* the first lane that counts; the same in each half */
     uint64_t at[VM_LANES];
-    for (uint32_t l = 0; l < VM_LANES; l++)
+    for (uint32_t l = 0; l < VM_LANES; l++) {
         at[l] = word ? vm_r32(w, slot)[l] : vm_r64(w, slot)[l];
-    for (uint32_t l = 1; l < VM_LANES; l++) {
-        const uint32_t half = l & VM_LANES / 2;
-        one = one && at[l] == at[0];
-        row = row && at[l] - at[0] == l * span;
-        ones = ones && at[l] == at[half];
-        rows = rows && at[l] - at[half] == (l - half) * span;
+        if (at[l] == 0 && !zero)
+            continue;
+        uint32_t *half = &begin[l / (VM_LANES / 2)];
+        first = first == VM_LANES ? l : first;
+        *half = *half == VM_LANES ? l : *half;
+        one = one && at[l] == at[first];
+        row = row && at[l] - at[first] == (l - first) * span;
+        ones = ones && at[l] == at[*half];
+        rows = rows && at[l] - at[*half] == (l - *half) * span;
     }
+    if (first == VM_LANES)
+        return JIT_UNSEEN;
     if (i->count == 1 || i->count == 2 || i->count == 4) {
         if (one || row)
             return one ? JIT_ONE : JIT_ROW;
@@ -151,11 +160,14 @@ static jit_pattern merge_patterns(unsigned a, unsigned b)
 }
 
 /* Returns the directions that lanes take at a branch, according to the current predicates: the result is JIT_TAKEN,
- * JIT_PASSED or both. A backward branch always gets both directions, because a loop may continue or end. */
+ * JIT_PASSED or both. If lanes of the warp take both, the result also has JIT_MIXED. A backward branch always gets both
+ * directions, because a loop may continue or end. */
 static unsigned get_ways(const vm_warp *w, const vm_code *i)
 {
     const uint32_t taken = *vm_pred(w, i->guard & ~3u) ^ (i->guard & 1 ? VM_ALL : 0);
-    if (i->target <= i || (taken && taken != VM_ALL))
+    if (taken && taken != VM_ALL)
+        return JIT_TAKEN | JIT_PASSED | JIT_MIXED;
+    if (i->target <= i)
         return JIT_TAKEN | JIT_PASSED;
     return taken ? JIT_TAKEN : JIT_PASSED;
 }
@@ -170,11 +182,9 @@ static void observe(const vm_warp *w, made_function *made, const vm_function *fu
         const vm_code *i = &function->code[at];
         const uint32_t slot = jit_address(function, made->insns, at);
         const bool word = jit_shapes[made->insns[at].id].shared && slot == i->a;
-        if (slot != function->window && (word ? vm_r32(w, slot)[0] == 0 : vm_r64(w, slot)[0] == 0))
-            /* a register is zero until it is written, so an address of 0 shows that the first lane did not execute the
-             * access */
-            return;
-        *known = (uint8_t)merge_patterns(*known, get_pattern(w, i, slot, word));
+        const unsigned pattern = get_pattern(w, i, slot, word, slot == function->window);
+        if (pattern != JIT_UNSEEN)
+            *known = (uint8_t)merge_patterns(*known, pattern);
     }
 }
 
@@ -440,6 +450,41 @@ static void handle_split(struct vm_jit *jit, vm_warp *w, const vm_code *i)
     pthread_mutex_unlock(&c->lock);
 }
 
+/* Gives the pattern of an access to the other accesses of [first, last] that use the same register as their address. If
+ * the addresses of one access change their layout, the addresses of the others change it too. */
+static void spread_pattern(made_function *made, const vm_function *function, uint32_t at, uint32_t first, uint32_t last)
+{
+    if (!jit_is_access(&made->insns[at]) || made->seen[at] == JIT_UNSEEN)
+        return;
+    const uint32_t slot = jit_address(function, made->insns, at);
+    for (uint32_t k = first; k <= last; k++)
+        if (k != at && jit_is_access(&made->insns[k]) && jit_address(function, made->insns, k) == slot &&
+            made->seen[k] != JIT_UNSEEN)
+            made->seen[k] = (uint8_t)merge_patterns(made->seen[k], made->seen[at]);
+}
+
+/* Returns the pattern of an access in [first, last] that uses the register `slot` as its address, or JIT_ANY. */
+static uint8_t find_pattern(const made_function *made, const vm_function *function, uint32_t slot, uint32_t first,
+                            uint32_t last)
+{
+    for (uint32_t k = first; k <= last; k++)
+        if (jit_is_access(&made->insns[k]) && made->seen[k] != JIT_UNSEEN &&
+            jit_address(function, made->insns, k) == slot)
+            return made->seen[k];
+    return JIT_ANY;
+}
+
+/* Lets the region hold all branches and accesses in [first, last], because its observations were wrong several times.
+ * Without this function, each branch and access could cost another attempt to compile the region. */
+static void widen(made_function *made, const vm_function *function, uint32_t first, uint32_t last)
+{
+    for (uint32_t k = first; k <= last; k++)
+        if (made->insns[k].kind == JIT_BRANCH)
+            made->seen[k] = JIT_TAKEN | JIT_PASSED | (function->code[k].target > function->code + k ? JIT_MIXED : 0);
+        else if (jit_is_access(&made->insns[k]) && made->seen[k] == JIT_UNSEEN)
+            made->seen[k] = find_pattern(made, function, jit_address(function, made->insns, k), first, last);
+}
+
 /* Implements vm_jit.missed: observes the instruction at which the region has ended. If the observation is new, compiles
  * the regions from the head on again, at most TRIES times. In all other cases, restores the head's own handler if more
  * than half of the runs miss. With fewer misses the region still saves time, because it runs until it misses. */
@@ -457,6 +502,9 @@ static void handle_miss(struct vm_jit *jit, vm_warp *w, const vm_code *head)
     if (r && r->region.own != head->full && r->region.watched == (w->runner->access != NULL)) {
         const uint8_t before = made->seen[at];
         observe(w, made, function, at);
+        spread_pattern(made, function, at, r->first, r->last);
+        if (r->tries + 1 >= NARROW)
+            widen(made, function, r->first, r->last);
         const bool again = before != made->seen[at] && r->tries < TRIES;
         if (again || atomic_load(&r->region.missed) > atomic_load(&r->region.entered) / 2)
             __atomic_store_n(&function->code[from].full, r->region.own, __ATOMIC_RELEASE);

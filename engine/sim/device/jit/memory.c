@@ -30,7 +30,7 @@ static access get_access(const jit_emitter *e, uint32_t at)
     a.slot = jit_address(e->u->function, e->u->insns, at);
     a.element = bytes_of[a.shape->a];
     a.span = a.element * i->count;
-    a.pattern = e->partial ? JIT_ANY : e->u->seen[at];
+    a.pattern = e->partial || e->arm ? JIT_ANY : e->u->seen[at];
     a.offset = a.shape->shared ? (int32_t)(uint32_t)i->imm : (int64_t)i->imm;
     a.type = a.element == 1 ? "i8" : a.element == 2 ? "i16" : a.element == 4 ? "i32" : "i64";
     return a;
@@ -67,9 +67,11 @@ static void find_extent(const jit_emitter *e, const access *a, int64_t *low, int
 static unsigned emit_and(jit_emitter *e, unsigned a, unsigned b) { return jit_value(e, "and i1 %%v%u, %%v%u", a, b); }
 
 /* Writes a test that the lanes' addresses grow by `stride` bytes from lane to lane, and that the sequence begins again
- * after each `width` lanes. Returns the number of an i1 value, the result of the test. */
+ * after each `width` lanes. If `bits` is not 0, it is the number of an i32 value, the lanes that are tested. The
+ * sequence begins at the address of the first lane, even if this lane is not tested. Returns the number of an i1 value,
+ * the result of the test. */
 static unsigned emit_row_test(jit_emitter *e, unsigned row, const char *vector, const char *scalar, unsigned stride,
-                              unsigned width)
+                              unsigned width, unsigned bits)
 {
     char places[32 * 12], begins[32 * 8];
     size_t length = 0, used = 0;
@@ -83,7 +85,10 @@ static unsigned emit_row_test(jit_emitter *e, unsigned row, const char *vector, 
     const unsigned away = jit_value(e, "sub %s %%v%u, %%v%u", vector, row, first);
     const unsigned odd = stride ? jit_value(e, "icmp ne %s %%v%u, <%s>", vector, away, places)
                                 : jit_value(e, "icmp ne %s %%v%u, zeroinitializer", vector, away);
-    return jit_value(e, "icmp eq i32 %%v%u, 0", jit_value(e, "bitcast " B1V " %%v%u to i32", odd));
+    unsigned lanes = jit_value(e, "bitcast " B1V " %%v%u to i32", odd);
+    if (bits)
+        lanes = jit_value(e, "and i32 %%v%u, %%v%u", lanes, bits);
+    return jit_value(e, "icmp eq i32 %%v%u, 0", lanes);
 }
 
 /* The memory [base, end) that may be accessed, and the difference between a host address and its device address. All
@@ -247,7 +252,7 @@ static void open_group(jit_emitter *e, const access *a, unsigned row, jit_group 
     g->first = emit_lane(e, a, row, 0);
     const int64_t end = g->high + (int64_t)(width - 1) * stride;
     unsigned good = emit_row_test(e, row, a->shape->shared ? I32V : I64V, a->shape->shared ? "i32" : "i64", stride,
-                                  width);
+                                  width, 0);
     good = emit_and(e, good, emit_bounds_test(e, a, &w, g->first, g->low, end));
     if (halves) {
         g->second = emit_lane(e, a, row, VM_LANES / 2);
@@ -485,15 +490,14 @@ static void load_fours(jit_emitter *e, unsigned host, int64_t offset, unsigned w
 }
 
 /* Gathers or scatters in the lanes of `mask`. `mask` is a vector of i1. `host` is a vector of the lanes' host addresses
- * at offset 0. If `guarded` is true, a load changes only the registers of the lanes in `mask`. If a lane has two words,
- * they move as one element. */
-static void emit_lanes(jit_emitter *e, const access *a, unsigned host, unsigned mask, bool guarded)
+ * at offset 0. If `put` is not 0, a load changes only the registers of the lanes in `put`. If a lane has two words, they
+ * move as one element. */
+static void emit_lanes(jit_emitter *e, const access *a, unsigned host, unsigned mask, unsigned put)
 {
     const bool load = a->shape->form == JIT_LOAD, pair = a->i->count == 2 && a->element == 4;
     const char *type = pair ? "i64" : a->type;
     for (unsigned k = 0; k < a->i->count; k += pair ? 2 : 1) {
         const unsigned to = emit_pointers(e, host, a->offset + k * a->element, type);
-        const unsigned put = guarded ? mask : 0;
         if (load && pair) {
             const unsigned both = emit_gather(e, type, to, a->element, mask);
             const unsigned low = jit_value(e, "trunc " I64V " %%v%u to " I32V, both);
@@ -532,27 +536,90 @@ static void emit_anywhere(jit_emitter *e, const access *a, unsigned host)
 {
     const unsigned count = a->i->count, all = jit_value(e, "icmp eq " I32V " zeroinitializer, zeroinitializer");
     if (count != 1 && count != 2 && count != 4) {
-        emit_lanes(e, a, host, all, false);
+        emit_lanes(e, a, host, all, 0);
         return;
     }
     const unsigned row = ++e->labels, other = ++e->labels, on = ++e->labels, one = ++e->labels, any = ++e->labels;
     const unsigned lane = jit_value(e, "extractelement " I64V " %%v%u, i32 0", host);
     const unsigned address = jit_value(e, "add i64 %%v%u, %lld", lane, (long long)a->offset);
-    const unsigned is_row = emit_row_test(e, host, I64V, "i64", a->span, VM_LANES);
+    const unsigned is_row = emit_row_test(e, host, I64V, "i64", a->span, VM_LANES, 0);
     jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", is_row, row, other);
     jit_label(e, row);
     move_at(e, a, JIT_ROW, address);
     jit_line(e, "br label %%l%u", on);
     jit_label(e, other);
     if (a->shape->form == JIT_LOAD) {
-        const unsigned is_one = emit_row_test(e, host, I64V, "i64", 0, VM_LANES);
+        const unsigned is_one = emit_row_test(e, host, I64V, "i64", 0, VM_LANES, 0);
         jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", is_one, one, any);
         jit_label(e, one);
         move_at(e, a, JIT_ONE, address);
         jit_line(e, "br label %%l%u", on);
         jit_label(e, any);
     }
-    emit_lanes(e, a, host, all, false);
+    emit_lanes(e, a, host, all, 0);
+    jit_line(e, "br label %%l%u", on);
+    jit_label(e, on);
+}
+
+/* Moves one element of a row for each lane of `mask`, a vector of i1. `address` is the host address of the first lane's
+ * element, which need not be readable if the first lane is not in `mask`. `put` has the same meaning as in
+ * emit_lanes(). */
+static void move_some(jit_emitter *e, const access *a, unsigned address, unsigned mask, unsigned put)
+{
+    char type[24], pointer[24];
+    snprintf(type, sizeof type, "<32 x %s>", a->type);
+    snprintf(pointer, sizeof pointer, "v32%s%s%s", a->type, e->u->typed ? ".p0v32" : ".p0", e->u->typed ? a->type : "");
+    const unsigned to = emit_pointer(e, address, 0, type);
+    if (a->shape->form == JIT_LOAD) {
+        const unsigned value =
+            jit_value(e, "call %s @llvm.masked.load.%s(%s %%v%u, i32 %u, " B1V " %%v%u, %s zeroinitializer)", type,
+                      pointer, jit_pointer(e, type), to, a->element, mask, type);
+        jit_put(e, get_slot(a, 0), get_width(a), widen_value(e, a, value), put);
+        return;
+    }
+    const unsigned value = narrow_value(e, a, jit_get(e, get_slot(a, 0), get_width(a)));
+    jit_line(e, "call void @llvm.masked.store.%s(%s %%v%u, %s %%v%u, i32 %u, " B1V " %%v%u)", pointer, type, value,
+             jit_pointer(e, type), to, a->element, mask);
+}
+
+/* Loads one element, the same for all lanes. */
+static void load_one(jit_emitter *e, const access *a, unsigned address, unsigned put)
+{
+    unsigned value = emit_pointer(e, address, 0, a->type);
+    value = jit_value(e, "load %s, %s %%v%u, align %u", a->type, jit_pointer(e, a->type), value, a->element);
+    value = jit_value(e, "insertelement <32 x %s> poison, %s %%v%u, i32 0", a->type, a->type, value);
+    value = jit_value(e, "shufflevector <32 x %s> %%v%u, <32 x %s> poison, " I32V " zeroinitializer", a->type, value,
+                      a->type);
+    jit_put(e, get_slot(a, 0), get_width(a), widen_value(e, a, value), put);
+}
+
+/* Writes a load or store of the lanes `bits` at any addresses, as emit_anywhere() does for all lanes. The first lane
+ * need not be one of these lanes. The code uses its address only if the addresses of these lanes match it. */
+static void emit_some(jit_emitter *e, const access *a, unsigned host, unsigned bits, unsigned put)
+{
+    const unsigned mask = jit_value(e, "bitcast i32 %%v%u to " B1V, bits);
+    if (a->i->count != 1) {
+        emit_lanes(e, a, host, mask, put);
+        return;
+    }
+    const unsigned row = ++e->labels, other = ++e->labels, on = ++e->labels, one = ++e->labels, any = ++e->labels;
+    const unsigned lane = jit_value(e, "extractelement " I64V " %%v%u, i32 0", host);
+    const unsigned address = jit_value(e, "add i64 %%v%u, %lld", lane, (long long)a->offset);
+    const unsigned is_row = emit_row_test(e, host, I64V, "i64", a->span, VM_LANES, bits);
+    jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", is_row, row, other);
+    jit_label(e, row);
+    move_some(e, a, address, mask, put);
+    jit_line(e, "br label %%l%u", on);
+    jit_label(e, other);
+    if (a->shape->form == JIT_LOAD) { /* here at least one lane loads, because without lanes the row test succeeds */
+        const unsigned is_one = emit_row_test(e, host, I64V, "i64", 0, VM_LANES, bits);
+        jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", is_one, one, any);
+        jit_label(e, one);
+        load_one(e, a, address, put);
+        jit_line(e, "br label %%l%u", on);
+        jit_label(e, any);
+    }
+    emit_lanes(e, a, host, mask, put);
     jit_line(e, "br label %%l%u", on);
     jit_label(e, on);
 }
@@ -648,13 +715,14 @@ static void open_anywhere(jit_emitter *e, const access *a, unsigned row, unsigne
 }
 
 /* Takes the element of a load from the words that were loaded with the group. Returns false if these words do not have
- * the element, or if the access is a store. In shared memory, loads and stores share the same groups. */
-static bool take_word(jit_emitter *e, const access *a, const jit_group *g)
+ * the element, or if the access is a store. In shared memory, loads and stores share the same groups. `put` has the same
+ * meaning as in emit_lanes(). */
+static bool take_word(jit_emitter *e, const access *a, const jit_group *g, unsigned put)
 {
     const int64_t away = a->offset - g->from;
     if (!g->words[0] || a->shape->form != JIT_LOAD || e->at > g->until || a->element != 4 || away < 0 || away > 12)
         return false;
-    jit_put(e, get_slot(a, 0), JIT_32, g->words[away / 4], 0);
+    jit_put(e, get_slot(a, 0), JIT_32, g->words[away / 4], put);
     return true;
 }
 
@@ -678,7 +746,7 @@ void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
     }
     if (a.pattern == JIT_ANY) {
         made = *g; /* a copy of the group, because jit_put() may drop the group */
-        if (!take_word(e, &a, &made))
+        if (!take_word(e, &a, &made, 0))
             emit_anywhere(e, &a, made.first);
         return;
     }
@@ -696,27 +764,53 @@ void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
         store_at(e, &a, address);
 }
 
-/* Returns false, so that the region calls the handler, in two cases. First, no host can gather elements of 1 or 2
- * bytes. Second, hosts without AVX-512 would gather and scatter lane by lane. */
+/* Opens a group for some lanes, or returns the group that has the addresses of the access already. Accesses with a
+ * guard share no group, because their lanes may differ. */
+static jit_group get_group_of_some(jit_emitter *e, const access *a, unsigned bits)
+{
+    const bool guarded = a->i->guard & ~2u;
+    const unsigned row = jit_get(e, a->i->a, a->shape->shared ? JIT_32 : JIT_64);
+    const jit_group *known = guarded ? NULL : find_group(e, a);
+    jit_group made;
+    if (known)
+        return *known;
+    open_anywhere(e, a, row, bits, &made);
+    if (!guarded && e->group_count == JIT_GROUPS)
+        e->groups[0] = e->groups[--e->group_count];
+    if (!guarded)
+        e->groups[e->group_count++] = made;
+    return made;
+}
+
+/* Returns false in two cases. First, no host can gather elements of 1 or 2 bytes. Second, hosts without AVX-512 would
+ * gather and scatter lane by lane. */
+bool jit_may_be_some(const jit_emitter *e, uint32_t at)
+{
+    return e->u->wide && jit_is_access(&e->u->insns[at]) && get_access(e, at).element >= 4;
+}
+
+void jit_emit_some(jit_emitter *e, unsigned bits, unsigned put)
+{
+    access a = get_access(e, e->at);
+    const bool quiet = e->quiet;
+    a.pattern = JIT_ANY;
+    e->quiet = true;
+    const jit_group g = get_group_of_some(e, &a, bits);
+    if (!take_word(e, &a, &g, put))
+        emit_some(e, &a, g.first, bits, put);
+    e->quiet = quiet;
+}
+
+/* Returns false if the region must call the handler. */
 bool jit_emit_partial_memory(jit_emitter *e, const vm_code *i, unsigned bits)
 {
-    const access a = get_access(e, e->at);
-    const bool guarded = i->guard & ~2u;
-    if (!e->u->wide || a.element < 4)
+    if (!jit_may_be_some(e, e->at))
         return false;
-    const unsigned row = jit_get(e, i->a, a.shape->shared ? JIT_32 : JIT_64);
-    jit_group made, *g = guarded ? NULL : find_group(e, &a);
-    if (!g) {
-        open_anywhere(e, &a, row, bits, &made);
-        if (!guarded && e->group_count == JIT_GROUPS)
-            e->groups[0] = e->groups[--e->group_count];
-        if (!guarded)
-            e->groups[e->group_count++] = made;
-        g = &made;
-    }
-    made = *g; /* a copy of the group, because jit_put() may drop the group */
-    if (!take_word(e, &a, &made))
-        emit_lanes(e, &a, made.first, jit_value(e, "bitcast i32 %%v%u to " B1V, bits), guarded);
+    const access a = get_access(e, e->at);
+    const jit_group g = get_group_of_some(e, &a, bits);
+    const unsigned mask = jit_value(e, "bitcast i32 %%v%u to " B1V, bits);
+    if (!take_word(e, &a, &g, 0))
+        emit_lanes(e, &a, g.first, mask, i->guard & ~2u ? mask : 0);
     return true;
 }
 

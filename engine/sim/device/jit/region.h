@@ -122,8 +122,8 @@ bool jit_live_clear(const jit_live *live, const vm_function *function, vm_compil
  * lanes are consecutive. ONES and ROWS: each half of the warp has the layout ONE or ROW, as in blocks that are 16
  * threads wide. ANY: the addresses have any other layout. */
 typedef enum jit_pattern { JIT_ANY, JIT_ONE, JIT_ROW, JIT_ONES, JIT_ROWS } jit_pattern;
-/* The directions that a branch has taken, as bits. */
-enum { JIT_TAKEN = 1, JIT_PASSED = 2 };
+/* The directions that a branch has taken, as bits. MIXED: lanes of one warp have taken both directions at once. */
+enum { JIT_TAKEN = 1, JIT_PASSED = 2, JIT_MIXED = 4 };
 #define JIT_UNSEEN 0xffu /* stands for a pattern or for directions if the instruction was not observed */
 
 /* All data from which emit.c writes a region. */

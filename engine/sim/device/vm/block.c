@@ -130,7 +130,7 @@ bool vm_block_start(vm_block *block, uint64_t number)
     block->ended = false;
     block->next_warp = 0;
     block->fresh = true;
-    block->begun = 0;
+    block->begun = block->ahead = 0;
     vm_children_reset(block);
     vm_tensor_memory_reset(block);
     if (block->barred)

@@ -315,7 +315,8 @@ static void *run_clusters(void *argument)
             break;
         at %= runner->cluster_count;
         vm_cluster *cluster = runner->clusters[at];
-        bool moved = true, ended = runner->cluster_count == 1 && vm_series_run(runner, cluster, take_next_block);
+        bool moved = true,
+             ended = runner->cluster_count == 1 && vm_series_run(runner, cluster, QUANTUM, take_next_block);
         if (!ended && atomic_load(&run->family->stop))
             break;
         if (!ended)

@@ -25,7 +25,7 @@ static uint64_t run_whole_warps(vm_block *block, uint64_t quantum, uint64_t *spe
     uint64_t begun = block->begun, ran = 0;
     vm_warp *w = &block->warps[block->next_warp];
     block->begun = 0;
-    *before = 0;
+    *before = w->issued - block->begun_issued;
     if (begun)
         return begun;
     if (runner->run->hooks || !runner->jit || quantum < VM_SLICE || runner->run->cluster_size > 1 ||
@@ -59,11 +59,12 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
     const struct vm_hooks *hooks = run->hooks;
     /* in a cluster other blocks may wait for this block, so observers cannot end it early */
     const bool alone = run->cluster_size == 1;
-    uint64_t spent = 0;
+    uint64_t spent = block->ahead;
     /* blocked: number of consecutive warps that cannot continue; still: number of consecutive warps that cannot
      * continue or have waited in vain */
     uint32_t blocked = 0, still = 0;
     block->moved = block->fresh = false;
+    block->ahead = 0;
     while (block->live && spent < quantum && still < block->warp_count) {
         const uint64_t earlier = spent;
         uint64_t before = 0, begun = run_whole_warps(block, quantum, &spent, &before);

@@ -36,10 +36,12 @@ void vm_charge_steps(vm_block *block, vm_warp *w, uint64_t steps);
 void vm_block_drop_paths(vm_block *block);
 
 /* ---- series.c ---- */
-/* Runs a block that has just started, and further blocks after it, if the kernel has a series of compiled code. The
- * function `next` takes the number of the next block, and returns false if no block is left. Returns true if the last
- * of these blocks has ended. Otherwise vm_cluster_run() must continue the last block. */
-bool vm_series_run(vm_runner *runner, vm_cluster *cluster, bool (*next)(vm_runner *runner, uint64_t *number));
+/* Runs a block that has just started, and further blocks after it, if the kernel has a series of compiled code. A block
+ * leaves its series when it has run about `quantum` steps. The function `next` takes the number of the next block, and
+ * returns false if no block is left. Returns true if the last of these blocks has ended. Otherwise vm_cluster_run() must
+ * continue the last block. */
+bool vm_series_run(vm_runner *runner, vm_cluster *cluster, uint64_t quantum,
+                   bool (*next)(vm_runner *runner, uint64_t *number));
 
 /* ---- cluster.c, window.c ---- */
 vm_cluster *vm_cluster_new(vm_runner *runner);

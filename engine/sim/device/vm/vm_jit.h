@@ -11,12 +11,16 @@
 #include "vm_machine.h"
 
 #define VM_REGION_MISSED (1ull << 63)
+/* Values of vm_runner.series_place. Other values are indices of barriers. END: the kernel's end. NOWHERE: no warp has
+ * ended its turn. */
+#define VM_SERIES_END 0xffffffffull
+#define VM_SERIES_NOWHERE 0xffffffffffffffffull
 
 /* Runs at most `left` operations of a region and returns how many ran. An operation is an instruction, or an extra
  * operation that the decoder adds to an instruction. Adds VM_REGION_MISSED to the result if the region ended at an
  * operand for which the region was not compiled. Adds the number of lanes of all instructions to *lanes, and the number
  * of extra operations to *added. `regs` is the address of the registers. For a series, `regs` is the number of
- * warps. */
+ * warps, or 0. */
 typedef uint64_t (*vm_native_run)(vm_warp *w, uintptr_t regs, uint64_t left, uint64_t *lanes, uint64_t *added);
 
 /* A compiled region. Only its counters change after other threads can see the region. */
@@ -31,12 +35,16 @@ typedef struct vm_native {
      * of an exited lane, and the interpreter's handlers leave other values in these registers. */
     bool alive;
     bool watched; /* The region calls vm_runner.access, and runs only in launches that have this function. */
-    /* If true, `run` is a series. A series runs several warps of a block, one after the other, from the kernel's first
-     * instruction. When a warp has reached the kernel's end, the series continues with the next warp. The series ends
-     * at the end of the last warp, when it has issued `left` instructions, or where a region would end. Then
-     * vm_runner.series_last is the warp at which the series has ended. The return value and *added count the operations
-     * of this warp alone. *lanes counts the lanes of all warps. All earlier warps have ended, with
-     * vm_runner.series_issued instructions. A series changes only the registers and the pc of its warps. */
+    /* If true, `run` is a series. A series runs the turns of a block's warps, one after the other. The turns begin at
+     * the kernel's first instruction, or behind a barrier. A turn ends at a barrier or at the kernel's end, at the same
+     * place for all warps. The series ends after the last warp's turn. Then vm_runner.series_last is the end of the
+     * array of warps, and the result is 0. The series also ends within a turn: where a region would end, and if the
+     * series has issued `left` instructions.
+     * In the second case vm_runner.series_last is the warp at which the series has ended. The return value and *added
+     * count the operations of this warp alone. In both cases *lanes counts the lanes of all warps. All earlier warps
+     * have ended their turns at vm_runner.series_place, with vm_runner.series_issued instructions together. A series
+     * changes only registers, w->pc and w->idle of its warps. If the argument `regs` is 0, the series runs no more than
+     * one warp, and ends before the end of the turn. */
     bool series;
     vm_handler own; /* the interpreter's own handler of the head */
     /* The largest number of operations that `run` may execute before it tests `left`. Call `run` only if `left` is at

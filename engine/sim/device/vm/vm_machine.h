@@ -262,6 +262,9 @@ struct vm_block {
     /* Data of the observers. */
     struct vm_trace_warp *trace;  /* one for each warp; NULL if the block is not traced */
     struct vm_check_block *check; /* NULL if the launch has no checks */
+    /* begun_issued: the instructions among the operations `begun`; ahead: steps that series have run before the block's
+     * next turn */
+    uint64_t begun_issued, ahead;
 };
 
 /* The range of device memory that an instruction accessed last. The span is a cache: the next access to this range
@@ -367,6 +370,7 @@ typedef struct vm_run_state {
     vm_ballot waiting, repeating;
 } vm_run_state;
 
+enum { VM_SERIES = 16 }; /* number of counters of series */
 enum { VM_STREAMS = 4 }; /* number of arrays that the compiled code of a loop prefetches, each with its own counter */
 /* One host thread of a grid, with the clusters that it has started. */
 struct vm_runner {
@@ -406,15 +410,16 @@ struct vm_runner {
     unsigned entries;           /* number of entries into compiled regions, for sampling */
     uint32_t ahead[VM_STREAMS]; /* the numbers of lines that compiled code has prefetched */
     vm_warp *series_last;       /* results of vm_native.series */
-    uint64_t series_issued;
-    unsigned series_entered; /* warps that ran in series and that vm_native.entered does not count yet */
+    uint64_t series_issued, series_place;
     /* From here on, the members are data of the observers. `tally` has the runner's counts for each instruction. They
      * are added to the launch's counts when the runner ends. `tally` is NULL if the launch is not counted. */
     struct vm_tally *tally;
     kiln_counters *sites; /* the runner's counts for each access and each branch */
     const uint32_t *site_of;
     const bool *joined; /* indexed by site */
-    char apart[128];    /* keeps the next runner two cache lines away, because another host thread writes it */
+    /* warps that ran in series and that vm_native.entered does not count yet, by the first instruction of the series */
+    unsigned series_entered[VM_SERIES];
+    char apart[128]; /* keeps the next runner two cache lines away, because another host thread writes it */
 };
 
 /* An allocation of device memory. The device owns the allocation. The list `live` holds it until it is freed. */

@@ -40,9 +40,10 @@ void vm_add_heat(vm_warp *w, const vm_code *i, const vm_code *first);
 /* Empties the runner's caches if memory was freed since they were filled. */
 void vm_runner_refresh(vm_runner *runner);
 /* Counts a miss: a region ended at an operand for which the region was not compiled. `weight` is the number of misses
- * that this sample represents. After many misses the function calls the compiler, which may replace the region. */
+ * that this sample represents. If more than 1 / `share` of many entries are misses, the function calls the compiler, which
+ * may replace the region. */
 struct vm_native;
-void vm_warp_count_miss(vm_warp *w, const vm_code *head, struct vm_native *region, unsigned weight);
+void vm_warp_count_miss(vm_warp *w, const vm_code *head, struct vm_native *region, unsigned weight, unsigned share);
 
 /* ---- call.c, frame.c ---- */
 void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m);

@@ -43,12 +43,12 @@ void vm_op_region(vm_warp *w, const vm_code *i, uint32_t m)
     atomic_load_explicit(&at[i - function->code], memory_order_acquire)->own(w, i, m);
 }
 
-void vm_warp_count_miss(vm_warp *w, const vm_code *head, vm_native *region, unsigned weight)
+void vm_warp_count_miss(vm_warp *w, const vm_code *head, vm_native *region, unsigned weight, unsigned share)
 {
     enum { LOOK = 256 }; /* the compiler is called once for this number of counted misses */
     const unsigned before = atomic_load_explicit(&region->missed, memory_order_relaxed), missed = before + weight;
     atomic_store_explicit(&region->missed, missed, memory_order_relaxed);
-    if (missed / LOOK != before / LOOK && missed > atomic_load_explicit(&region->entered, memory_order_relaxed) / 4)
+    if (missed / LOOK != before / LOOK && missed > atomic_load_explicit(&region->entered, memory_order_relaxed) / share)
         w->runner->jit->missed(w->runner->jit, w, head);
 }
 
@@ -58,6 +58,7 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
                                                      uint64_t *added)
 {
     enum {
+        SHARE = 4,    /* the compiler is called if more than 1 / SHARE of the entries miss */
         EXACT = 4096, /* the number of first entries that are all counted */
         /* Later only one entry in SAMPLE is counted, because host threads that write the same counter wait for each
          * other. */
@@ -84,11 +85,11 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
     const unsigned weight = entered < EXACT ? 1 : ++w->runner->entries % SAMPLE == 0 ? SAMPLE : 0;
     if (weight)
         atomic_store_explicit(&region->entered, entered + weight, memory_order_relaxed);
-    uint64_t done = region->run(w, region->series ? 1 : (uintptr_t)w->base[0], left, lanes, added);
+    uint64_t done = region->run(w, region->series ? 0 : (uintptr_t)w->base[0], left, lanes, added);
     if (VM_UNLIKELY(done & VM_REGION_MISSED)) {
         done &= ~VM_REGION_MISSED;
         if (weight)
-            vm_warp_count_miss(w, i, region, weight);
+            vm_warp_count_miss(w, i, region, weight, SHARE);
     }
     if (done == 0)
         w->pc = i + 1;
@@ -183,7 +184,7 @@ static uint64_t run_first_region(vm_warp *w, const vm_code *i, uint64_t quantum)
         return 0;
     }
     const vm_code *at = w->pc;
-    const bool ends = ran < quantum && !w->event && vm_is_end(at);
+    const bool ends = ran < quantum && !w->event && w->mask == VM_ALL && vm_is_end(at);
     const bool counts = ends && !(at->guard & 2);
     w->issued += ran - added + counts;
     w->lanes += lanes + (counts ? VM_LANES : 0);
