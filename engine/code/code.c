@@ -1,6 +1,6 @@
 /* code.c - gets the compiled code of a configuration. Writes the macros before the source, makes the cache key, and
- * looks for the code in the cache. If the cache does not have the code, it starts a compile. If the compile fails, the
- * error message also names the params whose macros are in the lines with errors. */
+ * looks for the code in the cache. If the cache does not have the code, starts a compile. If the compile fails, the
+ * error message also names the tuning parameters whose macros are in the lines with errors. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,36 +9,37 @@
 #include "config.h"
 
 #define SOURCE_LIMIT ((size_t)16 << 20) /* the largest number of bytes that a source file may have */
-/* allow_together() is used only if a source and its headers have at least this number of bytes */
+/* Jobs with the same source are compiled together only if the source and its headers have at least this number of
+ * bytes; see allow_together(). */
 #define TOGETHER_LEAST ((size_t)64 << 10)
 
-/* A job that makes the code of one configuration. kiln__code_take() or kiln__code_cancel() frees the job. */
+/* A job that makes the code of one configuration. kiln__code_take(), _leave or _cancel frees the job. */
 struct kiln__code_job {
     kiln_engine *engine;
     kiln__arena arena;
     kiln__text source;   /* the text that the compiler gets */
-    kiln__text material; /* the cache key */
-    kiln__text label;    /* a text such as "coarsened TILE_M=128 ...", for messages */
+    kiln__text material; /* the bytes from which the cache key is computed */
+    kiln__text label;    /* the configuration as a text for messages, such as "coarsened TILE_M=128 ..." */
     kiln__cache_key key;
     kiln__compile_request request;
     kiln__compile_job *compile; /* the compile of the job; NULL if the code came from the cache */
-    /* for each kernel, the place in the spec that names the kernel, such as "x.yaml:12:3" */
+    /* For each kernel, the place in the spec that names the kernel, such as "x.yaml:12:3". */
     const char **places;
     kiln__includes includes;
-    char headers[33]; /* the digest of the CUDA headers that the source names */
+    char headers[33]; /* the digest of the CUDA headers that the source includes */
     struct macro *macros;
     size_t macro_count;
-    const char *prefix; /* the prefix of the names of macros */
+    const char *prefix; /* the prefix of all macro names (key `prefix` of the spec) */
     const char *variant;
-    struct foreign_macro *foreign; /* the macros that only other variants have */
+    struct foreign_macro *foreign; /* the macros that only other variants of the spec have */
     size_t foreign_count;
     kiln__unit unit;
-    kiln__code_job *next; /* the next job in the engine's list of abandoned jobs */
-    /* true if the PTX must have source lines, because the simulated device shows them in faults and counts */
+    kiln__code_job *next; /* the next job in the engine's list of jobs that kiln__code_leave() left */
+    /* True if the PTX must have source lines, because the simulated device shows them in faults and counters. */
     bool lines;
 };
 
-/* ---- the kernels of the spec and of the source ---- */
+/* ---- the kernels that the spec and the source name ---- */
 
 /* A list of names that grows. */
 typedef struct name_list {
@@ -105,7 +106,8 @@ kiln_status kiln__config_kernels(const kiln__config *config, const kiln_allocato
 
 /* ---- a kernel that the source does not have ---- */
 
-/* Finds the place in the spec where a launch names the kernel. `source` is NULL if no step launches the kernel. */
+/* Finds the place in the spec where a launch names the kernel. If no step launches the kernel, the result's `source` is
+ * NULL. */
 static kiln__pos find_place(const kiln__step *steps, size_t count, const kiln__scope *scope, const kiln_allocator *mem,
                             const char *kernel)
 {
@@ -125,7 +127,7 @@ static kiln__pos find_place(const kiln__step *steps, size_t count, const kiln__s
     return pos;
 }
 
-/* Collects the names of the functions that follow __global__ in a text. */
+/* Adds the names of the functions that follow __global__ in a text. */
 static void add_kernels(kiln__arena *arena, const char *text, name_list *list)
 {
     static const char global[] = "__global__", bounds[] = "__launch_bounds__";
@@ -152,8 +154,8 @@ static void add_kernels(kiln__arena *arena, const char *text, name_list *list)
     }
 }
 
-/* Appends a line for each kernel of the spec that the source does not have. The line has the kernel's place in the
- * spec, and the kernels that the source has. */
+/* Appends a line to a message for each kernel of the spec that the source does not have. The line has the kernel's
+ * place in the spec, and the kernels that the source has. */
 static void explain_names(const kiln__code_job *job, kiln__arena *arena, kiln__text *out)
 {
     name_list list = {0};
@@ -211,8 +213,8 @@ static kiln_status check_text(const kiln_allocator *mem, const char *name, kiln_
     return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the macro %s cannot be a text with %s", name, why);
 }
 
-/* A macro of a configuration. The macro stands for a param, for a let or expression under `define:`, or for a size
- * under `bake:`. */
+/* A macro of a configuration. It is a tuning parameter, an expression under the spec's key `define`, or a size under
+ * the key `bake`. */
 typedef struct macro {
     const char *name, *of, *value; /* `of` is the name without the prefix of the spec */
     bool param;
@@ -221,7 +223,7 @@ typedef struct macro {
 static kiln_status add_macro(kiln__code_job *job, const char *name, kiln_value value, bool param, kiln_error **error)
 {
     kiln__text text = {.mem = job->arena.mem};
-    if (value.kind == KILN_BOOL) /* the preprocessor does not know the word `true` */
+    if (value.kind == KILN_BOOL) /* the preprocessor does not know `true` */
         kiln__text_puts(&text, value.as.i ? "1" : "0");
     else
         kiln__value_print(&text, value);
@@ -236,8 +238,8 @@ static kiln_status add_macro(kiln__code_job *job, const char *name, kiln_value v
     return failed ? kiln__fail_memory(error) : check_text(job->arena.mem, name, value, error);
 }
 
-/* A param of another variant that the configuration's own variant does not have. If the source needs the macro of this
- * param, the compile fails, and the message explains why. */
+/* A tuning parameter of another variant that the configuration's own variant does not have. If the source needs the
+ * macro of this tuning parameter, the compile fails, and the message explains why. */
 typedef struct foreign_macro {
     const char *name, *variant;
 } foreign_macro;
@@ -252,8 +254,8 @@ static bool has_macro(const kiln__code_job *job, const char *name)
     return found;
 }
 
-/* Lists the macros of the other variants' params. If several variants have a param, keeps the param of the first of
- * them. Copies every name, because a job may outlive the spec. */
+/* Lists the macros of the other variants' tuning parameters. If several variants have the same tuning parameter, names
+ * the first of these variants. Copies every name, because a job may outlive the spec. */
 static kiln_status list_foreign_macros(const kiln__config *config, kiln__code_job *job, kiln_error **error)
 {
     const kiln_spec *spec = config->spec;
@@ -274,7 +276,8 @@ static kiln_status list_foreign_macros(const kiln__config *config, kiln__code_jo
     return job->arena.failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* Lists the macros of a configuration in order: params, definitions, baked sizes. */
+/* Lists the macros of a configuration in this order: tuning parameters, definitions (key `define`), sizes (key
+ * `bake`). */
 static kiln_status make_macros(const kiln__config *config, kiln__code_job *job, kiln_error **error)
 {
     const kiln_allocator *mem = job->engine->mem;
@@ -306,11 +309,11 @@ static kiln_status make_macros(const kiln__config *config, kiln__code_job *job, 
     return status;
 }
 
-/* ---- the macros that the code can see ----
+/* ---- the macros that the source uses ----
  *
- * A macro that no text names cannot change the code, so it is left out. If configurations differ only in such macros,
- * they have the same source, and the source is compiled once. A text may build names from pieces, by a joined line or
- * by ##. Such a text may name any macro. */
+ * A macro whose name occurs in no text of the job cannot change the code, so it is left out. If configurations differ
+ * only in such macros, they have the same source, and the source is compiled once. A text may also build names from
+ * pieces, with ## or with a line splice in the middle of a name. Such a text may name any macro. */
 
 static bool contains_name(const char *text, const char *name)
 {
@@ -331,7 +334,7 @@ static bool may_build_names(const char *text)
             end--;
         end -= end - text >= 3 && strncmp(end - 3, "?\?/", 3) == 0 ? 3 : end > text && end[-1] == '\\' ? 1 : 0;
         if (end != at && *end != '\r' && end > text && kiln__is_word_part(end[-1]) &&
-            (kiln__is_word_part(at[1]) || at[1] == '\\' || at[1] == '?')) /* a joined line may continue the name */
+            (kiln__is_word_part(at[1]) || at[1] == '\\' || at[1] == '?')) /* the next line may continue the name */
             return true;
     }
     return false;
@@ -354,7 +357,7 @@ static size_t list_texts(const kiln__code_job *job, const char **texts)
     return count;
 }
 
-/* Returns whether the text includes a CUDA header after the macros. */
+/* Returns whether the text includes a CUDA header that comes after the macros. */
 static bool includes_cuda_later(const kiln__code_job *job, const char *const *prelude, size_t count)
 {
     for (size_t i = 0; i < job->includes.other_count; i++) {
@@ -372,8 +375,9 @@ static void write_macro(kiln__code_job *job, const macro *m)
     kiln__text_printf(&job->source, "#define %s %s\n", m->name, m->value);
 }
 
-/* Writes the prelude, which is the CUDA headers that the source includes first. Sets the fields of the request about
- * the prelude. Sets bit i of *first if macro i was written before the headers. */
+/* Writes the prelude of the text, which consists of the CUDA headers that the source includes first. Sets the fields of
+ * the compile request that describe the prelude. Sets bit i of *first if the macro i was written before these
+ * headers. */
 static kiln_status write_prelude(kiln__code_job *job, const char *const *prelude, size_t count, uint64_t *first,
                                  kiln_error **error)
 {
@@ -393,7 +397,7 @@ static kiln_status write_prelude(kiln__code_job *job, const char *const *prelude
     return KILN_OK;
 }
 
-/* Writes the prelude and the macros that the code can see. */
+/* Writes the prelude, and the macros that the source uses. */
 static kiln_status write_macros(kiln__code_job *job, kiln_error **error)
 {
     const kiln__compile_request *request = &job->request;
@@ -405,7 +409,7 @@ static kiln_status write_macros(kiln__code_job *job, kiln_error **error)
     uint64_t first = 0;
     kiln_status status = kiln__prelude_find(job->engine->nvrtc, &job->arena, &job->includes, &prelude, &prelude_count,
                                             error);
-    /* a CUDA header that comes later may name any macro */
+    /* a CUDA header that comes after the macros may use any macro */
     bool any = status == KILN_OK && includes_cuda_later(job, prelude, prelude_count);
     if (status == KILN_OK && prelude_count > 0 && *job->headers)
         status = write_prelude(job, prelude, prelude_count, &first, error);
@@ -421,8 +425,8 @@ static kiln_status write_macros(kiln__code_job *job, kiln_error **error)
     return status;
 }
 
-/* Returns whether a kernel may have a name that is not a word in a text of the job. The source may build the name from
- * tokens. The source may also include a header of the toolkit, which Kiln does not read. */
+/* Returns whether the source may have kernels whose names do not occur in the texts of the job. The source may build a
+ * name from pieces. The source may also include a header of the CUDA toolkit, which Kiln does not read. */
 static bool may_have_other_names(const kiln__code_job *job)
 {
     const kiln__compile_request *request = &job->request;
@@ -441,16 +445,15 @@ static bool names_kernel(const kiln__code_job *job, const char *plain)
     for (size_t i = 0; i < request->include_count && !found; i++)
         found = contains_name(request->includes[i].text, plain);
     for (size_t i = 0; i < request->option_count && !found; i++)
-        /* searches for the text and not for a word, because in -Dadd no word begins at `add` */
+        /* searches for the text and not for a whole token, because in -Dadd no token begins at `add` */
         found = strstr(request->options[i], plain) != NULL;
     return found;
 }
 
-/* Fails if the name of a kernel occurs nowhere in the source, its headers and the options. So the function reports a
- * misspelt name before anything is compiled. It refuses only names that are certainly wrong. The compiler checks the
- * other names. The other names are names that are more than one word of ASCII, such as `space::sum`, and all names if
- * may_have_other_names() returns true.
- */
+/* Fails if the name of a kernel occurs nowhere in the source, its headers and the options. So a misspelt name is
+ * reported before anything is compiled. The function refuses only names that are certainly wrong, and leaves all other
+ * names to the compiler. It does not check a name such as `space::sum`, which is more than one identifier. It checks no
+ * names if may_have_other_names() returns true. */
 static kiln_status check_kernel_names(kiln__code_job *job, kiln_error **error)
 {
     const kiln__compile_request *request = &job->request;
@@ -477,7 +480,7 @@ static kiln_status check_kernel_names(kiln__code_job *job, kiln_error **error)
     return KILN_OK;
 }
 
-/* ---- the source ---- */
+/* ---- reading the source ---- */
 
 static kiln_status collect_includes(kiln_engine *engine, const kiln__config *config, const char *path, const char *text,
                                     kiln__code_job *job, kiln_error **error)
@@ -496,7 +499,7 @@ static kiln_status collect_includes(kiln_engine *engine, const kiln__config *con
                                error);
 }
 
-/* Reads the source and collects the headers that it includes. Sets the name and the headers of the request, and
+/* Reads the source and collects the headers that it includes. Sets the name and the headers of the compile request, and
  * job->includes. */
 static kiln_status read_source(kiln_engine *engine, const kiln__config *config, kiln__code_job *job, kiln_error **error)
 {
@@ -534,13 +537,13 @@ static kiln_status read_source(kiln_engine *engine, const kiln__config *config, 
         status = kiln__fail(engine->mem, error, KILN_ERROR_IO, "%s: not a text file: it contains a zero byte", path);
     else
         status = collect_includes(engine, config, path, kept, job, error);
-    /* Removes the folder from an absolute name, because equal files in two folders must have the same key. */
+    /* Removes the folder from an absolute name, because equal files in two folders must have the same cache key. */
     job->request.name = *name == '/' ? strrchr(name, '/') + 1 : name;
     kiln__free(engine->mem, text);
     return status;
 }
 
-/* Lets the macros of the configuration replace definitions of the same names in the source and its headers. */
+/* Replaces definitions in the source and its headers that have the same names as macros of the configuration. */
 static kiln_status replace_definitions(kiln__code_job *job, kiln_error **error)
 {
     kiln__prelude_macro *macros = kiln__arena_alloc(&job->arena, (job->macro_count + 1) * sizeof *macros);
@@ -555,7 +558,7 @@ static kiln_status replace_definitions(kiln__code_job *job, kiln_error **error)
     return KILN_OK;
 }
 
-/* Writes the text that the compiler gets. The options and the names of kernels must already be known. */
+/* Writes the text that the compiler gets. The options and the names of the kernels must already be known. */
 static kiln_status write_source(kiln__code_job *job, kiln_error **error)
 {
     KILN__TRY(replace_definitions(job, error));
@@ -570,7 +573,8 @@ static kiln_status write_source(kiln__code_job *job, kiln_error **error)
 
 /* ---- the options of the compiler ---- */
 
-/* Fills the template of an option, checks the option against the list of allowed options, and adds it. */
+/* Fills the template of a compiler option, checks the option against the list of allowed options, and adds it to a
+ * list. */
 static kiln_status add_option(kiln_engine *engine, const kiln__template *option, const kiln__scope *scope,
                               kiln__code_job *job, name_list *list, kiln_error **error)
 {
@@ -581,7 +585,8 @@ static kiln_status add_option(kiln_engine *engine, const kiln__template *option,
     kiln_error *why = NULL;
     if (status == KILN_OK && (!filled || text.failed))
         status = kiln__fail_memory(error);
-    else if (status == KILN_OK && text.length > 0) { /* leaves out the option {X} if the param X is empty */
+    /* leaves out an option {X} if the tuning parameter X is the empty text */
+    else if (status == KILN_OK && text.length > 0) {
         status = kiln__option_check(engine->mem, text.data, &why);
         if (status != KILN_OK) {
             kiln__diag_add(&diag, kiln__template_pos(option), "%s", kiln_error_message(why));
@@ -600,7 +605,8 @@ static kiln_status add_option(kiln_engine *engine, const kiln__template *option,
     return status;
 }
 
-/* Lists the options of the variant, then the options of its params, and then the engine's own option -lineinfo. */
+/* Lists the compiler options of the variant, then the options of its tuning parameters, and then the option -lineinfo
+ * if the PTX must have source lines. */
 static kiln_status fill_options(kiln_engine *engine, const kiln__config *config, kiln__code_job *job,
                                 kiln_error **error)
 {
@@ -632,7 +638,7 @@ static kiln_status fill_options(kiln_engine *engine, const kiln__config *config,
 
 /* ---- the cache key ---- */
 
-/* Adds one field to the data of the key: its length and its bytes. So two different lists of fields always give
+/* Adds one field to the bytes of the cache key: its length and its bytes. So two different lists of fields always give
  * different bytes. */
 static void add_field(kiln__text *material, const char *bytes)
 {
@@ -642,7 +648,7 @@ static void add_field(kiln__text *material, const char *bytes)
 }
 
 /* Makes the cache key from everything on which the code depends: the identity of NVRTC, the digest of CUDA's headers,
- * target, options, kernels, headers, source. */
+ * target, options, kernels, headers, and source. */
 static kiln_status make_key(kiln_engine *engine, kiln__code_job *job, kiln_error **error)
 {
     const kiln__compile_request *request = &job->request;
@@ -683,9 +689,9 @@ static kiln_status make_key(kiln_engine *engine, kiln__code_job *job, kiln_error
     return failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* Allows the compiler to compile this job together with other jobs that differ only in the template arguments of their
- * kernels (compile/group.c). This saves time if NVRTC reads much text for few kernels, such as headers of CUDA or a
- * long source. The decision depends only on the texts, so it is the same in each run. */
+/* Decides whether the compiler may compile this job together with other jobs that differ only in the template arguments
+ * of their kernels (compile/group.c). This saves time if NVRTC reads much text for few kernels, such as headers of CUDA
+ * or a long source. The decision depends only on the texts, so it is the same in each run. */
 static void allow_together(kiln__code_job *job)
 {
     kiln__compile_request *request = &job->request;
@@ -774,8 +780,8 @@ kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, 
     return KILN_OK;
 }
 
-/* Takes the jobs that kiln__code_leave() left to the engine and whose compiles have ended. The code of these jobs goes
- * into the cache. */
+/* Takes the code of the jobs that kiln__code_leave() left to the engine and whose compiles have ended, and puts it into
+ * the cache. */
 static void collect_left(kiln_engine *engine)
 {
     kiln__code_job *done = NULL;
@@ -839,7 +845,7 @@ bool kiln__code_wait(kiln__code_job *job, double seconds)
 
 /* ---- explaining a failed compile by its macros ----
  *
- * A message of NVRTC is a line `FILE(LINE): error: ...`, and the line after it is the line of the source. */
+ * A message of NVRTC is a line `FILE(LINE): error: ...`. The next line of the log is the line of the source. */
 
 static bool is_own_line(const kiln__code_job *job, const char *line)
 {
@@ -850,9 +856,9 @@ static bool is_own_line(const kiln__code_job *job, const char *line)
     return ours;
 }
 
-/* `line` is the source line of an error. `ours` is true if the line is in the source or in a header of the project.
- * Adds one sentence for each macro that the line names. If an earlier error has already explained macro i, told[i] is
- * set, and the function adds nothing for it. */
+/* Explains the macros in the source line of an error: appends one sentence to `out` for each macro that the line names.
+ * `ours` is true if the line is in the source or in a header of the project. If an earlier error has already explained
+ * the macro i, told[i] is set, and the function adds nothing for it. */
 static void explain_line(const kiln__code_job *job, const char *line, bool ours, unsigned char *told, kiln__text *out)
 {
     for (size_t i = 0; i < job->macro_count; i++) {
@@ -878,7 +884,7 @@ static void explain_line(const kiln__code_job *job, const char *line, bool ours,
     }
 }
 
-/* Adds one sentence for each undefined identifier that is the name of a param of another variant. */
+/* Appends one sentence for each undefined identifier that is the name of a tuning parameter of another variant. */
 static void explain_foreign_macros(const kiln__code_job *job, const char *message, kiln__text *out)
 {
     for (size_t i = 0; i < job->foreign_count; i++) {
@@ -914,8 +920,8 @@ static kiln_status explain_macros(kiln__code_job *job, const char *message, kiln
     return job->arena.failed || out->failed ? KILN_ERROR_MEMORY : KILN_OK;
 }
 
-/* Returns whether CUDA's headers have not changed. NVRTC reads these headers after the key was made. If the headers
- * have changed, the result must not be stored under the key. */
+/* Returns whether CUDA's headers are the same as when the cache key was made. NVRTC reads these headers after that. If
+ * they have changed since, the result must not be stored under the key. */
 static bool headers_are_the_same(kiln__code_job *job)
 {
     char now[33];
@@ -974,10 +980,11 @@ void kiln__code_cancel(kiln__code_job *job)
 
 /* ---- compiles that nobody waits for ---- */
 
-#define QUIET_SECONDS 0.5 /* after this wait in seconds, the function logs a message */
+#define QUIET_SECONDS 0.5 /* the function logs a message after it has waited for this number of seconds */
 
 /* Waits for the end of a compile. Returns false if somebody sets the engine's `stop` flag before the end. After
- * QUIET_SECONDS the function warns that it waits. It warns once for all calls with the same *told. */
+ * QUIET_SECONDS the function logs a warning that it waits. It logs the warning once for all calls with the same
+ * *told. */
 static bool await_left(kiln__code_job *job, bool *told)
 {
     const volatile int *stop = job->engine->stop;
@@ -997,9 +1004,9 @@ static bool await_left(kiln__code_job *job, bool *told)
     return true;
 }
 
-/* Finishes the jobs that kiln__code_leave() left to the engine. Their code goes into the cache. The engine calls this
- * function before it closes its compiler. Ignores the error of a failed compile, because the next sweep compiles the
- * configuration again. */
+/* Finishes the jobs that kiln__code_leave() left to the engine, and puts their code into the cache. The engine calls
+ * this function before it closes its compiler. Ignores the error of a failed compile, because the next sweep compiles
+ * the configuration again. */
 static void finish_left(kiln_engine *engine)
 {
     bool told = false, goes_on = true;
@@ -1060,7 +1067,8 @@ void kiln__code_free(kiln__code *code)
 const char *kiln__code_symbol(const kiln__code *code, const char *kernel)
 {
     const char *at = code->unit.lowered, *end = at + code->unit.lowered_length;
-    while (at && at < end) { /* the pairs are valid, because the reader of the entry has checked them */
+    /* the pairs of kernel name and symbol are complete, because the reader of the cache entry has checked them */
+    while (at && at < end) {
         const char *symbol = at + strlen(at) + 1;
         if (symbol >= end)
             break;

@@ -1,4 +1,5 @@
-/* config.c - makes a configuration from a choice: gives every param, size and let a value. */
+/* config.c - makes a configuration from a choice: gives every tuning parameter, size and named expression (key `let` of
+ * the spec) its value. A choice names a variant, a size set, and values of some tuning parameters and sizes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,8 +27,9 @@ kiln_status kiln__plan_unknown(const kiln_allocator *mem, const char *owner, con
     return status;
 }
 
-/* Returns the first contender among the variants that the device can run. If the device can run no contender, returns
- * the first contender of the spec. If the spec has no contenders, all variants count as contenders. */
+/* Returns the first contender that the device can run. A contender is a variant without `contender: false`, which marks
+ * variants that serve only for comparison. If the device can run no contender, returns the first contender of the spec.
+ * If the spec has no contender, all variants count as contenders. */
 static const kiln__variant *find_first_variant(kiln_engine *engine, const kiln_spec *spec)
 {
     const size_t first = kiln_spec_variant_first(spec);
@@ -50,9 +52,9 @@ static kiln_status find_variant(kiln_engine *engine, const kiln_spec *spec, cons
                               spec->variant_count, error);
 }
 
-/* Finds the value in the param's list that equals `value` after a conversion. An integer may become a float. The
- * numbers 0 and 1 and words may become booleans. A number may become a text with the digits of the number. Returns NULL
- * if the list has no such value. */
+/* Finds the value in the list of a tuning parameter that means the same as `value`. An integer equals a float of the
+ * same value. The numbers 0 and 1 equal booleans. A number equals a text with the digits of the number, and a boolean
+ * equals the text "true" or "false". Returns NULL if the list has no such value. */
 static const kiln_value *find_value(const kiln_allocator *mem, const kiln__param *param, kiln_value value)
 {
     for (size_t i = 0; i < param->count; i++)
@@ -76,9 +78,8 @@ static const kiln_value *find_value(const kiln_allocator *mem, const kiln__param
 
 static double read_number(kiln_value value) { return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i; }
 
-/* Makes a KILN_ERROR_CONSTRAINT. Its message lists the values of the param, and suggests the nearest value if they are
- * numbers.
- */
+/* Makes a KILN_ERROR_CONSTRAINT. Its message lists the values of the tuning parameter, and suggests the nearest value
+ * if they are numbers. */
 static kiln_status fail_value(const kiln_allocator *mem, const kiln__param *param, kiln_value value, kiln_error **error)
 {
     kiln__text text = {.mem = mem};
@@ -109,7 +110,7 @@ static kiln_status fail_value(const kiln_allocator *mem, const kiln__param *para
     return status;
 }
 
-/* ---- setting params and sizes ---- */
+/* ---- setting tuning parameters and sizes ---- */
 
 static kiln_status set_params(const kiln_allocator *mem, kiln__config *config, const kiln_choice *choice,
                               kiln_error **error)
@@ -142,8 +143,8 @@ static bool is_extent(kiln_value value)
     return value.kind == KILN_TEXT && kiln__is_extent(value.as.text, &length, &dim);
 }
 
-/* Returns true if a size set of the spec gives the size `name` the integer `value`. Such an integer may be negative, for
- * example -1 for "no source". */
+/* Returns true if a size set of the spec gives the size `name` the integer `value`. Such an integer may be negative,
+ * for example -1 for "no source". */
 static bool is_in_a_set(const kiln_spec *spec, const char *name, int64_t value)
 {
     for (size_t s = 0; s < spec->size_set_count; s++) {
@@ -154,8 +155,9 @@ static bool is_in_a_set(const kiln_spec *spec, const char *name, int64_t value)
     return false;
 }
 
-/* Sets a size to the given value, converted to the kind that *size already has. The value of an integer size may also
- * be an extent, such as "A.shape[0]", which read_extent() later replaces. Copies texts into the arena. */
+/* Sets a size to the given value, converted to the type that size->value already has. The value of an integer size may
+ * also be a text such as "A.shape[0]", which means an extent of an array. read_extent() later replaces it. Copies texts
+ * into the arena. */
 static kiln_status convert_size(const kiln_allocator *mem, const kiln_spec *spec, kiln__arena *arena,
                                 const kiln_setting *given, kiln_setting *size, kiln_error **error)
 {
@@ -188,7 +190,7 @@ static kiln_status convert_size(const kiln_allocator *mem, const kiln_spec *spec
     return KILN_OK;
 }
 
-/* Replaces an extent, such as "A.shape[0]", by the number in the header of the file for the buffer A. */
+/* Replaces a text such as "A.shape[0]" by the number in the header of the file that fills the buffer A. */
 static kiln_status read_extent(kiln_engine *engine, kiln__config *config, kiln_setting *size, kiln_error **error)
 {
     const kiln_spec *spec = config->spec;
@@ -254,8 +256,8 @@ const kiln__sizes *kiln__config_size_set(const kiln_engine *engine, const kiln_s
     return name ? NULL : &spec->size_sets[0];
 }
 
-/* Takes the chosen size set, or the engine's default. Then applies the sizes of the choice, and reads the extents of
- * files. */
+/* Takes the chosen size set, or the engine's default size set. Then applies the sizes of the choice, and reads extents
+ * from the headers of files. */
 static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const kiln_choice *choice, kiln_error **error)
 {
     const kiln_spec *spec = config->spec;
@@ -277,7 +279,7 @@ static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const ki
             return kiln__plan_unknown(engine->mem, spec->name, "size", choice->sizes[c].name, sizes, sizeof *sizes,
                                       count, error);
         kiln_setting *size = &sizes[found - sizes];
-        if (is_extent(size->value)) /* an extent stands for a number, so the kind of this size is a number */
+        if (is_extent(size->value)) /* a text such as "A.shape[0]" stands for a number, so this size is an integer */
             size->value = (kiln_value){.kind = KILN_INT};
         kiln_status status = convert_size(engine->mem, spec, &config->arena, &choice->sizes[c], size, error);
         if (status != KILN_OK)
@@ -296,7 +298,7 @@ static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const ki
     return KILN_OK;
 }
 
-/* ---- evaluating lets and constraints ---- */
+/* ---- evaluating named expressions and constraints ---- */
 
 static bool is_input(const kiln__variant *variant, const char *name, size_t length)
 {
@@ -306,7 +308,8 @@ static bool is_input(const kiln__variant *variant, const char *name, size_t leng
     return false;
 }
 
-/* Returns whether a let has a value before the inputs are made. */
+/* Returns whether a named expression (`let`) can be evaluated before any input is made. It can if it uses no exports of
+ * inputs, directly or through other named expressions. An export is a number or an array that an input offers. */
 static bool is_ready(const kiln__config *config, const kiln__expr *expr)
 {
     for (size_t i = 0; i < kiln__expr_name_count(expr); i++) {
@@ -404,8 +407,8 @@ kiln_status kiln__config_make_for(kiln_engine *engine, const kiln_spec *spec, co
     return status;
 }
 
-/* Copies the params with their texts. The originals belong to a request or to a sample, which may be freed before the
- * configuration. */
+/* Copies the tuning parameters with their texts. The originals belong to a request or to a sample, which may be freed
+ * before the configuration. */
 static bool copy_params(const kiln_setting *params, kiln__config *config)
 {
     const kiln__variant *variant = config->variant;
@@ -470,8 +473,8 @@ static kiln_status count_variant(kiln_engine *engine, const kiln_spec *spec, con
                                  kiln_error **error)
 {
     bool counted = true;
-    /* The walk through the space needs a configuration for its sizes and device names. The choice has no params,
-     * because the walk sets the params. */
+    /* The walk through the space needs a configuration for its sizes and device names. The choice has no tuning
+     * parameters, because the walk sets them. */
     kiln_choice sizes = {.variant = variant->name,
                          .size_set = choice->size_set,
                          .sizes = choice->sizes,
@@ -511,8 +514,8 @@ static uint64_t add_saturating(uint64_t one, uint64_t other)
 
 #define COUNT_SECONDS 5.0 /* the default limit for counting, in seconds */
 
-/* Adds up the counts of all variants, within one time limit for all of them. If the sum does not fit into 64 bits, the
- * space counts as uncounted. */
+/* Adds up the numbers of configurations of all variants, within one time limit for all of them. If the sum does not fit
+ * into 64 bits, info->counted is 0. */
 kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                              const kiln_space_options *given, kiln_space_info *info, kiln_error **error)
 {

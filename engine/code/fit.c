@@ -1,6 +1,6 @@
 /* fit.c - checks whether a device has the resources for the launches of a configuration. Before the compile, the check
- * uses the extents and the shared memory that the spec gives. After the compile, the check also uses the registers and
- * the static shared memory of the machine code. */
+ * uses the grid, the block and the shared memory that the spec gives. After the compile, the check also uses the
+ * registers and the static shared memory of the machine code. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +67,8 @@ kiln_status kiln__block_fits(const kiln_allocator *mem, const kiln_device_info *
 
 /* ---- checking all launches of a configuration ---- */
 
-/* Finds the figures of the machine code for the kernel of a launch. Returns NULL if these figures are unknown. */
+/* Finds the registers and the shared memory of the kernel of a launch in the machine code. Returns NULL if they are
+ * unknown. */
 static const kiln__cubin_kernel *find_kernel(const fit *f, const kiln__step *step)
 {
     kiln__text filled = {.mem = f->engine->mem};
@@ -97,8 +98,8 @@ static kiln_status check_registers(const fit *f, const kiln__step *step, const k
                        kernel->registers, info->registers_per_block);
 }
 
-/* Evaluates three extents. Returns false if an extent depends on a value that is not known yet, such as an input's
- * data. */
+/* Evaluates three extents. Returns false if an extent depends on a value that is not known yet, such as the data of an
+ * input. */
 static bool eval_extents(const fit *f, kiln__expr *const exprs[3], int64_t values[3])
 {
     for (int i = 0; i < 3; i++)
@@ -131,8 +132,8 @@ static kiln_status check_launch(const fit *f, const kiln__step *step)
     return kernel ? check_registers(f, step, kernel, block.extents[0] * block.extents[1] * block.extents[2]) : KILN_OK;
 }
 
-/* Checks the steps that certainly run. Leaves out the body of each `while`, and the body of a `repeat` whose count is 0
- * or unknown. */
+/* Checks the launches in the steps that certainly run. Leaves out the body of each `while`, and the body of a `repeat`
+ * whose count is 0 or unknown. */
 static kiln_status check_steps(const fit *f, const kiln__step *steps, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -152,7 +153,7 @@ kiln_status kiln__config_fits(const kiln_engine *engine, const kiln__config *con
     const kiln__variant *variant = config->variant;
     kiln__cubin_kernel *kernels = NULL;
     fit f = {.engine = engine, .scope = kiln__config_scope(config), .code = code, .error = error};
-    /* The number of registers of relocatable code is not final until the code is linked. If the code cannot be parsed,
+    /* The number of registers of relocatable code is not final before linking. If the machine code cannot be parsed,
      * the driver reports the error later. */
     if (code && code->unit.cubin && !kiln__is_relocatable(code->unit.cubin, code->unit.cubin_length) &&
         kiln__cubin_kernels(engine->mem, code->unit.cubin, code->unit.cubin_length, &kernels, &f.kernel_count, NULL) ==

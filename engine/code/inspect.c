@@ -1,5 +1,5 @@
-/* inspect.c - describes the machine code of a configuration: registers, spills, occupancy, findings. The machine on
- * which Kiln runs need not have a device of the architecture. */
+/* inspect.c - describes the machine code of a configuration: registers, spills, occupancy, and findings in the
+ * compiler's log. The machine need not have a device of the architecture. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,11 +13,13 @@ struct kiln_inspection {
     const char *arch, *source;
     kiln_inspected_kernel *kernels;
     size_t kernel_count;
-    const char **findings; /* all findings, each once; the list is a separate allocation */
+    /* all findings in the compiler's log, without duplicates; the list is a separate allocation */
+    const char **findings;
     size_t finding_count, finding_capacity;
 };
 
-/* Parses a name such as "sm_90a", "compute_90" or "90". Fails if NVRTC does not support the architecture. */
+/* Parses the name of an architecture, such as "sm_90a", "compute_90" or "90". Fails if NVRTC does not support the
+ * architecture. */
 static kiln_status parse_target(kiln_engine *engine, const char *text, kiln__target *target, kiln_error **error)
 {
     kiln__target found;
@@ -88,8 +90,8 @@ static void describe_launch(const kiln__step *step, const kiln__scope *scope, ki
         kernel->carveout = (int)value;
 }
 
-/* Describes one kernel: the figures of the cubin, the spills in the compiler's log, the geometry of its first launch,
- * and the occupancy if the size of the block is known. */
+/* Describes one kernel, from its machine code, from the spills in the compiler's log, and from its first launch. If the
+ * size of the block is known, also computes the occupancy. */
 static kiln_status describe_kernel(kiln_engine *engine, const kiln__config *config, int arch, const char *name,
                                    const kiln__cubin_kernel *found, const char *log, kiln_inspected_kernel *kernel,
                                    kiln_error **error)
@@ -115,7 +117,7 @@ static kiln_status describe_kernel(kiln_engine *engine, const kiln__config *conf
     if (step)
         describe_launch(step, scope, kernel);
     int64_t shared = 0, threads = 1;
-    /* if the block depends on the data of an input, it is unknown here and stays 0 */
+    /* if the block depends on the data of an input, it is unknown here, and kernel->block stays 0 */
     for (int i = 0; step && i < 3; i++) {
         int64_t extent = 0;
         if (!kiln__expr_eval_int(step->as.launch.block[i], scope, "block", &extent, NULL) || extent < 1 ||
@@ -139,8 +141,8 @@ static kiln_status describe_kernel(kiln_engine *engine, const kiln__config *conf
     return KILN_OK;
 }
 
-/* Returns the number of columns of tensor memory that a kernel allocates. Returns 0 if the code uses no tensor memory,
- * and -1 if the PTX does not tell the number. */
+/* Returns the number of columns of tensor memory (tcgen05) that a kernel allocates. Returns 0 if the code uses no
+ * tensor memory, and -1 if the PTX does not tell the number. */
 static int get_columns(const kiln__code *code, const char *symbol)
 {
     const char *ptx = code->unit.ptx;
@@ -149,7 +151,7 @@ static int get_columns(const kiln__code *code, const char *symbol)
     return kiln__driver_simulator()->tensor_columns(ptx, strlen(ptx), symbol);
 }
 
-/* Describes each kernel that the steps launch and that the cubin has. */
+/* Describes each kernel that the steps launch and that the machine code contains. */
 static kiln_status describe_kernels(kiln_engine *engine, const kiln__config *config, int arch, kiln_inspection *made,
                                     kiln_error **error)
 {

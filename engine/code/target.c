@@ -1,4 +1,4 @@
-/* target.c - tests whether a variant can run on the engine's device, and chooses the target of its compile. */
+/* target.c - tests whether a variant can run on the engine's device, and chooses the compile target of the variant. */
 #include <string.h>
 
 #include "config.h"
@@ -62,7 +62,7 @@ kiln_status kiln__variant_target(kiln_engine *engine, const kiln__variant *varia
     if (status != KILN_OK)
         return status;
     /* If a target without a letter is enough, the variant is compiled for the device's own architecture, which has all
-     * features of the target. */
+     * features of that target. */
     kiln__target found = {engine->arch, '\0'};
     bool runs = its->target_count == 0;
     for (size_t i = 0; i < its->target_count && !runs; i++) {

@@ -1,8 +1,9 @@
-/* conditions.c - evaluates the conditions of #if around host code. Params decide some of them: `#if BM == 64`. */
+/* conditions.c - evaluates the conditions of #if around host code. Tuning parameters decide some of them: `#if BM ==
+ * 64`. */
 #include "host_internal.h"
 
-/* Limits, because the source is untrusted text: how deep conditions are read inside each other, and how many branches
- * the reader follows. */
+/* Limits, because the source is untrusted text: the depth of conditions that are read inside each other, and the number
+ * of branches that the reader follows. */
 enum { MOST_CONDITIONS = 4, MOST_BRANCHES = 64 };
 
 static bool has_part(const char *name, const char *part) { return strstr(name, part) != NULL; }
@@ -21,8 +22,9 @@ static kiln__tree *number(kiln__draft *draft, bool value)
     return tree;
 }
 
-/* Returns true if macro number i is defined before the word `at`. The words of the headers come after the words of the
- * source, because the source begins with its #includes. */
+/* Returns true if the macro with the index i is defined before the token `at`. The tokens of the headers come after the
+ * tokens of the source. But the source begins with its #includes, so the macros of headers count as defined before each
+ * token of the source. */
 static bool is_before(const kiln__scan *scan, size_t i, size_t at)
 {
     const size_t from = scan->macros[i].from, headers_end = scan->launch ? scan->launch : scan->count;
@@ -30,8 +32,8 @@ static bool is_before(const kiln__scan *scan, size_t i, size_t at)
     return from < at || (!at_header && from >= scan->own && from < headers_end);
 }
 
-/* A name is defined if it is a param that is a macro, a macro of the options or of NVRTC, or a macro that the source
- * or its headers define before `at`. */
+/* A name is defined in three cases. It is a tuning parameter that is a macro. Or the options or NVRTC define it as a
+ * macro. Or the source or its headers define it before the token `at`. */
 kiln__tree *kiln__defined(kiln__draft *draft, size_t name, size_t at)
 {
     const char *text = kiln__word_copy(draft->scan, name);
@@ -47,8 +49,8 @@ kiln__tree *kiln__defined(kiln__draft *draft, size_t name, size_t at)
     return known || !is_from_outside(text) ? number(draft, known) : NULL;
 }
 
-/* Sets each name without a definition to 0, as the preprocessor does in a condition. Returns false if a header may
- * define one of these names. */
+/* Sets each undefined name in a condition to 0, as the preprocessor does. Returns false if a header that is not read
+ * may define one of these names. */
 static bool set_zeros(kiln__tree *tree)
 {
     if (!tree)
@@ -61,8 +63,8 @@ static bool set_zeros(kiln__tree *tree)
     return set_zeros(tree->a) && set_zeros(tree->b);
 }
 
-/* Reads the condition of this branch alone, without the conditions of the branches before it. Returns NULL if the
- * condition cannot be read. */
+/* Reads the condition of one branch, without the conditions of the branches before it. Returns NULL if the condition
+ * cannot be read. */
 static kiln__tree *read_own(kiln__draft *draft, const kiln__branch *branch)
 {
     kiln__tree *tree = NULL;
@@ -79,8 +81,8 @@ static kiln__tree *read_own(kiln__draft *draft, const kiln__branch *branch)
     return branch->kind == KILN__BRANCH_IFNDEF ? kiln__tree_not(draft, tree) : tree;
 }
 
-/* Removes the parts of a condition that are numbers: 0 && x is 0, and 1 && x is x. host.c limits the depth of a tree,
- * so the recursion is limited too. */
+/* Removes the parts of a condition that are numbers: 0 && x is 0, and 1 && x is x. The depth of the recursion is
+ * limited, because host.c limits the depth of a tree. */
 static kiln__tree *simplify(kiln__draft *draft, kiln__tree *tree)
 {
     int64_t value = 0;
@@ -93,7 +95,7 @@ static kiln__tree *simplify(kiln__draft *draft, kiln__tree *tree)
     return tree;
 }
 
-/* Adds a condition to *all. Returns false if the condition is never true together with *all. */
+/* Replaces *all by the conjunction of *all and a condition. Returns false if the condition is never true. */
 static bool add_condition(kiln__draft *draft, kiln__tree *tree, kiln__tree **all)
 {
     int64_t value = 0;
@@ -141,7 +143,8 @@ kiln__when kiln__condition(kiln__draft *draft, size_t word, size_t seen, kiln__t
         return KILN__ALWAYS;
     draft->conditions++;
     for (size_t up = scan->inside[word]; up && possible && followed < MOST_BRANCHES; up = scan->branches[up].up) {
-        if (is_around(draft, up, seen)) /* the branches around it have conditions too */
+        /* this branch also contains the token `seen`, and so the branches around it also contain `seen` */
+        if (is_around(draft, up, seen))
             break;
         possible = !is_beside(scan, up, seen) && add_condition(draft, read_own(draft, &scan->branches[up]), tree);
         for (size_t k = scan->branches[up].before; k && possible && followed++ < MOST_BRANCHES;

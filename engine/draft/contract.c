@@ -1,9 +1,9 @@
-/* contract.c - the key `judge` of the draft: the sizes that a kernel for this spec must handle
- *(engine/judge/README.md).
+/* contract.c - the key `judge` of the drafted spec: the sizes that another kernel for this spec must handle
+ * (engine/judge/README.md).
  *
- * A trial run with one more than the tiny size decides whether the kernel needs whole tiles. If this run fails, or
- * leaves a part of an output unwritten, the size must be a multiple of a power of two. Without a trial run every size
- * counts as such a multiple, because then the contract blames no right kernel. */
+ * A trial run decides whether the kernel needs whole tiles. This run makes one size larger by one than in the set
+ * `tiny`. If this run fails, or leaves a part of an output unwritten, the size must be a multiple of a power of two.
+ * Without a trial run every size must be such a multiple, so that `kiln judge` never blames a right kernel. */
 #include <string.h>
 
 #include "draft.h"
@@ -20,7 +20,7 @@ static int64_t find_tile(const kiln__size *size)
     return tile;
 }
 
-/* The texts are equal to the results of kiln_check_text(), which belongs to a room that this room does not use. */
+/* The texts are equal to the results of kiln_check_text(), which is in a library that draft/ does not use. */
 int kiln__keep_finding(void *user, const kiln_check_finding *finding)
 {
     static const char *const texts[] = {

@@ -1,5 +1,5 @@
-/* draft.c - drafts a spec for a kernel of a CUDA source: reads the source, compiles it, tries it on the simulated
- * device, and writes the spec. */
+/* draft.c - drafts a spec for a kernel of a CUDA source. It reads the source, compiles it, runs the drafted spec on the
+ * simulated device to correct its guesses, and writes the spec. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,31 +9,33 @@
 #include "expr.h"
 
 enum { MOST_SOURCE = 16 << 20 };
-/* The trials have limits in steps of the simulated device, so that a source gives the same draft at any load of the
- * machine. A step is an instruction of a warp. The wall time of a trial is limited too, as a last resort. */
+/* A trial run has a limit in steps of the simulated device, so that a source gives the same draft at any load of the
+ * machine. A step is one instruction of a warp. The wall time of a trial run is limited too, as a last resort. */
 #define TRIAL_STEPS (UINT64_C(1) << 28)
-#define VALUES_STEPS (UINT64_C(1) << 30) /* steps for the trials of all values of params together */
-#define SLOW_STEPS (UINT64_C(1) << 24)   /* if the first run takes more steps, smaller sizes are tried */
-#define FIRST_STEPS (UINT64_C(1) << 26)  /* steps of the first run while the sizes may become smaller */
+#define VALUES_STEPS (UINT64_C(1) << 30) /* the steps for the trial runs of all values of tuning parameters together */
+#define SLOW_STEPS (UINT64_C(1) << 24)   /* if the first run takes more steps than this, smaller sizes are tried */
+#define FIRST_STEPS (UINT64_C(1) << 26)  /* the steps that the first run may take while the sizes may become smaller */
 #define TRIAL_SECONDS 1800.0
-#define MOST_ROUNDS 12       /* most runs in the trial of the defaults */
-#define MOST_VALUES 24       /* most trials of other values of params; each trial needs a compile */
+#define MOST_ROUNDS 12 /* the most runs in the trial with the default values */
+/* the most trial runs with other values of tuning parameters, because each of them needs a compile */
+#define MOST_VALUES 24
 #define MOST_WIDENED 2       /* how often the arrays of the first run may become larger */
-#define MOST_SHARED_EACH 512 /* bytes of an extern __shared__ array for each thread */
+#define MOST_SHARED_EACH 512 /* the most bytes of an extern __shared__ array for each thread */
 
 static const char unwritten_part[] = "a part of an output is not written";
-/* a trial that ends by this limit proves nothing about the kernel */
+/* a trial run that ends by this limit proves nothing about the kernel */
 static const char too_many_steps[] = "the trial takes too many steps";
 
 /* ---- the kernel ---- */
 
-/* Chooses the kernel of this name, or without a name the first kernel. If the source has no such kernel, chooses a
- * kernel of a header of the project, because a source may be a list of #includes. */
+/* Chooses the kernel with this name, or the first kernel if `kernel` is NULL. The list of kernels begins with the
+ * kernels of the source. Then come the kernels of the project's headers, because a source may be only a list of
+ * #includes. */
 static kiln_status choose(kiln__draft *draft, const char *kernel, kiln_error **error)
 {
     const kiln__scan *scan = draft->scan;
     kiln__text list = {.mem = draft->mem};
-    size_t count = 0; /* the number of kernels before the text of the file with the launch */
+    size_t count = 0; /* the number of kernels in the source and its headers, without the file with the launch */
     while (count < scan->kernel_count && (!scan->launch || scan->kernels[count].params_from < scan->launch))
         count++;
     for (size_t i = 0; i < count && !draft->kernel; i++)
@@ -53,7 +55,8 @@ static kiln_status choose(kiln__draft *draft, const char *kernel, kiln_error **e
     return status;
 }
 
-/* Makes a name for the spec from the kernel's name: letters, digits, '_' and '-'. */
+/* Makes the name of the spec from the kernel's name: replaces each character except letters, digits, '_' and '-' by
+ * '_'. */
 static char *make_spec_name(const kiln__draft *draft)
 {
     char *name = kiln__arena_strndup(draft->arena, draft->kernel->plain,
@@ -64,7 +67,7 @@ static char *make_spec_name(const kiln__draft *draft)
     return name;
 }
 
-/* ---- the trial: the accesses of the kernel ---- */
+/* ---- the trial run: which memory the kernel accesses ---- */
 
 static const uint64_t type_bytes[] = {
 #define KILN_X(name, bytes, ...) bytes,
@@ -103,9 +106,10 @@ static kiln_status parse(kiln_engine *engine, const kiln__draft *draft, kiln_spe
     return status;
 }
 
-/* Traces the first and the last block. In most kernels these two blocks together access both ends of every array. If
- * the kernel may read indices, traces more blocks between them, as long as the steps *left suffice. If `may_shrink` is
- * true and the first trace is slow, ends after it, because the caller tries smaller sizes. */
+/* Traces the accesses of the first and the last block. In most kernels these two blocks together access both ends of
+ * every array. If the kernel may read indices, traces more blocks between them, as long as *left has enough steps for
+ * another run. If `may_shrink` is true and the first trace is slow, ends after it, because the caller then tries
+ * smaller sizes. */
 static kiln_status trace(kiln_engine *engine, kiln__draft *draft, const kiln_spec *spec, const uint64_t *left,
                          bool may_shrink, kiln_error **error)
 {
@@ -118,7 +122,7 @@ static kiln_status trace(kiln_engine *engine, kiln__draft *draft, const kiln_spe
         blocks *= draft->axes[axis].used ? (uint64_t)draft->axes[axis].blocks : 1;
     const uint64_t first = *left;
     KILN__TRY(kiln_trace(engine, spec, &choice, &options, 0, note_access, draft, error));
-    const uint64_t cost = first - *left; /* each trace costs these steps, because it runs the whole grid */
+    const uint64_t cost = first - *left; /* the number of steps that each trace costs, because it runs the whole grid */
     if (may_shrink && cost > SLOW_STEPS)
         return KILN_OK;
     for (size_t i = 0; i < draft->argument_count; i++)
@@ -131,12 +135,12 @@ static kiln_status trace(kiln_engine *engine, kiln__draft *draft, const kiln_spe
     return KILN_OK;
 }
 
-/* Returns true if an element has the pattern with which Kiln fills outputs before a run. */
+/* Returns true if an element has the bytes with which Kiln fills outputs before a run (poison). */
 static bool has_poison(const char *data, size_t bytes, kiln_type type)
 {
     size_t width = 1;
     const uint32_t pattern = kiln__poison_pattern(type, &width);
-    size_t same = 0; /* an element in which all parts have the pattern */
+    size_t same = 0; /* the number of bytes so far that have the pattern without a gap */
     for (size_t at = 0; at + width <= bytes; at += width) {
         same = memcmp(data + at, &pattern, width) == 0 ? same + width : 0;
         if (same >= type_bytes[type] && (at + width) % type_bytes[type] == 0)
@@ -145,7 +149,8 @@ static bool has_poison(const char *data, size_t bytes, kiln_type type)
     return false;
 }
 
-/* Returns the type of an array's elements, also if a param chooses it. */
+/* Finds the type of an array's elements. `name` is a type of a spec, or a tuning parameter whose default is a type.
+ * Returns false if there is no such type. */
 static bool find_type(const kiln__draft *draft, const char *name, kiln_type *type)
 {
     int lanes = 0;
@@ -156,9 +161,9 @@ static bool find_type(const kiln__draft *draft, const char *name, kiln_type *typ
     return name && kiln__type_named(name, type);
 }
 
-/* Reads the outputs of a run. Marks outputs whose elements are all equal: the inputs are probably not what the kernel
- * needs, and a comparison of such outputs says little. Marks outputs that were not written completely. Returns true if
- * an output was marked for the first time. */
+/* Reads the outputs of a run, and marks two kinds of outputs. An output whose elements are all equal proves little in a
+ * comparison, and the inputs are probably not what the kernel needs. An output that was not written completely must
+ * begin with zeros. Returns true if an output of the second kind was marked for the first time. */
 static bool look_at_outputs(kiln_plan *plan, kiln__draft *draft)
 {
     enum { MOST_BYTES = 64 << 20 };
@@ -174,7 +179,7 @@ static bool look_at_outputs(kiln_plan *plan, kiln__draft *draft)
         const bool begins_empty = !argument->read && !argument->atomic && !argument->unwritten && !argument->partly;
         char *data = kiln__alloc(draft->mem, (size_t)bytes);
         if (data && kiln_plan_read(plan, argument->name, data, (size_t)bytes, NULL) == KILN_OK) {
-            /* All elements are equal: the data equals itself moved by eight bytes, and repeats within the first eight
+            /* All elements are equal if the data equals itself moved by eight bytes, and repeats within the first eight
              * bytes. */
             argument->same = memcmp(data, data + 8, (size_t)bytes - 8) == 0 && memcmp(data, data + 4, 4) == 0 &&
                              (memcmp(data, data + 2, 2) == 0 || !argument->type || !strstr(argument->type, "16"));
@@ -201,7 +206,7 @@ static kiln_status run(kiln_engine *engine, kiln__draft *draft, const kiln_spec 
     return status;
 }
 
-/* Returns the argument whose name is in the message between `before` and `behind`. */
+/* Returns the buffer argument whose name is in the message between the texts `before` and `behind`. */
 static kiln__draft_argument *find_named_argument(kiln__draft *draft, const char *message, const char *before,
                                                  const char *behind)
 {
@@ -213,9 +218,9 @@ static kiln__draft_argument *find_named_argument(kiln__draft *draft, const char 
     return NULL;
 }
 
-/* Corrects a guess if the message of a failed run shows that it was wrong. The guess is one of four: the size of the shared
- * memory, the number of elements of all arguments or of one, or that the kernel writes an argument. Returns true if a
- * guess was corrected, so that another run is useful. Returns false if the message shows no such guess, or the guess
+/* Corrects a guess if the message of a failed run shows that it was wrong. There are four such guesses: the size of the
+ * shared memory, the number of elements of all arrays or of one, and that the kernel writes an array. Returns true if a
+ * guess was corrected, so that another run is useful. Returns false if the message shows no such guess, or if the guess
  * cannot be corrected any further. */
 static bool repair(kiln__draft *draft, const char *message)
 {
@@ -236,16 +241,16 @@ static bool repair(kiln__draft *draft, const char *message)
     return false;
 }
 
-/* Sizes before they became smaller, and the launch that depends on them. */
+/* The sizes before they became smaller, and the grid and block that depend on them. */
 typedef struct sizes_before {
     kiln__size sizes[KILN__MOST_SIZES];
     kiln__axis axes[3];
     bool taken, final; /* `final`: the sizes do not become smaller any more */
 } sizes_before;
 
-/* Decides after a first run whether the next run gets other sizes. A run that is slow, or that reaches the limit of
- * steps, leads to smaller sizes. If the kernel fails with smaller sizes, because it needs whole tiles for example, the
- * old sizes come back. Returns true if another run is needed. */
+/* Decides after a first run whether the next run gets other sizes. If the run was slow, or reached its step limit, the
+ * sizes become smaller. If the kernel fails with smaller sizes, for example because it needs whole tiles, the old sizes
+ * come back. Returns true if another run is needed. */
 static bool choose_smaller_sizes(kiln__draft *draft, sizes_before *before, kiln_status status, bool slow)
 {
     if (status != KILN_OK && !slow && before->taken) {
@@ -262,12 +267,13 @@ static bool choose_smaller_sizes(kiln__draft *draft, sizes_before *before, kiln_
         before->taken = true;
     }
     before->final = !kiln__shrink_sizes(draft);
-    return true; /* without smaller sizes the next run has more steps */
+    return true; /* if no size can become smaller, the next run may take more steps */
 }
 
-/* Runs the draft, takes the shapes from its accesses, and runs the new draft again. If a run shows that a guess was too
- * small, the function makes the guess larger for the next run. If the first run is slow, the next run has smaller sizes.
- * A failure becomes a comment in the spec, because the author of the spec knows more than this program. */
+/* Runs the drafted spec, takes the shapes of arrays from its accesses, and runs the new spec again. If a run shows that
+ * a guess was too small, the function makes the guess larger for the next run. If the first run is slow, the next run
+ * has smaller sizes. A failure becomes a comment in the spec, because the author of the spec knows more than this
+ * program. */
 static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **error)
 {
     bool traced = false;
@@ -292,9 +298,10 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
         bool over = status != KILN_OK && !kiln__can_go_on(engine, why);
         if (status != KILN_OK && (!repaired || over))
             draft->trouble = kiln__first_line(draft, kiln_error_message(why));
-        last = over ? round : last + repaired; /* the context is lost, so no further run is possible */
+        last = over ? round : last + repaired; /* no further run is possible if the driver's context is lost */
         draft->tried = draft->tried || (!traced && status == KILN_OK && !repaired);
-        if (!written) /* the written text is always a valid spec, except for a name that nobody predicted */
+        /* the written text is a valid spec, unless the source has a name that this program does not expect */
+        if (!written)
             kiln__fail(engine->mem, error, status, "kiln init cannot write a spec for kernel %s of %s:\n%s",
                        draft->kernel->name, draft->shown, kiln_error_message(why));
         kiln_error_free(why);
@@ -336,8 +343,8 @@ static bool can_go_on(kiln_engine *engine, trials *kept, const kiln_error *why)
     return kiln__can_go_on(engine, why);
 }
 
-/* Runs the draft with one value of a param, as kiln__run_value() does. Subtracts the steps of the run from
- * draft->steps. */
+/* Runs the drafted spec with one value of a tuning parameter, as kiln__run_value() does. Subtracts the steps of the run
+ * from draft->steps. */
 static kiln_status try_value(kiln_engine *engine, kiln__draft *draft, trials *kept, const char *name, const char *value,
                              bool proves, const char **finding, kiln_error **error)
 {
@@ -351,15 +358,15 @@ static kiln_status try_value(kiln_engine *engine, kiln__draft *draft, trials *ke
         status = kiln__run_value(engine, kept->spec, kept->shared, name, value, proves, TRIAL_SECONDS, finding, error);
     engine->driver.simulator->steps(NULL);
     draft->steps -= most - left;
-    /* a trial that ends by the limit of steps says nothing about the value */
+    /* a trial run that ends by the step limit says nothing about the value */
     if (status != KILN_OK && left == 0)
         status = KILN_ERROR_TIMEOUT;
     return status;
 }
 
-/* Tries a value. If the failure shows a guess that was too small, makes the guess larger, and tries the value and then
- * the default again. If one of these two runs fails, the old guess stays, because the draft has run with the old guess
- * and the defaults. Leaves out a value that fails. */
+/* Tries one value of a tuning parameter. If the failure shows that a guess was too small, makes the guess larger, and
+ * tries first the value and then the default again. If one of these two runs fails, the old guess stays, because the
+ * spec has run with the old guess and the defaults. If the value fails, removes it from the list of values. */
 static kiln_status repair_or_leave_out(kiln_engine *engine, kiln__draft *draft, trials *kept, kiln__tunable *tunable,
                                        const char *value, bool proves, kiln_error **why)
 {
@@ -397,9 +404,10 @@ static bool gives_evidence(const kiln__draft *draft)
     return proves;
 }
 
-/* Runs the draft once for each other value of each param, and leaves out a value with which the kernel does not
- * compile, faults, or gives another answer than with the defaults. The draft has run with the defaults. Params that the
- * source itself defines come last. They keep only the values that a trial proves. */
+/* Runs the drafted spec once for each other value of each tuning parameter. Removes a value if the kernel does not
+ * compile with it, faults, or gives another answer than with the defaults. Does nothing unless the spec has already run
+ * with the defaults. Tuning parameters that the source itself defines (`own`) come last. They keep only the values with
+ * which a trial run gives the answer of the default. */
 static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, trials *kept, kiln_error **error)
 {
     size_t tried = 0;
@@ -433,8 +441,8 @@ static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, trials *k
     return KILN_OK;
 }
 
-/* Tries one more than the tiny value of each size. If the run fails, or leaves a part of an output unwritten, the
- * kernel needs whole tiles, and the contract of the spec gets this condition. */
+/* For each size, runs the drafted spec with one more than the value in the set `tiny`. If the run fails, or leaves a
+ * part of an output unwritten, the kernel needs whole tiles. The key `judge` of the spec then gets this condition. */
 static kiln_status try_sizes(kiln_engine *engine, kiln__draft *draft, kiln_error **error)
 {
     kiln_spec *spec = NULL;
@@ -451,7 +459,7 @@ static kiln_status try_sizes(kiln_engine *engine, kiln__draft *draft, kiln_error
         engine->driver.simulator->steps(&left);
         status = kiln__run_size(engine, spec, size, TRIAL_SECONDS, &plan, &size->why, &why);
         engine->driver.simulator->steps(NULL);
-        *copy = *draft; /* look_at_outputs() marks the copy, because the draft itself does not have this size */
+        *copy = *draft; /* marks a copy, because the outputs of this run must not change the draft itself */
         if (status == KILN_OK && !size->why && look_at_outputs(plan, copy))
             size->why = unwritten_part;
         if (status != KILN_OK && !size->why)
@@ -467,14 +475,14 @@ static kiln_status try_sizes(kiln_engine *engine, kiln__draft *draft, kiln_error
         else if (status == KILN_ERROR_MEMORY)
             status = kiln__fail_memory(error);
         else
-            status = KILN_OK; /* a failed run is an answer too */
+            status = KILN_OK; /* a failed run is a result too, and not an error of this function */
     }
     kiln_spec_free(spec);
     return status;
 }
 
-/* Runs the draft under all checks with a value of a param, or with the defaults if `name` is NULL. If the run fails, or
- * the checks find something, *why gets the reason. */
+/* Runs the drafted spec under all checks with one value of a tuning parameter, or with the defaults if `name` is NULL.
+ * If the run fails, or if the checks find something, *why gets the reason. */
 static kiln_status try_odd(kiln_engine *engine, kiln__draft *draft, trials *kept, const char *name, const char *value,
                            const char **why)
 {
@@ -493,11 +501,12 @@ static kiln_status try_odd(kiln_engine *engine, kiln__draft *draft, trials *kept
     return status == KILN_ERROR_INTERRUPTED || status == KILN_ERROR_MEMORY || over ? status : KILN_OK;
 }
 
-/* Gives `tiny` odd sizes if try_sizes() has shown that the kernel takes them. With even sizes every block is full, and
- * kiln check cannot find an access that only a partly full block makes. The defaults and each other value of each param
- * run under all checks with the odd sizes. If a run fails, the sizes stay multiples, because a value may need whole
- * tiles, and draft->even gets the reason. A size that is a macro stays a multiple, because another value would cost
- * compiles. */
+/* Gives the set `tiny` odd sizes if try_sizes() has shown that the kernel handles them. With even sizes every block is
+ * full, and kiln check cannot find an access that only a partly full block makes.
+ *
+ * The defaults and each other value of each tuning parameter run under all checks with the odd sizes. If a run fails,
+ * all sizes stay multiples of tiles, because a value may need whole tiles. draft->even then gets the reason. A size
+ * that is a macro also stays a multiple, because another value would need further compiles. */
 static kiln_status take_odd_sizes(kiln_engine *engine, kiln__draft *draft, trials *kept, kiln_error **error)
 {
     size_t odd = 0, tried = 0;
@@ -515,7 +524,7 @@ static kiln_status take_odd_sizes(kiln_engine *engine, kiln__draft *draft, trial
         while (!why && status == KILN_OK && (value = kiln__next_value(draft, &at)) != NULL) {
             if (strcmp(value, tunable->chosen) != 0 && tried++ < MOST_VALUES)
                 status = try_odd(engine, draft, kept, tunable->name, value, &why);
-            if (why && tunable->own) { /* only a guess, so the value goes and the odd sizes stay */
+            if (why && tunable->own) { /* the value is only a guess, so it is removed, and the odd sizes stay */
                 kiln__leave_out(draft, tunable, value, why);
                 why = NULL;
             }
@@ -528,10 +537,11 @@ static kiln_status take_odd_sizes(kiln_engine *engine, kiln__draft *draft, trial
     draft->even = why;
     return status == KILN_ERROR_INTERRUPTED ? kiln__fail(engine->mem, error, status, "kiln init was interrupted")
            : status == KILN_ERROR_MEMORY    ? kiln__fail_memory(error)
-                                            : KILN_OK; /* a failed run is an answer too */
+                                         /* a failed run is a result too, and not an error of this function */
+                                         : KILN_OK;
 }
 
-/* Warns of a size with which a trial run failed, because this may be an error of the kernel. */
+/* Warns about the first size with which a trial run failed, because this may be an error of the kernel. */
 static void warn_of_tiles(const kiln_engine *engine, const kiln__draft *draft)
 {
     for (size_t i = 0; i < draft->size_count; i++) {
@@ -550,8 +560,8 @@ static void warn_of_tiles(const kiln_engine *engine, const kiln__draft *draft)
     }
 }
 
-/* Warns once of the values that try_values() left out. try_values() takes the answer of the default as right, also if
- * the kernel is faulty. Therefore the reason may be a fault of the kernel, and not the value. */
+/* Warns once about the values that try_values() removed. try_values() takes the answer with the defaults as right, even
+ * if the kernel is faulty. Therefore the reason may be an error of the kernel, and not the value. */
 static void warn_of_left_out(const kiln_engine *engine, const kiln__draft *draft)
 {
     const kiln__tunable *first = NULL;
@@ -572,8 +582,8 @@ static void warn_of_left_out(const kiln_engine *engine, const kiln__draft *draft
             count, count == 1 ? "" : "s", first->name, (int)strcspn(first->left_out, "\n"), first->left_out);
 }
 
-/* Warns of structures that are given as zero bytes. A kernel whose sizes are fields of such a structure does nothing,
- * and its trial run proves nothing. */
+/* Warns about structures that the spec passes as zero bytes. A kernel that gets its sizes from such a structure does
+ * nothing, and its trial run proves nothing. */
 static void warn_of_bytes(const kiln_engine *engine, const kiln__draft *draft)
 {
     kiln__text names = {.mem = draft->mem};
@@ -592,8 +602,8 @@ static void warn_of_bytes(const kiln_engine *engine, const kiln__draft *draft)
 
 /* ---- the public function ---- */
 
-/* Sets the folder of the spec, and the path of the source in the spec. If only `source` is given, `source` is a path
- * relative to the spec's folder, so the function finds this folder from the path. Therefore the draft may read the same
+/* Sets the folder of the spec, and the path of the source in the spec. If the caller gives only `source`, this is a
+ * path relative to the spec's folder, and the function computes this folder from it. So the draft may read the same
  * files as the spec. If `source` is NULL, the spec's folder is the folder of the source. */
 static bool set_places(kiln__draft *draft, const char *folder, const char *source)
 {
@@ -614,7 +624,7 @@ static bool set_places(kiln__draft *draft, const char *folder, const char *sourc
 }
 
 /* Returns true if the text declares a grid group or a cluster group with this name. The functions of such a group do
- * not count the threads of a block. */
+ * not return the indices of a block's threads. */
 static bool is_larger_group(const char *text, const char *name, size_t length)
 {
     static const char *const makers[] = {"this_grid", "this_cluster"};
@@ -641,8 +651,8 @@ static bool is_larger_group(const char *text, const char *name, size_t length)
     return false;
 }
 
-/* Writes blockIdx for block.group_index(), and so on, in the text that is read as words, because the guesses know
- * CUDA's names only. The replaced text has the same length. */
+/* Replaces the functions of cooperative groups by CUDA's built-in variables, for example block.group_index() by
+ * blockIdx, because the guesses know only these variables. The replacement has the same length, padded with blanks. */
 static void replace_groups(char *text)
 {
     static const char *const names[][2] = {{".group_index()", "blockIdx"},
@@ -661,8 +671,8 @@ static void replace_groups(char *text)
         }
 }
 
-/* Gives each kernel of a header the name of this header and its line in it. Header number i of the list begins at byte
- * begins[i] of the text. */
+/* Sets the header and the line of each kernel that a header defines. The header with the index i in the list begins at
+ * byte begins[i] of the text. */
 static void place_kernels(kiln__scan *scan, const char *text, const kiln__includes *includes, const size_t *begins,
                           size_t count)
 {
@@ -680,8 +690,8 @@ static void place_kernels(kiln__scan *scan, const char *text, const kiln__includ
     }
 }
 
-/* Reads the words of the source, of the project's headers that it includes, and of the file with the launch. Headers
- * define constants that the launch and the kernel use. */
+/* Splits three texts into tokens: the source, the project's headers that it includes, and the file with the launch.
+ * Headers define constants that the launch and the kernel use. */
 static kiln_status scan(kiln_engine *engine, kiln__draft *draft, const char *text, size_t length, const char *launch,
                         kiln_error **error)
 {
@@ -696,7 +706,7 @@ static kiln_status scan(kiln_engine *engine, kiln__draft *draft, const char *tex
     if (launch)
         KILN__TRY(kiln__file_read(engine->mem, launch, MOST_SOURCE, &other, &other_length, error));
     kiln_status status = kiln__draft_include_paths(engine, draft, &where, error);
-    if (status == KILN_OK) /* ignore an error here: if a header may not be read, the compile fails later */
+    if (status == KILN_OK) /* ignores an error here: if a header may not be read, the compile fails later */
         kiln__includes_collect(engine->mem, draft->arena, draft->path, text, &where, &includes, NULL);
     kiln__text_add(&whole, text, length);
     size_t *begins = kiln__arena_alloc(draft->arena, (includes.count + 1) * sizeof *begins), begun = 0;
@@ -726,7 +736,7 @@ static kiln_status scan(kiln_engine *engine, kiln__draft *draft, const char *tex
     return status;
 }
 
-/* Makes the draft of the kernel that was chosen: types, sizes, launch, shapes, and the trial. */
+/* Makes the draft for the chosen kernel: types, sizes, launch, shapes, and the trial runs. */
 static kiln_status finish(kiln_engine *engine, kiln__draft *draft, const char *text, kiln_error **error)
 {
     KILN__TRY(kiln__host_choose(draft, draft->options->launch_line, error));
@@ -767,7 +777,7 @@ static kiln_status finish(kiln_engine *engine, kiln__draft *draft, const char *t
     return draft->arena->failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* Reads the words of the source and of the file with the launch, chooses the kernel, and finds its launches. */
+/* Splits the source and the file with the launch into tokens, chooses the kernel, and finds its launches. */
 static kiln_status begin(kiln_engine *engine, kiln__draft *draft, const char *text, size_t length, kiln_error **error)
 {
     const kiln_draft_options *options = draft->options;
@@ -800,8 +810,8 @@ static kiln_status make(kiln_engine *engine, kiln__draft *draft, const char *tex
     return finish(engine, draft, text, error);
 }
 
-/* Public; see kiln.h. Reads the source as words and chooses the kernel. Compiles the kernel, to learn what the words do
- * not tell. If the device is simulated, runs the new spec once. Passes the text of the spec to `show`. */
+/* Public; see kiln.h. Reads the source and chooses the kernel. Compiles the kernel, to learn what its tokens do not
+ * show. If the device is simulated, makes trial runs of the new spec. Passes the text of the spec to `show`. */
 kiln_status kiln_draft(kiln_engine *engine, const char *path, const kiln_draft_options *options, kiln_draft_fn show,
                        void *user, kiln_error **error)
 {

@@ -5,25 +5,26 @@
 #include "chars.h"
 #include "host_internal.h"
 
-/* Limits, because the source is untrusted text: places that are tried as launches, templates that call each other,
- * launches of one kernel. */
+/* Limits, because the source is untrusted text: the places that are tried as launches, the nesting depth of templates
+ * that call each other, and the launches of one kernel. */
 enum { MOST_TRIED = 200, MOST_LEVELS = 3, MOST_LAUNCHES = 32 };
 
 /* ---- finding the launch ---- */
 
-/* Returns true if the name of a launched function is the kernel, or a variable that is set to it. The name may be
- * pasted from parts in a macro: reduce_##type##_kernel. `from` and `to` are the words of the name. If the variable is
- * set to kernel<...>, *templates gets the arguments of the template. */
+/* Returns true if the name in a launch is the kernel, or a variable that is set to the kernel. `from` and `to` are the
+ * tokens of the name. A macro may paste the name from parts, such as reduce_##type##_kernel. If the variable is set to
+ * kernel<...>, *templates gets the tokens of the template arguments. */
 static bool names_kernel(kiln__draft *draft, size_t from, size_t to, kiln__range *templates)
 {
     const char *plain = draft->kernel->plain;
     if (to == from + 1 && is_text(draft, from, plain))
         return true;
     size_t first = draft->scan->words[from].length, last = draft->scan->words[to - 1].length, whole = strlen(plain);
-    if (to > from + 1) /* a macro pastes the token (##) */
+    if (to > from + 1) /* a macro pastes the name from several tokens (##) */
         return whole > first + last && memcmp(plain, draft->scan->words[from].text, first) == 0 &&
                memcmp(plain + whole - last, draft->scan->words[to - 1].text, last) == 0;
-    for (size_t i = draft->host.scope.from; i + 2 < draft->host.at; i++) { /* auto kernel = name<...>; */
+    /* a variable of host code, such as auto kernel = name<...>; */
+    for (size_t i = draft->host.scope.from; i + 2 < draft->host.at; i++) {
         if (!same_word(draft, i, from) || kind_of_word(draft, i + 1) != '=')
             continue;
         size_t at = i + 2 + (kind_of_word(draft, i + 2) == '&');
@@ -38,9 +39,9 @@ static bool names_kernel(kiln__draft *draft, size_t from, size_t to, kiln__range
     return false;
 }
 
-/* A macro may launch several kernels, whose names it makes from its arguments. This function finds the use of the macro
- * that launches this kernel, such as LAUNCH(f32, float, 4). The arguments of the use become the values of the macro's
- * parameters. */
+/* A macro may launch several kernels, and make their names from its arguments. The function finds the use of the macro
+ * that launches this kernel, such as LAUNCH(f32, float, 4). The frame draft->host.frame gets the arguments of this use
+ * as the values of the macro's parameters. Returns false if there is no such use. */
 static bool find_use(kiln__draft *draft, size_t from, size_t to)
 {
     const kiln__scan *scan = draft->scan;
@@ -84,7 +85,7 @@ static bool find_use(kiln__draft *draft, size_t from, size_t to)
     return false;
 }
 
-/* Reads a launch name<templates><<<...>>>(...). Word `at` is the first '<' of the three. */
+/* Reads a launch name<templates><<<...>>>(...). The token `at` is the first '<' of the three. */
 static bool read_chevrons(kiln__draft *draft, size_t at)
 {
     kiln__host_launch *host = &draft->host;
@@ -132,8 +133,8 @@ static bool read_chevrons(kiln__draft *draft, size_t at)
     return true;
 }
 
-/* Returns the braces of `object = {...}`, `object{...}`, `object(...)` or `object[] = {...}` before the launch, as the
- * range of the words inside. Returns {0, 0} if there are no such braces. */
+/* Returns the tokens between the braces or parentheses of `object = {...}`, `object{...}`, `object(...)` or `object[] =
+ * {...}` before the launch. Returns {0, 0} if there is no such definition. */
 static kiln__range initial_list(const kiln__draft *draft, size_t object)
 {
     kiln__range found = {0, 0};
@@ -145,9 +146,10 @@ static kiln__range initial_list(const kiln__draft *draft, size_t object)
             at = kiln__word_close(draft->scan, at) + 1;
         if (kind_of_word(draft, at) == '=') {
             at++;
-            while (kind_of_word(draft, at) == 'w') /* params = launch_params(grid, block) */
+            /* a function that makes the object, such as params = launch_params(grid, block) */
+            while (kind_of_word(draft, at) == 'w')
                 at++;
-        } else if (kind_of_word(draft, i - 1) != 'w') /* the word is not a declaration */
+        } else if (kind_of_word(draft, i - 1) != 'w') /* the token is not part of a declaration */
             continue;
         const size_t close = kiln__word_close(draft->scan, at);
         if ((kind_of_word(draft, at) == '{' || kind_of_word(draft, at) == '(') && close < draft->host.at)
@@ -156,8 +158,8 @@ static kiln__range initial_list(const kiln__draft *draft, size_t object)
     return found;
 }
 
-/* Finds the value of a member before the launch: `object.member = value;`, or number `place` of its list `object =
- * {grid, block}`. Returns the words of the value, or {0, 0}. */
+/* Finds the value of a member of an object before the launch. The value is in `object.member = value;`, or at the
+ * position `place` of the list in `object = {grid, block}`. Returns the tokens of the value, or {0, 0}. */
 static kiln__range member_value(const kiln__draft *draft, size_t object, const char *member, size_t place)
 {
     for (size_t i = draft->host.scope.from; i + 4 < draft->host.at; i++)
@@ -170,7 +172,7 @@ static kiln__range member_value(const kiln__draft *draft, size_t object, const c
         }
     kiln__range list[KILN__MOST_LIST], inside = initial_list(draft, object);
     const size_t count = inside.from ? kiln__words_split(draft, inside.from, inside.to, false, list) : 0;
-    for (size_t i = 0; i < count; i++) /* {.gridDim = grid, .blockDim = block} */
+    for (size_t i = 0; i < count; i++) /* a list with names, such as {.gridDim = grid, .blockDim = block} */
         if (kind_of_word(draft, list[i].from) == '.') {
             if (is_text(draft, list[i].from + 1, member) && kind_of_word(draft, list[i].from + 2) == '=')
                 return (kiln__range){list[i].from + 3, list[i].to};
@@ -180,7 +182,7 @@ static kiln__range member_value(const kiln__draft *draft, size_t object, const c
 }
 
 /* Returns true if an argument of a call is the kernel: `kernel<64>`, `&kernel`, `(void *)kernel`, or a variable that is
- * set to it. *templates gets the arguments of the template. */
+ * set to the kernel. *templates gets the tokens of the template arguments. */
 static bool is_kernel_argument(kiln__draft *draft, kiln__range range, kiln__range *templates)
 {
     size_t name = 0;
@@ -193,7 +195,7 @@ static bool is_kernel_argument(kiln__draft *draft, kiln__range range, kiln__rang
     return name && names_kernel(draft, name, name + 1, templates);
 }
 
-/* Reads the arguments of the kernel from the array of their addresses: `void *arguments[] = {&x, &n};`. */
+/* Reads the kernel's arguments from the array of their addresses: `void *arguments[] = {&x, &n};`. */
 static void read_addresses(kiln__draft *draft, kiln__range array)
 {
     kiln__host_launch *host = &draft->host;
@@ -201,19 +203,19 @@ static void read_addresses(kiln__draft *draft, kiln__range array)
     host->argument_count = inside.from ? kiln__words_split(draft, inside.from, inside.to, false, host->arguments) : 0;
     for (size_t i = 0; i < host->argument_count; i++) {
         kiln__range *one = &host->arguments[i];
-        if (kind_of_word(draft, one->from) == '(') /* (void *)&x */
+        if (kind_of_word(draft, one->from) == '(') /* an address with a cast, such as (void *)&x */
             one->from = kiln__word_close(draft->scan, one->from) + 1;
         one->from += kind_of_word(draft, one->from) == '&';
     }
 }
 
-/* The orders of arguments of functions that launch a kernel. */
+/* The orders of arguments in functions that launch a kernel. */
 typedef enum launch_form {
     FORM_NONE,
-    FORM_CONFIG, /* cudaLaunchKernelEx(&config, kernel, arguments...), or with an array of addresses at the end (ExC) */
-    FORM_DIRECT, /* cudaLaunchKernel(kernel, grid, block, addresses, shared, stream) */
-    FORM_WRAPPED, /* a function of the project, such as launch(kernel, params, arguments...), with params(grid,
-                   * block) */
+    /* cudaLaunchKernelEx(&config, kernel, arguments...), or cudaLaunchKernelExC() with an array of addresses */
+    FORM_CONFIG,
+    FORM_DIRECT,  /* cudaLaunchKernel(kernel, grid, block, addresses, shared, stream) */
+    FORM_WRAPPED, /* a function of the project, such as launch(kernel, params, arguments...) with params(grid, block) */
 } launch_form;
 
 static launch_form form_at(const kiln__draft *draft, size_t at)
@@ -234,7 +236,7 @@ static launch_form form_at(const kiln__draft *draft, size_t at)
                                                                                                      : FORM_NONE;
 }
 
-/* Reads a launch by a function, whose name is at `at`. */
+/* Reads a launch by a function call. `at` is the token of the function's name. */
 static bool read_launch_call(kiln__draft *draft, size_t at, launch_form form)
 {
     kiln__host_launch *host = &draft->host;
@@ -275,12 +277,13 @@ static bool read_launch_call(kiln__draft *draft, size_t at, launch_form form)
 
 /* ---- functions around a launch ---- */
 
-/* Finds `template <...>` and the name of the function or structure whose braces begin before word `scope`. Returns the
- * word of the name, or 0 if the function or structure is no template. *params gets the words of the parameters. */
+/* Finds `template <...>` and the name of the function or structure whose body begins at the token `scope`. Returns the
+ * token of the name, or 0 if the function or structure is not a template. *params gets the tokens of the template
+ * parameters. */
 static size_t find_template_head(const kiln__draft *draft, size_t scope, kiln__range *params)
 {
     enum { MOST_HEAD = 200 };
-    size_t name = 0, depth = 0, at = scope - 1; /* the word before the brace */
+    size_t name = 0, depth = 0, at = scope - 1; /* the opening brace of the body */
     for (size_t i = at; i-- > 2 && at - i < MOST_HEAD;) {
         const char c = kind_of_word(draft, i);
         depth += c == ')';
@@ -299,7 +302,8 @@ static size_t find_template_head(const kiln__draft *draft, size_t scope, kiln__r
     return 0;
 }
 
-/* Returns the word of the name in a template's parameter `int M = 4`, and the words of its default. */
+/* Returns the token of the name in a template parameter such as `int M = 4`. *initial gets the tokens of its
+ * default. */
 static size_t param_name(const kiln__draft *draft, kiln__range param, kiln__range *initial)
 {
     size_t name = 0;
@@ -324,7 +328,7 @@ static bool add_launch(kiln__draft *draft, const kiln__host_launch *launch)
     return draft->launches != NULL;
 }
 
-/* Adds a launch with a copy of its frame and of `count` frames around it. */
+/* Adds a launch with copies of its frame and of `count` frames around it. */
 static bool add_framed(kiln__draft *draft, const kiln__host_launch *launch, kiln__frame *const *around, size_t count)
 {
     kiln__host_launch made = *launch;
@@ -341,7 +345,8 @@ static bool add_framed(kiln__draft *draft, const kiln__host_launch *launch, kiln
     return add_launch(draft, &made);
 }
 
-/* Makes the frame of a call `name<64, float>` at word `at`: the names are the parameters of the template. */
+/* Makes the frame of a call such as `name<64, float>` at the token `at`. The frame gives the template parameters the
+ * arguments of the call. */
 static kiln__frame *make_call(kiln__draft *draft, size_t at, const kiln__range *params, size_t count)
 {
     kiln__range given[KILN__MOST_LIST], initial;
@@ -349,7 +354,7 @@ static kiln__frame *make_call(kiln__draft *draft, size_t at, const kiln__range *
     if (!made)
         return NULL;
     *made = (kiln__frame){.scope = kiln__enclosing_function(draft, at), .at = at};
-    if (made->scope.from == 0) /* `template void run<64>();` at namespace scope */
+    if (made->scope.from == 0) /* an instantiation at namespace scope, such as `template void run<64>();` */
         made->scope = (kiln__range){at, at};
     const size_t known = kiln__words_split(draft, at + 2, kiln__word_close(draft->scan, at + 1), true, given);
     for (size_t k = 0; k < count; k++) {
@@ -362,10 +367,10 @@ static kiln__frame *make_call(kiln__draft *draft, size_t at, const kiln__range *
     return made;
 }
 
-/* Adds the launch once for each call of the function template that contains it, and binds the template's parameters to
- * the arguments of the call. Example: the launch in `template <int M> void run() { k<M><<<...>>>(); }` and the call
- * `run<64>()`. The caller may be a template too. `around` has the calls so far, from the launch upwards. `scope` is the
- * function that contains the last of these calls. Returns false if there is no call. */
+/* Adds the launch once for each call of the function template that contains it, and gives the template parameters the
+ * arguments of the call. Example: the launch in `template <int M> void run() { k<M><<<...>>>(); }` and the call
+ * `run<64>()`. The caller may also be a template. `around` has the calls so far, from the launch upwards. `scope` is
+ * the function that contains the last of these calls. Returns false if there is no call. */
 static bool add_calls(kiln__draft *draft, const kiln__host_launch *launch, size_t scope, kiln__frame **around,
                       size_t level)
 {
@@ -390,8 +395,8 @@ static bool add_calls(kiln__draft *draft, const kiln__host_launch *launch, size_
     return any;
 }
 
-/* Binds the variable of a switch to the number of the case in which the launch stands: `switch (threads) { case 512:
- * ...`. Marks a launch that stands under `default:`. */
+/* If the launch is in a case of a switch, gives the variable of the switch the number of this case: `switch (threads) {
+ * case 512: ...`. Marks a launch that is under `default:`. */
 static void bind_case(kiln__draft *draft, kiln__host_launch *launch)
 {
     enum { MOST_BACK = 4000 };
@@ -415,7 +420,7 @@ static void bind_case(kiln__draft *draft, kiln__host_launch *launch)
             return;
         }
         depth += c == '}';
-        if (c == '{' && depth == 0 && label) /* another block around the case */
+        if (c == '{' && depth == 0 && label) /* another block contains the case */
             return;
         depth -= depth > 0 && c == '{';
     }
@@ -443,17 +448,18 @@ void kiln__host_find(kiln__draft *draft)
     draft->host = draft->launch_count ? draft->launches[0] : (kiln__host_launch){0};
 }
 
-/* ---- the choice ---- */
+/* ---- the choice of a launch ---- */
 
-/* Returns the line of a word in its own file. */
+/* Returns the line of a token in the file that contains it. */
 static unsigned line_of(const kiln__draft *draft, size_t word)
 {
     const kiln__scan *scan = draft->scan;
     return scan->words[word].line - (scan->launch && word >= scan->launch ? scan->launch_lines : 0);
 }
 
-/* Templates may call each other. The function returns the word of the next call of a template around a launch, from
- * *frame outwards, or 0 after the last call. It moves *frame to the frame outside of this call. */
+/* Finds the next template call around a launch. Template functions may call each other, so a launch may have several
+ * such calls around it, and each of them is a frame. Returns the token of the call, and moves *frame to the frame
+ * outside of this call. Returns 0 after the outermost call. */
 static size_t next_call(const kiln__frame **frame)
 {
     while (*frame && !(*frame)->scope.from)
@@ -463,8 +469,8 @@ static size_t next_call(const kiln__frame **frame)
     return call;
 }
 
-/* Returns the word of the outermost call of a template around the launch, or 0 if there is no call. Launches that share
- * the inner calls differ in the outermost call. */
+/* Returns the token of the outermost template call around the launch, or 0 if there is no call. Launches that share the
+ * inner calls differ in the outermost call. */
 static size_t outermost_call(const kiln__host_launch *launch)
 {
     const kiln__frame *frame = launch->frame;
@@ -474,7 +480,7 @@ static size_t outermost_call(const kiln__host_launch *launch)
     return found;
 }
 
-/* Returns true if the launch, or a call of a template around it, is at this line. */
+/* Returns true if the launch, or a template call around it, is at this line. */
 static bool is_at_line(const kiln__draft *draft, const kiln__host_launch *launch, unsigned line)
 {
     const kiln__frame *frame = launch->frame;
@@ -484,13 +490,13 @@ static bool is_at_line(const kiln__draft *draft, const kiln__host_launch *launch
     return found;
 }
 
-/* Adds one extent of a launch to the key: its trees, or its words if it cannot be read. If a number is also an argument
- * of the template, the parameter's place stands for it. */
+/* Appends one extent of a launch to the key that launch_key() makes: its trees as a text, or its tokens if the extent
+ * cannot be read. If a number is also a template argument, the index of the template parameter stands for it. */
 static void add_key(kiln__draft *draft, kiln__range range, bool axes, kiln__text *key)
 {
     kiln__tree *trees[3] = {NULL};
     const kiln__host_launch *host = &draft->host;
-    /* a block of one thread may be the case 1 of a switch over the number of threads */
+    /* A block of one thread may be the case 1 of a switch over the number of threads. */
     const int64_t least = host->in_case && range.from == host->block.from ? 0 : 1;
     bool read = axes && kiln__host_axes(draft, range, trees);
     if (!axes && range.from)
@@ -520,8 +526,8 @@ static const char *launch_key(kiln__draft *draft, const kiln__host_launch *launc
     return kept;
 }
 
-/* Returns the value that a launch gives to a parameter of the template, such as "64", "float" or "true". Returns NULL
- * if it is not known. */
+/* Returns the value that a launch gives to a template parameter, such as "64", "float" or "true". Returns NULL if it is
+ * not known. */
 static const char *template_value(kiln__draft *draft, const kiln__host_launch *launch, size_t param)
 {
     int64_t value = 0;
@@ -540,8 +546,8 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Lists the values that the launches give to the parameters of the template. A constraint excludes the combinations
- * that no launch has. */
+/* Lists the values that the launches give to each template parameter. Adds a constraint that excludes combinations of
+ * values which no launch has. */
 static void merge_templates(kiln__draft *draft)
 {
     kiln__host_launch *first = &draft->launches[0];
@@ -581,7 +587,7 @@ static void merge_templates(kiln__draft *draft)
             if (!first->values[p] || !values[i][p])
                 continue;
             const bool word = !kiln__is_digit(values[i][p][0]) && !draft->kernel->templates[p].flag;
-            const char *quote = word ? "'" : ""; /* a type, or an enumerator, needs quotes */
+            const char *quote = word ? "'" : ""; /* a type or an enumerator needs quotes in an expression */
             one = kiln__arena_printf(draft->arena, "%s%s%s == %s%s%s", one ? one : "", one ? " and " : "",
                                      kiln__template_name(draft, draft->kernel->templates[p].name), quote, values[i][p],
                                      quote);
@@ -597,7 +603,8 @@ static void merge_templates(kiln__draft *draft)
     draft->host = *first;
 }
 
-/* Adds the words of a launch, `k<64><<<grid, block>>>`, on one line of at most MOST_SHOWN bytes. */
+/* Appends the tokens of a launch, such as `k<64><<<grid, block>>>`, to a text. The text is one line of at most about
+ * MOST_SHOWN bytes. */
 static void show_launch(const kiln__draft *draft, const kiln__host_launch *launch, kiln__text *out)
 {
     enum { MOST_SHOWN = 90 };
@@ -613,14 +620,14 @@ static void show_launch(const kiln__draft *draft, const kiln__host_launch *launc
     kiln__text_puts(out, " ...");
 }
 
-/* Fails with the list of the launches, because they differ, or because the line that was given has no launch. */
+/* Fails with the list of the launches. The launches differ, or the line that the user gave has no launch. */
 static kiln_status ask_launch(kiln__draft *draft, unsigned line, kiln_error **error)
 {
     kiln__text list = {.mem = draft->mem};
     const char *file = draft->options && draft->options->launch ? draft->options->launch : NULL;
     size_t last = 0, last_call = 0, shown = 0;
     unsigned example = 0;
-    bool places = false; /* the launches stand in several places of the source, and a call may reach all of them */
+    bool places = false; /* true if the launches are in several places of the source; one call may reach all of them */
     for (size_t i = 1; i < draft->launch_count; i++)
         places |= draft->launches[i].at != draft->launches[0].at;
     for (size_t i = 0; i < draft->launch_count; i++) {
@@ -648,9 +655,9 @@ static kiln_status ask_launch(kiln__draft *draft, unsigned line, kiln_error **er
     return status;
 }
 
-/* Drops the launches that #if hides from the compiler. If a line is given, drops the launches at other lines too.
- * Otherwise drops launches under `default:` if others are in a case, because the cases name the numbers that the kernel
- * is made for. */
+/* Removes the launches that #if hides from the compiler. If a line is given, also removes the launches at other lines.
+ * If no line is given and some launches are in a case of a switch, removes the launches under `default:`. The cases
+ * show the numbers for which the kernel is made. */
 static void drop_launches(kiln__draft *draft, unsigned line)
 {
     size_t kept = 0;
@@ -693,8 +700,8 @@ kiln_status kiln__host_choose(kiln__draft *draft, unsigned line, kiln_error **er
         key = key ? key : own;
         for (size_t k = 0; k < i; k++)
             exclusive = exclusive && kiln__are_exclusive(draft, draft->launches[i].at, draft->launches[k].at);
-        draft->looked = looked; /* restore the counters, because the choice must not use up the limits of the chosen
-                                 * launch */
+        /* restores the counters, because the choice must not use up the limits of the chosen launch */
+        draft->looked = looked;
         draft->nodes = nodes;
     }
     if (!same && !exclusive)

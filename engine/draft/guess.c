@@ -1,11 +1,12 @@
-/* guess.c - guesses from the words of a source: its tuning parameters, the roles of its arguments, and its shapes. */
+/* guess.c - guesses the tuning parameters of a source, the roles of the kernel's arguments, and the shapes of its
+ * arrays, from the tokens of the source. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "expr.h"
 #include "host_internal.h"
 
-enum { MOST_LOOKED = 2000 }; /* most names that are looked up in the whole text, because the source is untrusted */
+enum { MOST_LOOKED = 2000 }; /* the most names that are looked up in the whole text, because the source is untrusted */
 
 /* ---- names ---- */
 
@@ -82,7 +83,7 @@ static bool is_taken(const kiln__draft *draft, const char *name)
     return kiln__name_reserved(name);
 }
 
-/* Returns a name that is free in the spec: the name itself, or the name with a suffix. */
+/* Returns a name that the spec does not use yet: the name itself, or the name with a suffix. */
 static const char *free_name(const kiln__draft *draft, const char *name)
 {
     const char *tried = name;
@@ -98,14 +99,14 @@ static bool is_number(const kiln__scan *scan, const char *name)
 {
     for (size_t i = 1; i + 1 < scan->count; i++)
         if (!scan->words[i].directive && kiln__word_is(scan, i, name) &&
-            scan->words[i + 1].kind != '(' && /* `2 * REAL(x)` */
+            scan->words[i + 1].kind != '(' && /* the name is a macro with arguments, as in `2 * REAL(x)` */
             (strchr("*/%+[", scan->words[i - 1].kind) || strchr("/%+]", scan->words[i + 1].kind)))
             return true;
     return false;
 }
 
-/* Returns true if the source uses a name as a type: `REAL x`, `const REAL *x`. `(A * B)` may be a use as a type or as
- * a number. */
+/* Returns true if the source uses a name as a type: `REAL x`, `const REAL *x`. `(A * B)` may be a use as a type or as a
+ * number. */
 static bool is_type(const kiln__scan *scan, const char *name)
 {
     if (is_number(scan, name))
@@ -123,7 +124,7 @@ static bool is_type(const kiln__scan *scan, const char *name)
     return false;
 }
 
-static bool is_tested(const kiln__scan *scan, const char *name) /* #if or #elif tests the name */
+static bool is_tested(const kiln__scan *scan, const char *name) /* returns true if #if or #elif tests the name */
 {
     bool tests = false;
     for (size_t i = 1; i < scan->count; i++) {
@@ -137,8 +138,8 @@ static bool is_tested(const kiln__scan *scan, const char *name) /* #if or #elif 
     return false;
 }
 
-/* Returns the numbers with which #if compares a name, as "1, 2, 4", because the source has code for each of them.
- * Returns NULL if there are no such numbers, or only 0 and 1. */
+/* Returns the integers with which #if compares a name, such as "1, 2, 4". The source has code for each of these values.
+ * Returns NULL if there are no such integers, or only 0 and 1. */
 static const char *compared_with(const kiln__draft *draft, const char *name)
 {
     const kiln__scan *scan = draft->scan;
@@ -187,9 +188,16 @@ static bool uses_axis(const kiln__draft *draft, const char *axis)
     return false;
 }
 
-/* Chooses the values of a tuning parameter and its default. The order of the sources is: the numbers that #if
- * compares it with, a type, a switch that is tested, a number of threads, a tile, and at last a guess that a comment
- * marks. */
+/* Chooses the values of a tuning parameter and its default. The first of these properties of its name decides:
+ *
+ * - #if compares the name with integers, which become the values.
+ * - The source uses the name as a type.
+ * - #if tests the name as a switch, or the name looks like one (`use_`).
+ * - The name looks like a number of items per thread.
+ * - The name looks like a number of threads or like a tile.
+ *
+ * If the name has none of these properties, the tuning parameter gets the value 2 and is marked as unknown, so that the
+ * user must give its values. */
 static void set_values(const kiln__draft *draft, kiln__tunable *tunable)
 {
     const char *name = tunable->source, *compared = compared_with(draft, name);
@@ -228,7 +236,7 @@ static void set_values(const kiln__draft *draft, kiln__tunable *tunable)
 
 static kiln__tunable *add_tunable(kiln__draft *draft, kiln__tunable_kind kind, const char *source)
 {
-    /* the options define this macro with a fixed value */
+    /* the options already define this macro with a fixed value */
     for (size_t i = 0; draft->options && i < draft->options->define_count; i++)
         if (strcmp(draft->options->defines[i].name, source) == 0)
             return NULL;
@@ -239,7 +247,7 @@ static kiln__tunable *add_tunable(kiln__draft *draft, kiln__tunable_kind kind, c
     return tunable;
 }
 
-/* Returns true if the '>' at word `at` ends a type such as std::vector<int *>. */
+/* Returns true if the '>' at the token `at` ends a type such as std::vector<int *>. */
 static bool ends_type(const kiln__scan *scan, size_t at)
 {
     enum { MOST_BACK = 64 };
@@ -256,7 +264,7 @@ static bool ends_type(const kiln__scan *scan, size_t at)
 static bool is_declared(const kiln__scan *scan, const char *name)
 {
     static const char *const no_types[] = {"return", "else", "case", "goto", "new", "delete", "unroll", "operator"};
-    for (size_t k = 0; k < scan->kernel_count; k++) /* parameters of kernels count, whatever their type */
+    for (size_t k = 0; k < scan->kernel_count; k++) /* the parameters of kernels count, whatever their type */
         for (size_t i = scan->kernels[k].params_from; i < scan->kernels[k].params_to; i++)
             if (kiln__word_is(scan, i, name) && strchr(",)=", scan->words[i + 1].kind))
                 return true;
@@ -267,12 +275,14 @@ static bool is_declared(const kiln__scan *scan, const char *name)
         bool pointer = (before == '*' || before == '&') && scan->words[i - 2].kind == 'w' &&
                        strchr(",;=)", scan->words[i + 1].kind) && kiln__word_is(scan, i - 3, "const");
         pointer |= (before == '*' || before == '&') && scan->words[i - 2].kind == 'w' &&
-                   scan->words[i + 1].kind == '=' && scan->words[i + 2].kind != '='; /* vec3 *p = ... */
+                   /* a definition such as vec3 *p = ... */
+                   scan->words[i + 1].kind == '=' && scan->words[i + 2].kind != '=';
         bool typed = (before == 'w' && !scan->words[i - 1].directive) ||
                      (before == '>' && strchr(";={", scan->words[i + 1].kind) && ends_type(scan, i - 1));
         for (size_t k = 0; k < KILN__COUNT(no_types); k++)
             typed &= !kiln__word_is(scan, i - 1, no_types[k]);
-        typed |= before == '}' && scan->words[i + 1].kind == ';'; /* typedef struct { ... } name; */
+        /* a definition such as typedef struct { ... } name; */
+        typed |= before == '}' && scan->words[i + 1].kind == ';';
         if (typed || pointer || kiln__word_is(scan, i - 1, "using"))
             return true;
     }
@@ -295,9 +305,10 @@ void kiln__guess_tunable(kiln__draft *draft, const char *name)
     draft->tunable_count++;
 }
 
-/* Sets values around `value`. If #if has code for more numbers than 0 and 1, the values are these numbers. Otherwise,
- * if `value` is a power of two, they are half of it, the value itself, and twice the value. If it is not a power of
- * two, the list has only `value`. */
+/* Sets the values of a tuning parameter around `value`. If #if compares the name with several integers, and `value` is
+ * one of them, the values are these integers. If `value` is at most 1 and #if tests the name, the values are 0 and 1.
+ * If `value` is a power of two, the values are half of it, `value`, and twice `value`. Otherwise the list has only
+ * `value`. */
 static void set_around(const kiln__draft *draft, kiln__tunable *tunable, int64_t value)
 {
     int64_t most = kiln__name_is_block(tunable->source) ? 1024 : INT64_C(1) << 30;
@@ -305,7 +316,8 @@ static void set_around(const kiln__draft *draft, kiln__tunable *tunable, int64_t
     tunable->chosen = kiln__arena_printf(draft->arena, "%lld", (long long)value);
     const char *compared = compared_with(draft, tunable->source);
     if (compared && strchr(compared, ',') &&
-        in_list(compared, value)) { /* #if compares the name with one number alone, so #else has code for the others */
+        /* if #if compares the name with only one integer, the #else branch has code for all other values */
+        in_list(compared, value)) {
         tunable->values = compared;
     } else if (value <= 1 && is_tested(draft->scan, tunable->source) && !is_number(draft->scan, tunable->source)) {
         tunable->values = "0, 1";
@@ -345,8 +357,8 @@ static const kiln__template_param *template_param(const kiln__draft *draft, cons
     return NULL;
 }
 
-/* Returns a name for the argument of a template parameter. A param with the name of the parameter would become a
- * macro, and replace the parameter in the source. */
+/* Returns a name for the tuning parameter that stands for a template parameter. A tuning parameter with the same name
+ * would become a macro, and replace the template parameter in the source. */
 const char *kiln__template_name(const kiln__draft *draft, const char *name)
 {
     const char *made = kiln__arena_printf(draft->arena, "%s_VALUE", name);
@@ -367,7 +379,7 @@ static const char *value_text(const kiln__draft *draft, kiln_value value)
 void kiln__take_values(kiln__draft *draft, const kiln_setting *values, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        size_t same = 0, number = 0; /* number of values for this name; the middle value is the default */
+        size_t same = 0, number = 0; /* `same` is the number of values for this name; the middle value is the default */
         if (kiln__tunable_find(draft, values[i].name))
             continue;
         kiln__tunable *tunable = add_tunable(draft, KILN__TUNABLE_MACRO,
@@ -423,7 +435,7 @@ static void add_guarded(kiln__draft *draft, const kiln__macro *macro)
     draft->tunable_count++;
 }
 
-/* Sets the type that the launch gives to a parameter of the template, if it is a type of a spec. */
+/* Sets the type that the launch gives to a template parameter. Returns false if specs have no such type. */
 static bool take_type(kiln__draft *draft, kiln__range range, kiln__tunable *tunable)
 {
     const char *name = kiln__type_of_range(draft, range);
@@ -434,9 +446,9 @@ static bool take_type(kiln__draft *draft, kiln__range range, kiln__tunable *tuna
     return true;
 }
 
-/* Makes a param of a parameter of the template. Its default is the value that the launch in the source gives, otherwise
- * the default of the parameter, otherwise a guess. A parameter that the launch sets from sizes does not become a
- * param. */
+/* Makes a tuning parameter of a template parameter. Its default is the value in the launch. If there is none, its
+ * default is the default of the template parameter. If there is none either, the default is a guess. If the launch
+ * computes the template argument from an argument of the kernel, there is no tuning parameter. */
 static void add_template(kiln__draft *draft, const kiln__template_param *param)
 {
     size_t number = (size_t)(param - draft->kernel->templates);
@@ -474,7 +486,7 @@ static void add_template(kiln__draft *draft, const kiln__template_param *param)
         set_around(draft, tunable, value);
     } else {
         set_values(draft, tunable);
-        /* The words `int X` look like a use of X as a type. */
+        /* is_type() takes the tokens `int X` for a use of X as a type */
         if (tunable->number == 0 && strcmp(tunable->chosen, "float") == 0) {
             tunable->values = tunable->chosen = "2";
             tunable->number = 2;
@@ -490,7 +502,8 @@ static void add_template(kiln__draft *draft, const kiln__template_param *param)
     draft->tunable_count++;
 }
 
-/* Finds names that #if tests and that nothing defines. The compiler takes them as 0 and does not report them. */
+/* Makes tuning parameters of the names that #if tests and that nothing defines. The compiler takes such a name as 0 and
+ * does not report it. */
 static void add_tested(kiln__draft *draft)
 {
     const kiln__scan *scan = draft->scan;
@@ -517,7 +530,7 @@ static bool is_tile_name(const char *name)
            !HAS(name, "warp_size", "warpsize", "lane", "max_", "head", "channel", "class");
 }
 
-/* Returns true if code of the device has the name: the kernel, a function that the kernel may call, or a macro. */
+/* Returns true if device code contains the name: the kernel, a `__device__` function, or a macro. */
 static bool is_name_of_device(const kiln__draft *draft, const char *name)
 {
     const kiln__scan *scan = draft->scan;
@@ -542,8 +555,8 @@ static bool is_name_of_device(const kiln__draft *draft, const char *name)
     return false;
 }
 
-/* Adds a param for a name to which the source itself gives the value at word `at`. The trials decide later which other
- * values keep the answer. */
+/* Adds a tuning parameter for a name to which the source itself gives the value at the token `at`. The trial runs later
+ * decide which other values keep the answer. */
 static void add_own(kiln__draft *draft, const char *name, size_t at)
 {
     int64_t value = 0;
@@ -560,7 +573,7 @@ static void add_own(kiln__draft *draft, const char *name, size_t at)
     draft->tunable_count++;
 }
 
-/* Returns true if the source has exactly one whole number for a macro, so that this number is its value. */
+/* Returns true if the source defines a macro as exactly one integer, so that this integer is its value. */
 static bool has_one_number(const kiln__scan *scan, const kiln__macro *macro)
 {
     int64_t value;
@@ -573,8 +586,9 @@ static bool has_one_number(const kiln__scan *scan, const kiln__macro *macro)
     return !macro->function && macro->to == macro->from + 1;
 }
 
-/* Makes params of tile sizes and the like that the source or its headers define: `#define TILE 16`, or `constexpr int
- * TILE = 16;` outside of functions or in the kernel. In a spec a param replaces such a value. */
+/* Makes tuning parameters of tile sizes and similar numbers that the source or its headers define: `#define TILE 16`,
+ * or `constexpr int TILE = 16;` outside of functions or in the kernel. In the spec the tuning parameter replaces such a
+ * value. */
 static void add_defined(kiln__draft *draft)
 {
     const kiln__scan *scan = draft->scan;
@@ -613,7 +627,7 @@ void kiln__guess_templates(kiln__draft *draft)
 
 /* ---- arguments ---- */
 
-/* Element types by their names in sources. */
+/* Element types, and the names by which CUDA sources call them. */
 static const struct {
     const char *word, *type;
     int lanes;
@@ -696,8 +710,8 @@ uint64_t kiln__type_bytes_named(const char *name)
                : 0;
 }
 
-/* Finds the definition of another name of a type: `using vec = T;`, `typedef REAL number;`. Returns the words of the
- * type, or {0, 0} if the source has no such definition. */
+/* Finds the definition of an alias of a type: `using vec = T;`, `typedef REAL number;`. Returns the tokens of the type.
+ * Returns {0, 0} if the source has no such definition. */
 static kiln__range find_alias(const kiln__scan *scan, size_t name)
 {
     const kiln__word *words = scan->words;
@@ -721,7 +735,7 @@ static kiln__range find_alias(const kiln__scan *scan, size_t name)
     return (kiln__range){0, 0};
 }
 
-/* Returns the name in sources of an element type: "__nv_bfloat16" for "bf16". */
+/* Returns the name of an element type in CUDA sources: "__nv_bfloat16" for "bf16". */
 static const char *source_name(const char *type)
 {
     for (size_t i = 0; i < KILN__COUNT(types); i++)
@@ -732,7 +746,7 @@ static const char *source_name(const char *type)
 
 bool kiln__is_floating(const char *type) { return type[0] == 'f' || strcmp(type, "bf16") == 0; }
 
-/* Guesses the type of an argument from its words, in case the compiler does not give it. */
+/* Guesses the type of an argument from its tokens, in case the compiler does not give the type. */
 static void read_type(kiln__draft *draft, size_t from, size_t to, kiln__draft_argument *argument)
 {
     const kiln__scan *scan = draft->scan;
@@ -776,11 +790,11 @@ static void read_type(kiln__draft *draft, size_t from, size_t to, kiln__draft_ar
     argument->role = pointer ? KILN__ROLE_BUFFER : KILN__ROLE_SCALAR;
 }
 
-/* Returns the words of the type in a cast that ends before the word `name`: `(const float *)name` or
+/* Returns the tokens of the type in a cast that ends before the token `name`: `(const float *)name` or
  * `reinterpret_cast<float4 *>(name`. The range ends before the '*'. Returns {0, 0} if there is no such cast. */
 static kiln__range find_cast(const kiln__scan *scan, size_t name)
 {
-    enum { MOST_CAST = 12 }; /* most words in the type of a cast */
+    enum { MOST_CAST = 12 }; /* the most tokens in the type of a cast */
     const kiln__word *words = scan->words;
     size_t end = name - 1;
     while (end > 1 && words[end].kind == '(')
@@ -802,8 +816,8 @@ static kiln__range find_cast(const kiln__scan *scan, size_t name)
     return words[begin].kind == open && (open == '(' || named) ? (kiln__range){begin + 1, star} : (kiln__range){0, 0};
 }
 
-/* Takes the casts in the body of the kernel, in the order of the text. A cast to `char *`, which only computes an
- * address, counts only if there is no other cast. */
+/* Reads the casts in the body of the kernel, in their order. A cast to `char *`, which often only computes an address,
+ * counts only if there is no other cast. */
 void kiln__guess_cast(kiln__draft *draft, kiln__draft_argument *argument)
 {
     const kiln__scan *scan = draft->scan;
@@ -854,7 +868,7 @@ const char *kiln__type_of_range(kiln__draft *draft, kiln__range range)
 }
 
 /* Returns true if the kernel compares something with a name, as loops and guards do with extents. A member such as
- * `p.name` counts too. */
+ * `p.name` also counts. */
 static bool is_limit(const kiln__draft *draft, const char *name)
 {
     const kiln__scan *scan = draft->scan;
@@ -949,7 +963,7 @@ kiln_status kiln__guess_arguments(kiln__draft *draft, kiln_error **error)
     return draft->arena->failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* ---- sizes and shapes ---- */
+/* ---- sizes, and shapes of arrays ---- */
 
 static void add_size(kiln__draft *draft, const char *name, bool bake)
 {
@@ -963,10 +977,11 @@ static bool is_small_number(const char *name)
     return HAS(name, "iteration", "border", "halo", "radius", "padding", "margin");
 }
 
-/* Sets sizes that are multiples of usual blocks and tiles. All sizes differ, so that a run can distinguish them. */
+/* Sets the values of the sizes to multiples of usual blocks and tiles. All values differ, so that a trial run shows
+ * which size an extent depends on. */
 void kiln__set_sizes(kiln__draft *draft)
 {
-    int64_t next = 1; /* give strides the largest numbers, so that rows do not overlap */
+    int64_t next = 1; /* strides get the largest numbers, so that rows do not overlap */
     for (int far = 0; far < 2; far++)
         for (size_t i = 0; i < draft->size_count; i++)
             if (HAS(draft->sizes[i].name, "stride", "step", "pitch") == far)
@@ -1035,12 +1050,13 @@ const char *kiln__guess_size_of(kiln__draft *draft, size_t argument)
 typedef struct candidate {
     const char *text;
     uint64_t value;
-    size_t tunable; /* the number, from 1, of the param that is a factor; 0 means that no param is a factor */
-    bool square;    /* true if the extent is the square of a size */
+    /* 1 + the index of the tuning parameter that is a factor of the extent; 0 means that no tuning parameter is a
+     * factor */
+    size_t tunable;
+    bool square; /* true if the extent is the square of a size */
 } candidate;
 
-/* Multiplies two extents. Returns the largest number if the product does not fit 64 bits, because the source may define
- * any size. */
+/* Multiplies two extents. Returns UINT64_MAX if the product does not fit, because the source may define any size. */
 static uint64_t multiply(uint64_t a, uint64_t b)
 {
     uint64_t product;
@@ -1049,7 +1065,7 @@ static uint64_t multiply(uint64_t a, uint64_t b)
 
 static candidate make_extent(const char *text, uint64_t value) { return (candidate){.text = text, .value = value}; }
 
-/* Lists usual extents; simple extents come first. */
+/* Lists the usual extents of arrays, as expressions with their values. Simple extents come first. */
 static size_t list_extents(const kiln__draft *draft, candidate *list, size_t room)
 {
     const kiln__size *s = draft->sizes;
@@ -1070,7 +1086,7 @@ static size_t list_extents(const kiln__draft *draft, candidate *list, size_t roo
                                         multiply((uint64_t)s[i].tiny, (uint64_t)s[k].tiny));
     if (count < room && grid)
         list[count++] = make_extent(grid, blocks);
-    /* several numbers belong to each element, as in a box or a complex number */
+    /* each element may have several numbers, as a box or a complex number has */
     static const uint64_t parts[] = {2, 3, 4, 8, 16};
     for (size_t k = 0; k < KILN__COUNT(parts); k++)
         for (size_t i = 0; i < sizes && count < room; i++)
@@ -1095,7 +1111,8 @@ static size_t list_extents(const kiln__draft *draft, candidate *list, size_t roo
     return count;
 }
 
-/* Adds the products of extents and a param, such as the width of a head that is an argument of the template. */
+/* Adds the products of extents and a tuning parameter. An example is the width of an attention head, if it is a
+ * template argument. */
 static size_t add_param_extents(const kiln__draft *draft, candidate *list, size_t count, size_t room)
 {
     const size_t plain = count;
@@ -1103,10 +1120,11 @@ static size_t add_param_extents(const kiln__draft *draft, candidate *list, size_
         const kiln__tunable *tunable = &draft->tunables[t];
         if (tunable->size || tunable->number < 2 || tunable->kind >= KILN__TUNABLE_THREADS)
             continue;
-        if (count < room && !kiln__name_is_block(tunable->source) && is_limit(draft, tunable->source)) /* i < BINS */
+        /* a tuning parameter that limits an index, as in i < BINS */
+        if (count < room && !kiln__name_is_block(tunable->source) && is_limit(draft, tunable->source))
             list[count++] = (candidate){.text = tunable->name, .value = (uint64_t)tunable->number, .tunable = t + 1};
         for (size_t i = 0; i < plain && count < room; i++)
-            if (list[i].text && !strpbrk(list[i].text, "+-/%(0123456789")) /* a product of names */
+            if (list[i].text && !strpbrk(list[i].text, "+-/%(0123456789")) /* only products of names count */
                 list[count++] =
                     (candidate){.text = kiln__arena_printf(draft->arena, "%s * %s", list[i].text, tunable->name),
                                 .value = multiply(list[i].value, (uint64_t)tunable->number),
@@ -1115,8 +1133,9 @@ static size_t add_param_extents(const kiln__draft *draft, candidate *list, size_
     return count;
 }
 
-/* Sets the shapes before a run: large enough for any index of the usual forms. Small sizes need a larger factor. After
- * the run the shape has more than `beyond` elements. */
+/* Returns a shape for an array whose extent is not known. Before the first run, the shape is large enough for any index
+ * of the usual forms. If the sizes are small, the shape needs a larger factor. After a run, the shape has more than
+ * `beyond` elements. */
 static const char *wide_shape(const kiln__draft *draft, size_t most, uint64_t beyond)
 {
     enum { SMALL = 32, WIDER = 4 };
@@ -1127,7 +1146,8 @@ static const char *wide_shape(const kiln__draft *draft, size_t most, uint64_t be
     for (size_t i = 0; i < draft->size_count; i++)
         large |= draft->sizes[i].tiny >= SMALL;
     for (size_t i = 0; i < draft->size_count && taken < most; i++) {
-        if (large && draft->tried && draft->sizes[i].tiny < SMALL) /* a small size, such as the width of a border */
+        /* leaves out a small size, such as the width of a border */
+        if (large && draft->tried && draft->sizes[i].tiny < SMALL)
             continue;
         taken++;
         shape = shape ? kiln__arena_printf(draft->arena, "%s * %s", shape, draft->sizes[i].name) : draft->sizes[i].name;
@@ -1166,8 +1186,8 @@ static bool is_extent_of_another(const kiln__draft *draft, const kiln__draft_arg
     return false;
 }
 
-/* Returns the shape of an array of offsets that has this extent. An array that is read at all offsets has as many
- * elements as the offsets, because these grow by one. */
+/* Returns the shape of an array of offsets that has this extent. The offsets of the draft grow by one. So an array that
+ * is read at all offsets has as many elements as the array of offsets. */
 static const char *shape_of_offsets(const kiln__draft *draft, const kiln__draft_argument *than, uint64_t extent)
 {
     for (size_t i = 0; i < draft->argument_count; i++) {
@@ -1184,7 +1204,7 @@ static uint64_t count_elements(const kiln__draft_argument *argument)
     return (argument->extent + (uint64_t)argument->lanes - 1) / (uint64_t)argument->lanes;
 }
 
-/* Adds the extent of rows of fixed length, such as 64 numbers for each element, if the problem has only one size.
+/* Adds an extent for rows of a fixed length, such as 64 numbers for each element, if the problem has only one size.
  * Returns the number of extents that were added. */
 static size_t add_row(const kiln__draft *draft, const kiln__draft_argument *argument, candidate *list)
 {
@@ -1199,12 +1219,13 @@ static size_t add_row(const kiln__draft *draft, const kiln__draft_argument *argu
     return 1;
 }
 
-/* Takes the extent that the accesses of the trial show: an extent that is equal, otherwise the smallest extent that is
- * larger. An array that is read at indices from memory ends at no product of sizes; it gets the extent of another
- * array. */
+/* Sets the shape of an array from the accesses in the trial run. Takes the extent in the list that is equal to the
+ * accessed extent, or otherwise the smallest extent that is larger. If an array is read at indices from memory, its
+ * accessed extent is no product of sizes. Such an array gets the extent of another array. */
 static void set_shape(kiln__draft *draft, kiln__draft_argument *argument)
 {
-    enum { MOST_PLAIN = 256, SMALL = 32, MADE_UP = 16 }; /* a made-up index is below MADE_UP */
+    /* the made-up indices in arrays of integers are below MADE_UP */
+    enum { MOST_PLAIN = 256, SMALL = 32, MADE_UP = 16 };
     candidate list[4 * MOST_PLAIN];
     size_t plain = list_extents(draft, list, MOST_PLAIN - 1);
     plain += add_row(draft, argument, &list[plain]);
@@ -1222,7 +1243,8 @@ static void set_shape(kiln__draft *draft, kiln__draft_argument *argument)
             (!best || list[i].value < best->value || list[i].value == extent))
             best = &list[i];
     }
-    /* another value of the param would need another array, so it would be another problem */
+    /* with another value of the tuning parameter, the array would need another extent, so this value would be another
+     * problem */
     if (best && best->tunable) {
         kiln__tunable *tunable = &draft->tunables[best->tunable - 1];
         tunable->values = tunable->chosen;
@@ -1243,7 +1265,7 @@ static void set_shape(kiln__draft *draft, kiln__draft_argument *argument)
         argument->shape = offsets;
     else if (best && (best->value == extent || extent >= least || extent > best->value / 8 * 7))
         argument->shape = best->text;
-    else { /* the kernel read rows at made-up indices, and perhaps no block read the last index */
+    else { /* the kernel reads rows at made-up indices, and perhaps no block reads the last index */
         const bool rows = kiln__reads_indices(draft) && !argument->written && argument->extent > argument->begin;
         extent = rows ? (extent + MADE_UP - 1) / MADE_UP * MADE_UP : extent;
         argument->shape = kiln__arena_printf(draft->arena, "%llu", (unsigned long long)extent);
@@ -1263,7 +1285,8 @@ bool kiln__reads_indices(const kiln__draft *draft)
 
 void kiln__guess_shapes(kiln__draft *draft)
 {
-    for (size_t k = 0; k < 2 * draft->argument_count; k++) { /* arrays of offsets first */
+    /* arrays of offsets come first, because other shapes depend on them */
+    for (size_t k = 0; k < 2 * draft->argument_count; k++) {
         kiln__draft_argument *argument = &draft->arguments[k % draft->argument_count];
         if (argument->role != KILN__ROLE_BUFFER || argument->symbol ||
             kiln__is_offsets(argument) != (k < draft->argument_count))

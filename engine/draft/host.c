@@ -1,27 +1,27 @@
-/* host.c - reads the launch of a kernel by host code in the same text: `kernel<BM, T><<<grid, block, shared>>>(x, n)`
- * or cudaLaunchKernelEx(). The launch gives the grid, the block, the shared memory, the arguments of the template and
- * the numbers among the arguments of the kernel.
+/* host.c - reads the launch of a kernel in host code: `kernel<BM, T><<<grid, block, shared>>>(x, n)` or
+ * cudaLaunchKernelEx(). The launch shows the grid, the block, the dynamic shared memory, the template arguments, and
+ * the numbers among the kernel's arguments.
  *
- * The reader does not run the host code. It parses the expressions of the host code to trees, and replaces names by
- * their definitions: local variables, constants and macros. A name without a definition that can be read becomes a size
- * of the spec. */
+ * The reader does not run the host code. It parses the expressions of the host code into trees, and replaces names by
+ * their definitions: local variables, constants and macros. A name without a definition that can be read (an undefined
+ * name) becomes a size of the spec. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "host_internal.h"
 
-/* Limits, because the source is untrusted text: definitions that are followed inside each other, parts of a list, names
- * that are looked up in total, words of a statement. */
+/* Limits, because the source is untrusted text. They limit the depth of definitions that are followed inside each
+ * other, the parts of a list, the names that are looked up, and the tokens of a statement. */
 enum { MOST_FOLLOWED = 12, MOST_LIST = KILN__MOST_LIST, MOST_LOOKED = 2000, MOST_STATEMENT = 256 };
 
-/* ---- trees ---- */
+/* ---- expression trees ---- */
 
 typedef kiln__frame frame;
 
 typedef struct reader {
     kiln__draft *draft;
-    size_t at, to, depth; /* depth: the number of definitions that were followed */
-    size_t before;        /* only definitions before this word count; 0 means the word of the launch */
+    size_t at, to, depth; /* `depth` is the number of definitions that were followed to reach this expression */
+    size_t before;        /* only definitions before this token count; 0 means the token of the launch */
     const frame *macro;
     bool failed;
 } reader;
@@ -65,7 +65,7 @@ static kiln__tree *read_range(const reader *up, kiln__range range, const frame *
     return r.failed || r.at != r.to ? NULL : tree;
 }
 
-/* Returns true if the range is only the word `name`, perhaps within parentheses or after a cast. */
+/* Returns true if the range is only the token `name`, perhaps within parentheses or after a cast. */
 static bool is_plain_name(const kiln__draft *draft, kiln__range range, size_t name)
 {
     while (range.to - range.from >= 3 && kind_of_word(draft, range.from) == '(') {
@@ -80,7 +80,7 @@ static bool is_plain_name(const kiln__draft *draft, kiln__range range, size_t na
     return range.to == range.from + 1 && same_word(draft, range.from, name);
 }
 
-/* Returns true if the statement around a word declares variables of type dim3. */
+/* Returns true if the statement around a token declares variables of type dim3. */
 static bool is_dim3(const kiln__draft *draft, size_t at)
 {
     size_t depth = 0;
@@ -95,7 +95,8 @@ static bool is_dim3(const kiln__draft *draft, size_t at)
     return false;
 }
 
-/* Returns true if word i is a variable that is changed otherwise than by `=`: blocks++, --blocks, blocks += 1. */
+/* Returns true if the token `i` is a variable that is changed by another operator than `=`: blocks++, --blocks, blocks
+ * += 1. */
 static bool is_changed(const kiln__draft *draft, size_t i)
 {
     static const char *const after[] = {"++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="};
@@ -105,9 +106,9 @@ static bool is_changed(const kiln__draft *draft, size_t i)
     return i > 2 && (kiln__words_are_joined(draft, i - 2, "++") || kiln__words_are_joined(draft, i - 2, "--"));
 }
 
-/* Finds the definition of a variable before the launch, or of a constant: `int blocks = (n + 255) / 256;`. Returns the
- * words of its value. {0, 0} means that no definition can be read. Another empty range means that the variable is
- * changed after its definition. */
+/* Finds the last definition of a variable in `where`, or the definition of a constant: `int blocks = (n + 255) / 256;`.
+ * Returns the tokens of its value. {0, 0} means that no definition can be read. Another empty range means that the
+ * variable is changed after its definition. */
 static kiln__range find_value(kiln__draft *draft, size_t name, kiln__range where, bool constant)
 {
     kiln__range found = {0, 0};
@@ -155,7 +156,8 @@ static kiln__range find_value(kiln__draft *draft, size_t name, kiln__range where
     return found;
 }
 
-/* Returns the template parameter of the kernel that the launch sets to exactly this name. */
+/* If the launch passes exactly this name as a template argument, returns the tuning parameter of this template
+ * parameter. Otherwise returns NULL. */
 static const kiln__tunable *find_template(const kiln__draft *draft, size_t name)
 {
     const kiln__host_launch *host = &draft->host;
@@ -165,7 +167,7 @@ static const kiln__tunable *find_template(const kiln__draft *draft, size_t name)
     return NULL;
 }
 
-/* Reads the use of a macro of the source that takes arguments: CEIL_DIV(n, 16). r->at is the word after the name. */
+/* Reads the use of a macro with arguments, such as CEIL_DIV(n, 16). r->at is the token after the macro's name. */
 static kiln__tree *read_macro_call(reader *r, const kiln__macro *macro)
 {
     const kiln__draft *draft = r->draft;
@@ -183,7 +185,8 @@ static kiln__tree *read_macro_call(reader *r, const kiln__macro *macro)
     return read_range(r, (kiln__range){head + 1, macro->to}, &made);
 }
 
-/* Reads the value of a name of a frame. If the value stands in another function, its names are looked up there. */
+/* Reads the value that a frame gives to a name. If the value is in another function than the launch, the names in the
+ * value are looked up in that function. */
 static kiln__tree *read_in_frame(const reader *r, const frame *f, kiln__range value)
 {
     kiln__host_launch *host = &r->draft->host;
@@ -203,9 +206,9 @@ static kiln__tree *read_in_frame(const reader *r, const frame *f, kiln__range va
     return tree;
 }
 
-/* Reads the value of a variable before word `before`. If params decide the #if around the last definition, the earlier
- * definition gives the value where the condition of this #if is false. If the variable changes after its
- * definition, so that no definition gives its value, the function sets *changed. */
+/* Reads the value of a variable before the token `before`. The last definition may be under an #if that tuning
+ * parameters decide. Then the earlier definition gives the value where the condition of this #if is false. If the
+ * variable changes after its definition, no definition gives its value, and the function sets *changed. */
 static kiln__tree *read_variable(const reader *r, size_t name, size_t before, bool *changed)
 {
     kiln__draft *draft = r->draft;
@@ -227,8 +230,8 @@ static kiln__tree *read_variable(const reader *r, size_t name, size_t before, bo
     return both ? make_tree(r, '?', condition, both) : tree;
 }
 
-/* Reads a macro without arguments. If it is defined in several branches of #if, the conditions choose. Only the first
- * `above` macros of the source count. */
+/* Reads a macro without arguments. If several branches of #if define the macro, their conditions choose the value. Only
+ * the first `above` macros of the source count. */
 static kiln__tree *read_macro(const reader *r, const char *name, size_t above)
 {
     const kiln__scan *scan = r->draft->scan;
@@ -249,8 +252,8 @@ static kiln__tree *read_macro(const reader *r, const char *name, size_t above)
     return both ? make_tree(r, '?', condition, both) : tree;
 }
 
-/* Returns true if the launch is the statement of `if (NAME == NUMBER)` for this name. In this case the name has the
- * value NUMBER. */
+/* Returns true if the launch is the statement of `if (NAME == NUMBER)` for this name. Then the name has the value
+ * NUMBER. */
 static bool find_tested_value(const kiln__draft *draft, size_t name, int64_t *value)
 {
     size_t close = draft->host.at - 1;
@@ -263,9 +266,10 @@ static bool find_tested_value(const kiln__draft *draft, size_t name, int64_t *va
     return false;
 }
 
-/* Replaces a name by its meaning. The arguments of the macro that is being read have the highest priority. Next are an
- * argument of the kernel, a param, and an argument of the kernel's template. Next are a parameter of the template
- * around the launch, a local variable, a constant, and a macro. If the name is none of these, it is free. */
+/* Replaces a name by its meaning, and returns the tree of the meaning. The function looks in this order: arguments of
+ * the macro that is being read, arguments of the kernel, tuning parameters, and template arguments of the kernel. Then
+ * come parameters of the function template around the launch, local variables, constants, and macros. A name that has
+ * no such meaning becomes an undefined name. */
 static kiln__tree *resolve_name(reader *r, size_t name)
 {
     kiln__draft *draft = r->draft;
@@ -277,7 +281,8 @@ static kiln__tree *resolve_name(reader *r, size_t name)
     char *text = draft->looked++ < MOST_LOOKED ? kiln__word_copy(draft->scan, name) : NULL;
     if (!text)
         return NULL;
-    for (size_t i = 0; i < draft->size_count; i++) /* a size of the kernel, by its name at the launch */
+    /* a size that the kernel gets as an argument; the launch passes it under this name */
+    for (size_t i = 0; i < draft->size_count; i++)
         if (draft->sizes[i].host && strcmp(draft->sizes[i].host, text) == 0)
             return make_name(r, draft->sizes[i].name, true);
     const kiln__tunable *tunable = kiln__tunable_find(draft, text);
@@ -297,7 +302,7 @@ static kiln__tree *resolve_name(reader *r, size_t name)
     if (changed)
         return NULL;
     kiln__range value = {0, 0};
-    if (!tree && host->in_macro) { /* the macro that makes grid and block comes after the macro that launches */
+    if (!tree && host->in_macro) { /* the macro that sets grid and block may come after the macro that has the launch */
         for (size_t i = 0; i < draft->scan->macro_count && value.from == 0; i++)
             if (draft->scan->macros[i].from > host->at)
                 value = find_value(draft, name, (kiln__range){draft->scan->macros[i].from, draft->scan->macros[i].to},
@@ -316,7 +321,7 @@ static kiln__tree *resolve_name(reader *r, size_t name)
     if (!tree && value.from == 0 && draft->one_place && find_tested_value(draft, name, &tested))
         tree = make_number(r, tested);
     if (tree && tree->op == '0' && !tree->text)
-        tree->text = text; /* the name of the constant that the number came from */
+        tree->text = text; /* the name of the constant that has this value */
     return tree ? tree : make_name(r, text, false);
 }
 
@@ -336,13 +341,14 @@ static kiln__tree *read_number(reader *r)
         (kind_of_word(r->draft, r->at) == '-' || kind_of_word(r->draft, r->at) == '+')) {
         text = kiln__arena_printf(r->draft->arena, "%s%c%.*s", text, kind_of_word(r->draft, r->at),
                                   (int)r->draft->scan->words[r->at + 1].length,
-                                  r->draft->scan->words[r->at + 1].text); /* 1e-5f */
+                                  /* a number such as 1e-5f, which is three tokens */
+                                  r->draft->scan->words[r->at + 1].text);
         r->at += 2;
     }
     size_t length = text ? strlen(text) : 0;
     while (length && strchr("fFlL", text[length - 1]))
         text[--length] = '\0';
-    if (length && text[length - 1] == '.') /* 1.f */
+    if (length && text[length - 1] == '.') /* a number such as 1.f */
         text = kiln__arena_printf(r->draft->arena, "%s0", text);
     kiln__tree *tree = make_tree(r, '.', NULL, NULL);
     if (tree)
@@ -350,7 +356,7 @@ static kiln__tree *read_number(reader *r)
     return text ? tree : NULL;
 }
 
-/* Reads a number that begins with its point: .5f. The words are the point and the number. */
+/* Reads a number that begins with its decimal point, such as .5f. Its tokens are the point and the digits. */
 static kiln__tree *read_fraction(reader *r)
 {
     const kiln__word *digits = &r->draft->scan->words[r->at + 1];
@@ -365,9 +371,9 @@ static kiln__tree *read_fraction(reader *r)
     return text ? tree : NULL;
 }
 
-/* Returns the bytes of a type that is one word, or 0 if they are not known. The word can be a type parameter of the
- * function around the launch: `f<T, 4>(...)` then gives T to a parameter of the kernel's template, whose type the draft
- * has chosen. */
+/* Returns the size of a type in bytes, or 0 if it is not known. The type is one token. It may be a type parameter of
+ * the function template around the launch. If the launch passes this parameter on to the kernel's template, as in `f<T,
+ * 4>(...)`, the draft has chosen a type for it. */
 static uint64_t count_bytes(kiln__draft *draft, kiln__range word)
 {
     const char *name = kiln__word_copy(draft->scan, word.from);
@@ -384,7 +390,8 @@ static uint64_t count_bytes(kiln__draft *draft, kiln__range word)
     return bytes;
 }
 
-/* Reads a call with arguments: a cast, sizeof, min, max, or a function whose name means a division that rounds up. */
+/* Reads a call with arguments: a cast, sizeof, min, max, or a function whose name means a division that rounds up.
+ * r->at is the opening parenthesis. */
 static kiln__tree *read_call(reader *r, size_t name)
 {
     kiln__draft *draft = r->draft;
@@ -403,12 +410,12 @@ static kiln__tree *read_call(reader *r, size_t name)
         (strcmp(small, "int") == 0 || sized || strcmp(small, "unsigned") == 0 || strcmp(small, "size_t") == 0))
         return read_range(r, list[0], r->macro);
     if (count == 1 && strcmp(small, "sizeof") == 0) {
-        if (list[0].to != list[0].from + 1) /* float *, unsigned char */
+        if (list[0].to != list[0].from + 1) /* a type of several tokens, such as float * or unsigned char */
             return NULL;
         const uint64_t bytes = count_bytes(draft, list[0]);
         kiln__tree *number = bytes ? make_number(r, (int64_t)bytes) : NULL;
         if (number)
-            number->text = "sizeof"; /* the name keeps this number different from an equal number of the launch */
+            number->text = "sizeof"; /* this name keeps the number different from an equal number in the launch */
         return number;
     }
     kiln__tree *a = count == 2 ? read_range(r, list[0], r->macro) : NULL;
@@ -423,7 +430,7 @@ static kiln__tree *read_call(reader *r, size_t name)
                : NULL;
 }
 
-/* Skips a cast at r->at: (int), static_cast<int>. */
+/* Skips a cast at r->at, such as (int) or static_cast<int>. */
 static void skip_cast(reader *r)
 {
     static const char *const types[] = {"int",      "unsigned", "long",  "size_t", "uint32_t", "int32_t",
@@ -482,7 +489,8 @@ static kiln__tree *read_primary(reader *r)
     }
     if (c != 'w')
         return NULL;
-    while (is_text(draft, r->at, "std") && kiln__words_are_joined(draft, r->at + 1, "::")) /* std::min */
+    /* skips the namespace in std::min */
+    while (is_text(draft, r->at, "std") && kiln__words_are_joined(draft, r->at + 1, "::"))
         r->at += 3;
     at = r->at++;
     if (is_text(draft, at, "defined")) {
@@ -494,14 +502,15 @@ static kiln__tree *read_primary(reader *r)
         return make_name(r, kiln__word_copy(draft->scan, at), true);
     char *text = kiln__word_copy(draft->scan, at);
     if (kind_of_word(draft, r->at) == '<' && (is_text(draft, at, "min") || is_text(draft, at, "max"))) {
-        const size_t close = kiln__word_close(draft->scan, r->at); /* std::min<unsigned>(a, b) */
+        /* skips the template arguments in std::min<unsigned>(a, b) */
+        const size_t close = kiln__word_close(draft->scan, r->at);
         r->at = close < r->to && kind_of_word(draft, close + 1) == '(' ? close + 1 : r->at;
     }
     const kiln__macro *macro = text ? kiln__macro_find(draft->scan, text) : NULL;
     if (kind_of_word(draft, r->at) == '(')
         return macro && macro->function ? read_macro_call(r, macro) : read_call(r, at);
     if (kind_of_word(draft, r->at) == '.' && kind_of_word(draft, r->at + 1) == 'w' &&
-        kind_of_word(draft, r->at + 2) != '(') { /* block.x */
+        kind_of_word(draft, r->at + 2) != '(') { /* a member of a dim3 variable, such as block.x */
         char axis = draft->scan->words[r->at + 1].text[0];
         kiln__tree *axes[3] = {NULL, NULL, NULL};
         if (draft->scan->words[r->at + 1].length == 1 && axis >= 'x' && axis <= 'z' &&
@@ -513,12 +522,12 @@ static kiln__tree *read_primary(reader *r)
     }
     if (kind_of_word(draft, r->at) == '.' || kind_of_word(draft, r->at) == '[' ||
         kiln__words_are_joined(draft, r->at, "::"))
-        return NULL; /* x.size(0) */
+        return NULL; /* an expression that the reader does not know, such as x.size(0) */
     return resolve_name(r, at);
 }
 
-/* Returns the precedence of the operator at r->at, or 0 if there is no operator. *op gets its letter, and *words its
- * number of words. */
+/* Returns the precedence of the operator at r->at, or 0 if there is no operator. *op gets the letter of the operator
+ * (see kiln__tree), and *words its number of tokens. */
 static int operator_at(const reader *r, char *op, size_t *words)
 {
     static const struct {
@@ -553,7 +562,8 @@ static bool is_same_tree(const kiln__tree *a, const kiln__tree *b)
            is_same_tree(a->b, b->b);
 }
 
-/* Returns the dividend if the tree is `dividend + divisor - 1` in one of its usual forms. */
+/* Returns the dividend n if the tree is a sum that rounds a division up, such as n + d - 1, where d is the divisor.
+ * Otherwise returns NULL. */
 static kiln__tree *rounded_dividend(const kiln__tree *sum, const kiln__tree *divisor)
 {
     const kiln__tree *a = sum->a, *b = sum->b;
@@ -570,7 +580,8 @@ static kiln__tree *rounded_dividend(const kiln__tree *sum, const kiln__tree *div
     return NULL;
 }
 
-/* Makes the tree of an operator. Numbers are not computed here, because a number of the block may become a param. */
+/* Makes the tree of an operator. Does not compute the result of two numbers, because a number of the block may become a
+ * tuning parameter. */
 static kiln__tree *combine(const reader *r, char op, kiln__tree *a, kiln__tree *b)
 {
     kiln__tree *dividend = op == '/' ? rounded_dividend(a, b) : NULL;
@@ -587,9 +598,8 @@ static kiln__tree *read_expression(reader *r, int least)
 {
     char op = 0;
     size_t words = 0;
-    enum {
-        MOST_OPERATORS = 64
-    }; /* The most operators in a row: the tree becomes as deep as their number, and recursion walks the tree. */
+    /* The most operators in a row. The tree becomes as deep as their number, and recursive functions walk the tree. */
+    enum { MOST_OPERATORS = 64 };
     kiln__tree *left = read_primary(r);
     size_t count = 0;
     for (int level; left && (level = operator_at(r, &op, &words)) > least;) {
@@ -619,12 +629,12 @@ kiln__tree *kiln__host_read(kiln__draft *draft, kiln__range range)
     return read_range(&r, range, draft->host.frame);
 }
 
-/* ---- dim3 ---- */
+/* ---- values of type dim3 ---- */
 
 static bool read_axes(kiln__draft *draft, kiln__range range, size_t end_at, kiln__tree **axes);
 
-/* Limits how deep dim3 variables are read inside each other, because one may be made from another (block.x), and so
- * from itself. Definitions count up to word `end_at`, or up to the launch if it is 0. */
+/* Calls read_axes() with a limited depth. A dim3 variable may be defined by members of another dim3 variable (block.x),
+ * and even by its own members. Definitions count up to the token `end_at`, or up to the launch if it is 0. */
 static bool read_axes_before(kiln__draft *draft, kiln__range range, size_t end_at, kiln__tree **axes)
 {
     enum { MOST_NESTED = 4 };
@@ -659,8 +669,8 @@ bool kiln__axes_choose(kiln__draft *draft, const kiln__tree *condition, kiln__tr
     return true;
 }
 
-/* Reads a dim3 whose definition stands in a branch of #if. `value` is its last definition. The definition before it
- * counts where the condition of the branch is false. */
+/* Reads a dim3 variable whose last definition `value` is in a branch of #if. Where the condition of the branch is
+ * false, the definition before it counts. */
 static bool read_conditional_axes(kiln__draft *draft, kiln__range range, kiln__range value, kiln__tree *condition,
                                   kiln__tree **axes)
 {
@@ -676,7 +686,7 @@ static bool read_conditional_axes(kiln__draft *draft, kiln__range range, kiln__r
     return read_axes_before(draft, range, value.from - 1, other) && kiln__axes_choose(draft, condition, other, axes);
 }
 
-/* Returns true if a variable is a parameter of type dim3 of the function around the launch. */
+/* Returns true if the name is a parameter of type dim3 of the function around the launch. */
 static bool is_dim3_parameter(const kiln__draft *draft, size_t name)
 {
     const size_t brace = draft->host.scope.from - 1;
@@ -688,8 +698,8 @@ static bool is_dim3_parameter(const kiln__draft *draft, size_t name)
     return false;
 }
 
-/* Finds `if (CONDITION)` directly before word `at`, perhaps with a brace between. Returns the words of the condition, or
- * {0, 0}. */
+/* Finds `if (CONDITION)` directly before the token `at`, perhaps with a brace between them. Returns the tokens of the
+ * condition, or {0, 0}. */
 static kiln__range find_condition_before(const kiln__draft *draft, size_t at)
 {
     size_t close = at - 1;
@@ -700,9 +710,9 @@ static kiln__range find_condition_before(const kiln__draft *draft, size_t at)
     return (kiln__range){0, 0};
 }
 
-/* Takes a statement that adds to an axis of a dim3: `if (n % 16 != 0) grid.x += 1;`. The words `added` are the summand,
- * and {0, 0} means 1. With the condition and the quotient `n / 16`, the axis is ceil_div(n, 16). Returns false if the
- * statement cannot be read. */
+/* Reads a statement that adds to an axis of a dim3, such as `if (n % 16 != 0) grid.x += 1;`, and changes the tree
+ * *axis. The tokens `added` are the summand, and {0, 0} means 1. If the axis was n / 16 before this example, it becomes
+ * ceil_div(n, 16). Returns false if the statement cannot be read. */
 static bool add_to_axis(kiln__draft *draft, size_t at, kiln__range added, kiln__tree **axis)
 {
     const reader r = {.draft = draft};
@@ -725,7 +735,7 @@ static bool add_to_axis(kiln__draft *draft, size_t at, kiln__range added, kiln__
     return *axis != NULL;
 }
 
-/* Takes the statements between the definition of a dim3 and the launch that add to one of its axes. */
+/* Reads the statements between the definition of a dim3 and the launch that add to one of its axes. */
 static bool add_to_axes(kiln__draft *draft, size_t name, kiln__range before, kiln__tree **axes)
 {
     for (size_t i = before.from; i + 4 < before.to; i++) {
@@ -748,7 +758,7 @@ static bool read_axes(kiln__draft *draft, kiln__range range, size_t end_at, kiln
 {
     kiln__range list[MOST_LIST], later = {0, 0};
     size_t count = 0;
-    if (range.to == range.from + 1 && kind_of_word(draft, range.from) == 'w') { /* a variable */
+    if (range.to == range.from + 1 && kind_of_word(draft, range.from) == 'w') { /* the range is a variable */
         const kiln__host_launch *host = &draft->host;
         kiln__range before = {host->scope.from, end_at ? end_at : host->at},
                     value = find_value(draft, range.from, before, false);
@@ -761,7 +771,7 @@ static bool read_axes(kiln__draft *draft, kiln__range range, size_t end_at, kiln
             if (other.from > host->at && (value = find_value(draft, range.from, other, false)).from)
                 dim3 = true;
         }
-        dim3 |= value.from && is_text(draft, value.from, "dim3"); /* auto grid = dim3(n / 256) */
+        dim3 |= value.from && is_text(draft, value.from, "dim3"); /* a definition such as auto grid = dim3(n / 256) */
         kiln__tree *condition = NULL;
         kiln__when when = dim3 && value.to > value.from ? kiln__condition(draft, value.from, host->at, &condition)
                                                         : KILN__ALWAYS;
@@ -770,12 +780,14 @@ static bool read_axes(kiln__draft *draft, kiln__range range, size_t end_at, kiln
         if (when == KILN__SOMETIMES && read_conditional_axes(draft, range, value, condition, axes))
             return true;
         if (value.from == 0 && host->scope.from > 2 && is_dim3_parameter(draft, range.from))
-            return false; /* the variable belongs to the caller, so its value is not known, and it is not a number */
+            /* the caller of the function sets the variable, so its value is not known, and it is not a number */
+            return false;
         if (dim3 && value.from) {
             count = kiln__words_split(draft, value.from, value.to, false, list);
             later = (kiln__range){value.to, before.to};
         }
-        for (size_t i = before.from; dim3 && i + 3 < before.to; i++) /* grid.x = n; */
+        /* adds assignments to members, such as grid.x = n; */
+        for (size_t i = before.from; dim3 && i + 3 < before.to; i++)
             if (same_word(draft, i, range.from) && kind_of_word(draft, i + 1) == '.' &&
                 kind_of_word(draft, i + 3) == '=') {
                 size_t axis = (size_t)(draft->scan->words[i + 2].text[0] - 'x'), end = i + 4;

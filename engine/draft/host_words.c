@@ -1,9 +1,10 @@
-/* host_words.c - looks at the words of host code: operators of several words, lists, the braces around a word. */
+/* host_words.c - helpers that read the tokens of host code: operators of several tokens, lists, and the braces around a
+ * token. */
 #include <string.h>
 
 #include "host_internal.h"
 
-enum { MOST_SPACES = 256 }; /* most namespaces around a place, because the source is untrusted */
+enum { MOST_SPACES = 256 }; /* the most namespaces that may contain a token, because the source is untrusted text */
 
 bool kiln__words_are_three(const kiln__draft *draft, size_t at, char c)
 {

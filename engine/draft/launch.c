@@ -1,30 +1,34 @@
-/* launch.c - guesses grid and block from the uses of blockIdx, blockDim and threadIdx in a kernel. */
+/* launch.c - guesses grid and block from the uses of blockIdx, blockDim and threadIdx in a kernel.
+ *
+ * The guess for one axis: The kernel multiplies blockIdx by the number of elements that one block computes along this
+ * axis (the block's tile). The kernel compares an index with the size of the axis (the upper bound of the index). The
+ * grid is then the size divided by the tile, rounded up. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "draft.h"
 
-/* Limits, because the source is untrusted text. MOST_STEPS limits the words that are read for one product, with the
- * definitions that are followed. MOST_BACK limits the words before a comparison in which the compared variable is
- * searched. MOST_SUMS limits the sums that are followed for one axis. */
+/* Limits, because the source is untrusted text. MOST_STEPS limits the tokens that are read for one product, together
+ * with the definitions that are followed. MOST_BACK limits the tokens before a comparison in which the compared
+ * variable is searched. MOST_SUMS limits the sums that are followed for one axis. */
 enum { MOST_FACTORS = 8, MOST_PLACES = 16, MOST_STEPS = 200, MOST_BACK = 256, MOST_SUMS = 32 };
 static const char *const axis_names[] = {"x", "y", "z"};
 
-typedef struct factors { /* factors of a block's share of an axis: blockDim.x * ITEMS */
+typedef struct factors { /* the factors of a block's tile along one axis, such as blockDim.x * ITEMS */
     size_t count, steps;
-    const char *texts[MOST_FACTORS]; /* the factors as texts; NULL means blockDim */
+    const char *texts[MOST_FACTORS]; /* the factors as texts; NULL stands for blockDim */
     int64_t values[MOST_FACTORS];
-    bool blocky[MOST_FACTORS]; /* true if the factor is a param whose name means a number of threads */
+    bool blocky[MOST_FACTORS]; /* true if the factor is a tuning parameter whose name means a number of threads */
     bool lost;                 /* true if a factor of the product is not known */
 } factors;
 
-typedef struct limit { /* the limit with which an index is compared */
-    const char *text;  /* a size or a product of sizes; NULL means no limit */
+typedef struct limit { /* the upper bound with which an index is compared */
+    const char *text;  /* a size or a product of sizes; NULL means that no upper bound was found */
     int64_t tiny;
-    bool odd; /* the word is a part of another expression */
+    bool odd; /* true if the bound is a part of a larger expression */
 } limit;
 
-typedef struct place { /* a place of a block's number: blockIdx.x, or a variable that holds it */
+typedef struct place { /* an occurrence of blockIdx.x, or of a variable that holds it, as a range of tokens */
     size_t from, to;
 } place;
 
@@ -38,16 +42,15 @@ static bool is_one_of(const kiln__draft *draft, size_t word, const char *kinds)
     return kind_of_word(draft, word) != '\0' && strchr(kinds, kind_of_word(draft, word));
 }
 
-/* Returns true if the words at `at` are `object . x`, for the axis x, y or z. */
+/* Returns true if the tokens at `at` are `object . x`, for the axis x, y or z. */
 static bool is_member(const kiln__draft *draft, size_t at, const char *object, int axis)
 {
     return kiln__word_is(draft->scan, at, object) && kind_of_word(draft, at + 1) == '.' &&
            kiln__word_is(draft->scan, at + 2, axis_names[axis]);
 }
 
-/* Returns true if the kernel uses `object`.x. If the kernel uses neither blockIdx nor threadIdx, the function searches
- the whole file instead.
- */
+/* Returns true if the kernel uses `object`.x, for the axis x, y or z. If the kernel uses neither blockIdx nor
+ * threadIdx, the function searches the whole file instead. */
 static bool uses(const kiln__draft *draft, const char *object, int axis)
 {
     const kiln__kernel *kernel = draft->kernel;
@@ -70,7 +73,7 @@ static void add_factor(factors *f, const char *text, int64_t value, bool blocky)
     f->blocky[f->count++] = blocky;
 }
 
-/* Returns true if the name is a part of a cast, which is not a factor. */
+/* Returns true if the name is part of a cast. Such a name is not a factor. */
 static bool names_a_type(const char *name)
 {
     static const char *const types[] = {"int",  "unsigned", "long",    "size_t",   "short",   "signed",
@@ -81,7 +84,7 @@ static bool names_a_type(const char *name)
     return false;
 }
 
-/* Reads the words from..to as a product of names and numbers, and adds its factors. `depth` is the number of
+/* Reads the tokens from..to as a product of names and numbers, and adds its factors to *f. `depth` is the number of
  * definitions that were followed. */
 static void add_words(const kiln__draft *draft, size_t from, size_t to, int depth, factors *f)
 {
@@ -113,7 +116,7 @@ static void add_words(const kiln__draft *draft, size_t from, size_t to, int dept
             add_factor(f, tunable->name, tunable->number, kiln__name_is_block(name));
         } else if (macro && depth < 3) {
             add_words(draft, macro->from, macro->to, depth + 1, f);
-        } else if (name && depth < 3) { /* follows the definition: const int PER_BLOCK = BLOCK * ITEMS; */
+        } else if (name && depth < 3) { /* follows a definition such as const int PER_BLOCK = BLOCK * ITEMS; */
             size_t d = 1;
             while (d + 1 < scan->count && !(kind_of_word(draft, d + 1) == '=' && kiln__word_is(scan, d, name)))
                 d++;
@@ -130,7 +133,7 @@ static void add_words(const kiln__draft *draft, size_t from, size_t to, int dept
     }
 }
 
-/* Returns the end of the operand that begins at `at`. */
+/* Returns the token after the operand that begins at `at`. */
 static size_t operand_end(const kiln__draft *draft, size_t at)
 {
     if (kind_of_word(draft, at) == '(')
@@ -161,13 +164,14 @@ static void add_before(const kiln__draft *draft, size_t at, factors *f)
     }
 }
 
-/* Reads the factors by which a block's number is multiplied. */
+/* Reads the factors by which the kernel multiplies blockIdx.x at an occurrence. */
 static void read_factors(const kiln__draft *draft, place p, factors *f)
 {
     *f = (factors){0};
     add_before(draft, p.from, f);
     add_behind(draft, p.to, f);
-    size_t depth = 0, at = p.to; /* (blockIdx.x * blockDim.x + threadIdx.x) * ITEMS */
+    /* the factor may be outside of parentheses: (blockIdx.x * blockDim.x + threadIdx.x) * ITEMS */
+    size_t depth = 0, at = p.to;
     for (; at < draft->scan->count && kind_of_word(draft, at) != ';' && !(kind_of_word(draft, at) == ')' && depth == 0);
          at++)
         depth += kind_of_word(draft, at) == '(' ? 1 : kind_of_word(draft, at) == ')' ? (size_t)-1 : 0;
@@ -175,9 +179,9 @@ static void read_factors(const kiln__draft *draft, place p, factors *f)
         add_behind(draft, at + 1, f);
 }
 
-/* Reads the number by which an index is divided: several threads, or lanes, work on one element, as in `row =
- * (blockIdx.x * blockDim.x + threadIdx.x) / LANES`, also with a variable between. Returns the word that is set to the
- * quotient, or 0 if there is no division. */
+/* Reads the number by which the kernel divides an index. Several threads then compute one element, as in `row =
+ * (blockIdx.x * blockDim.x + threadIdx.x) / LANES`. The index may also be stored in `variable` before the division.
+ * Returns the token of the variable that gets the quotient, or 0 if there is no division. */
 static size_t read_divisor(const kiln__draft *draft, place p, size_t variable, factors *divisor)
 {
     const kiln__kernel *kernel = draft->kernel;
@@ -200,16 +204,16 @@ static size_t read_divisor(const kiln__draft *draft, place p, size_t variable, f
     return set && divisor->count == 1 && !divisor->lost && divisor->texts[0] && divisor->values[0] > 0 ? set : 0;
 }
 
-/* ---- the axis ---- */
+/* ---- one axis ---- */
 
-/* Returns true if a variable is set to the blockIdx.x at `at`, and to nothing else. */
+/* Returns true if a statement sets a variable to the blockIdx.x at `at`, and to nothing more. */
 static bool is_alias(const kiln__draft *draft, size_t at)
 {
     return at > 2 && kind_of_word(draft, at - 1) == '=' && kind_of_word(draft, at - 2) == 'w' &&
            is_one_of(draft, at + 3, ";,");
 }
 
-/* Finds blockIdx.x in the kernel, and the variables that are set to it. */
+/* Finds the occurrences of blockIdx.x in the kernel, and of the variables that are set to it. */
 static size_t find_places(const kiln__draft *draft, int axis, place *list)
 {
     size_t count = 0;
@@ -227,7 +231,7 @@ static size_t find_places(const kiln__draft *draft, int axis, place *list)
     return count;
 }
 
-/* Returns the variable that the statement around `at` sets, or 0 if it sets no variable. */
+/* Returns the token of the variable that the statement around `at` sets, or 0 if the statement sets no variable. */
 static size_t set_by(const kiln__draft *draft, size_t at)
 {
     for (size_t i = at; i > draft->kernel->body_from && !strchr(";{}", kind_of_word(draft, i)); i--)
@@ -252,7 +256,8 @@ static int64_t tiny_of(const kiln__draft *draft, const char *size)
     return 1;
 }
 
-/* Returns the word `width` of `p.width` if the parameter p is a structure, and otherwise the word `at`. */
+/* For a member `p.width` of a kernel parameter p that is a structure, returns the token `width`. Otherwise returns
+ * `at`. */
 static size_t member_of(const kiln__draft *draft, size_t at)
 {
     for (size_t i = 0; i < draft->argument_count && kind_of_word(draft, at + 1) == '.'; i++)
@@ -261,7 +266,7 @@ static size_t member_of(const kiln__draft *draft, size_t at)
     return at;
 }
 
-/* Reads the size at `at`, or the product of sizes that begins there. */
+/* Reads the size at the token `at`, or the product of sizes that begins there. */
 static limit read_limit(const kiln__draft *draft, size_t at)
 {
     at = member_of(draft, at);
@@ -281,8 +286,8 @@ static limit read_limit(const kiln__draft *draft, size_t at)
     return found;
 }
 
-/* Returns the limit with which `variable` is compared, as in `if (i < n)`, `if (i >= w * h) return` or `first + i *
- * BLOCK < n`. Its text is NULL if there is no such comparison. */
+/* Returns the upper bound with which the kernel compares `variable`, as in `if (i < n)`, `if (i >= w * h) return` or
+ * `first + i * BLOCK < n`. If there is no such comparison, the text of the bound is NULL. */
 static limit limit_of(const kiln__draft *draft, size_t variable)
 {
     const char *name = kiln__word_copy(draft->scan, variable);
@@ -300,10 +305,12 @@ static limit limit_of(const kiln__draft *draft, size_t variable)
     return (limit){0};
 }
 
-/* Returns the limit of a variable. If the source compares this variable with no size, looks for variables that a sum of
- * this variable sets, and returns the limit of the first that has one. In `y0 = blockIdx.y * BY; y = y0 + threadIdx.y;
- * if (y < height)`, the limit of y0 is height. A sum that contains a size is an index in another array, so it does not
- * count. `depth` is the number of sums that were followed. *left is the number of variables that may still be searched,
+/* Returns the upper bound of a variable. If the kernel compares the variable itself with no size, looks at variables
+ * that are sums of this variable, and returns the first upper bound that it finds. In `y0 = blockIdx.y * BY; y = y0 +
+ * threadIdx.y; if (y < height)`, the upper bound of y0 is height. A sum that contains a size is an index of another
+ * array, so it does not count.
+ *
+ * `depth` is the number of sums that were followed. *left is the number of variables that may still be searched,
  * because the source is untrusted text. */
 static limit limit_of_sum(const kiln__draft *draft, size_t variable, int depth, int *left)
 {
@@ -326,7 +333,7 @@ static limit limit_of_sum(const kiln__draft *draft, size_t variable, int depth, 
     return found;
 }
 
-/* Guesses the size of an axis from the names: x runs over columns, y over rows. */
+/* Guesses the size of an axis from its name: x runs over columns, and y over rows. */
 static const char *size_by_name(const kiln__draft *draft, int axis)
 {
     static const char *const wanted[3][8] = {{"n", "width", "w", "cols", "columns", "nx", "size", "length"},
@@ -351,7 +358,7 @@ const char *kiln__add_threads(kiln__draft *draft, int axis, bool flat, int64_t c
         return NULL;
     while (name && kiln__words_have(draft->scan, 1, draft->scan->count, name))
         name = kiln__arena_printf(draft->arena, "%s_", name);
-    if (chosen && chosen % 2) /* half of an odd number of threads would not be whole */
+    if (chosen && chosen % 2) /* half of an odd number of threads is not an integer */
         list = kiln__arena_printf(draft->arena, "%lld", (long long)chosen);
     else if (chosen == 32 && !flat) /* fewer threads leave a part of a warp idle */
         list = "32, 64";
@@ -381,7 +388,7 @@ const char *kiln__add_blocks(kiln__draft *draft, int64_t chosen)
     return name;
 }
 
-/* Returns a param whose name means the number of threads of an axis, or NULL. */
+/* Returns a tuning parameter whose name means the number of threads along an axis, or NULL. */
 static const kiln__tunable *tunable_of_axis(const kiln__draft *draft, int axis)
 {
     const kiln__tunable *plain = NULL;
@@ -398,8 +405,8 @@ static const kiln__tunable *tunable_of_axis(const kiln__draft *draft, int axis)
     return plain;
 }
 
-/* Finds the step of a loop over the part that the threads of a block share: `for (j = 0; j < TILE; j += ROWS) ...
- * threadIdx.y + j`. f->count stays 0 if there is no such loop. */
+/* Finds the step of a loop in which the threads of a block walk over the block's tile: `for (j = 0; j < TILE; j +=
+ * ROWS) ... threadIdx.y + j`. If there is no such loop, f->count is 0. */
 static void read_stride(const kiln__draft *draft, int axis, factors *f)
 {
     const kiln__kernel *kernel = draft->kernel;
@@ -420,7 +427,7 @@ static void read_stride(const kiln__draft *draft, int axis, factors *f)
         *f = (factors){0};
 }
 
-/* Returns the param that the word names if the param is a number, and otherwise NULL. */
+/* Returns the tuning parameter that the token names, if its value is a number. Otherwise returns NULL. */
 static const kiln__tunable *tunable_at(const kiln__draft *draft, size_t word)
 {
     const char *name = kind_of_word(draft, word) == 'w' ? kiln__word_copy(draft->scan, word) : NULL;
@@ -428,7 +435,8 @@ static const kiln__tunable *tunable_at(const kiln__draft *draft, size_t word)
     return tunable && !tunable->size && tunable->number > 0 ? tunable : NULL;
 }
 
-/* Finds the number in __launch_bounds__, also if a macro or a constant names it. Returns false if it is not known. */
+/* Finds the number in __launch_bounds__. A macro or a constant may name it. Returns false if the number is not
+ * known. */
 static bool find_bound(const kiln__draft *draft, int64_t *bound)
 {
     const size_t word = draft->kernel->bounds;
@@ -442,7 +450,7 @@ static bool find_bound(const kiln__draft *draft, int64_t *bound)
     return word && kiln__word_whole(draft->scan, word, bound);
 }
 
-/* The variables of the kernel that are set to threadIdx.x, as words. */
+/* The tokens of the kernel's variables that are set to threadIdx.x. */
 typedef struct aliases {
     size_t words[MOST_PLACES], count;
 } aliases;
@@ -457,7 +465,8 @@ static aliases find_aliases(const kiln__draft *draft, int axis)
     return found;
 }
 
-/* Returns the number of words if threadIdx.x, or a variable that is set to it, stands at `at`. Otherwise returns 0. */
+/* Returns the number of tokens of threadIdx.x, or of a variable that is set to it, at the token `at`. Returns 0 if
+ * there is neither. */
 static size_t thread_words(const kiln__draft *draft, size_t at, int axis, const aliases *known)
 {
     const kiln__word *words = draft->scan->words;
@@ -470,8 +479,9 @@ static size_t thread_words(const kiln__draft *draft, size_t at, int axis, const 
     return 0;
 }
 
-/* Returns the param that is the extent of the block along an axis, or NULL. The kernel shows the extent of x where it
- * numbers its threads: DIM_X * threadIdx.y + threadIdx.x. The extent of y is the param with Y in place of X. */
+/* Returns the tuning parameter that is the extent of the block along an axis, or NULL. The kernel shows the extent of x
+ * where it numbers its threads: DIM_X * threadIdx.y + threadIdx.x. The extent of y is the tuning parameter with Y in
+ * place of X. */
 static const kiln__tunable *extent_in_index(const kiln__draft *draft, int axis)
 {
     const kiln__tunable *x = NULL;
@@ -516,7 +526,8 @@ static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
         }
         return;
     }
-    for (size_t i = 0; i < f->count; i++) /* the param with a suitable name, otherwise the largest param */
+    /* chooses the factor whose name means a number of threads; if there is none, chooses the largest factor */
+    for (size_t i = 0; i < f->count; i++)
         if (f->texts[i] && (found == MOST_FACTORS || (f->blocky[i] && !f->blocky[found]) ||
                             (f->blocky[i] == f->blocky[found] && f->values[i] > f->values[found])))
             found = i;
@@ -533,7 +544,7 @@ static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
         to->block = stride.texts[0];
         to->threads = stride.values[0];
     } else if (dim || (found == MOST_FACTORS && uses(draft, "blockDim", axis))) {
-        if (!flat && !find_bound(draft, &bound)) /* __launch_bounds__ names the block */
+        if (!flat && !find_bound(draft, &bound)) /* __launch_bounds__ may name the number of threads */
             bound = 0;
         tunable = flat ? NULL : tunable_at(draft, draft->kernel->bounds);
         tunable = tunable ? tunable : tunable_of_axis(draft, axis);
@@ -554,7 +565,7 @@ static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
         to->block = kiln__arena_printf(draft->arena, "%lld", (long long)bound);
         to->threads = bound;
     }
-    if (!to->block) { /* no room for another param is left */
+    if (!to->block) { /* the table of tuning parameters is full */
         to->block = flat ? "16" : "256";
         to->threads = flat ? 16 : 256;
     }
@@ -565,7 +576,7 @@ static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
         }
 }
 
-/* Returns true if the kernel divides the number of its block, so that one axis of the grid counts several things. */
+/* Returns true if the kernel divides blockIdx. Then one axis of the grid counts several things. */
 static bool is_divided(const kiln__draft *draft, const place *places, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -574,7 +585,7 @@ static bool is_divided(const kiln__draft *draft, const place *places, size_t cou
     return false;
 }
 
-/* Returns true if the source includes a file of the project, because the functions of such a file are not read here. */
+/* Returns true if the source includes a file of the project. The functions in such a file are not read here. */
 static bool has_headers(const kiln__draft *draft)
 {
     const kiln__scan *scan = draft->scan;
@@ -584,8 +595,8 @@ static bool has_headers(const kiln__draft *draft)
     return false;
 }
 
-/* Returns the size by which a block's number is multiplied: `x += blockIdx.x * cols`, or `x += blockIdx.x * 2 *
- * cols`. */
+/* Returns the size by which the kernel multiplies blockIdx: `x += blockIdx.x * cols`, or `x += blockIdx.x * 2 * cols`.
+ * Returns NULL if there is no such size. */
 static const char *row_length(const kiln__draft *draft, const place *places, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -602,8 +613,8 @@ static const char *row_length(const kiln__draft *draft, const place *places, siz
     return NULL;
 }
 
-/* If a block is a row, the grid does not run over the length of a row. The grid then runs over the other size, or over
- * a size that the kernel does not need to know. */
+/* Finds out whether each block computes one row, and sets axes[0].rows. The grid then does not run over the length of a
+ * row. It runs over the other size, or over a new size that the kernel does not need to know. */
 static void find_rows(kiln__draft *draft)
 {
     place places[MOST_PLACES];
@@ -623,8 +634,8 @@ static void find_rows(kiln__draft *draft)
         draft->axes[0].rows = draft->sizes[strcmp(draft->sizes[0].name, length) == 0].name;
 }
 
-/* Returns the size that the name of a block's share ends with: M for BLK_M or BLOCK_M_VALUE. Returns NULL if no size
- * fits. */
+/* Returns the size with whose name the name of a tile factor ends. For BLK_M and BLOCK_M_VALUE this is the size M,
+ * because _VALUE does not count. Returns NULL if no size fits. */
 static const char *size_of_share(const kiln__draft *draft, const factors *f)
 {
     for (size_t i = 0; i < f->count; i++)
@@ -656,10 +667,12 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
             divisor = (factors){0};
         size = found.text ? found : size;
         if (found.text && f.count == 0 && !f.lost && is_alias(draft, places[i].from))
-            /* y = blockIdx.y; if (y < height): the factor of y is a part of an index and not a share of a block */
+            /* In y = blockIdx.y; if (y < height), the factor of y belongs to an array index. It is not a factor of the
+             * tile. */
             break;
     }
-    for (size_t i = f.count; to->rows && i-- > 0;) /* two arrays in each row: the number is no share of a block */
+    /* Each row has two arrays, so a literal number is not a factor of the tile. */
+    for (size_t i = f.count; to->rows && i-- > 0;)
         if (f.texts[i] && *f.texts[i] >= '0' && *f.texts[i] <= '9') {
             f.texts[i] = f.texts[--f.count];
             f.values[i] = f.values[f.count];
@@ -674,7 +687,7 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
         to->doubt = "the kernel's own lines do not use blockIdx, but the functions that they call may use it";
     if (count == 0 && !uses(draft, "blockIdx", axis))
         return;
-    if (count == 0) { /* functions other than the kernel use the name */
+    if (count == 0) { /* functions other than the kernel use blockIdx */
         add_factor(&f, to->block, to->threads, true);
     }
     if (count && is_divided(draft, places, count))
@@ -696,7 +709,7 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
         if (!f.texts[i])
             continue;
         share = share ? kiln__arena_printf(draft->arena, "%s * %s", share, f.texts[i]) : f.texts[i];
-        if (f.values[i] > 0 && f.values[i] < INT32_MAX && product < INT32_MAX) /* the product does not overflow */
+        if (f.values[i] > 0 && f.values[i] < INT32_MAX && product < INT32_MAX) /* the product must not overflow */
             product *= f.values[i];
     }
     if (divisor.count && size.tiny < INT32_MAX && divisor.values[0] < INT32_MAX) {
@@ -718,9 +731,9 @@ void kiln__guess_launch(kiln__draft *draft)
         set_axis(draft, axis, most > 0);
 }
 
-/* ---- a block that is allowed ---- */
+/* ---- a block that the device allows ---- */
 
-/* Chooses the largest listed value of a param with which the block has at most `most` threads. */
+/* Chooses the largest listed value of a tuning parameter with which the block has at most `most` threads. */
 static bool lower_tunable(kiln__draft *draft, kiln__axis *axis, int64_t threads, int64_t most)
 {
     for (size_t i = 0; i < draft->tunable_count; i++) {

@@ -1,5 +1,5 @@
-/* launched.c - takes the launch that host.c found into the draft: grid, block, shared memory, the arguments of the
- * template, numbers among the arguments, and the constraints that static_assert states. */
+/* launched.c - takes the launch that find.c chose into the draft: grid, block, dynamic shared memory, template
+ * arguments, numbers among the kernel's arguments, and the constraints of static_assert. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 enum { MOST_BLOCK = 1024 };
 
-/* Returns the only word of an argument, without casts and parentheses: `n`, `(n)`, `(int)n`. Returns 0 if the argument
+/* Returns the only token of an argument, without casts and parentheses: `n`, `(n)`, `(int)n`. Returns 0 if the argument
  * is more than a name. */
 static size_t only_word(const kiln__draft *draft, kiln__range range)
 {
@@ -36,9 +36,8 @@ static void remove_size(kiln__draft *draft, const char *name)
         memmove(size, size + 1, (--draft->size_count - at) * sizeof *size);
 }
 
-/* Gives each size the name that the host has for it. If the host's value is a constant, the constant becomes the size's
- default.
- */
+/* Gives each size the name that host code has for it. If host code sets this name to a constant, the constant becomes
+ * the size's value in the set `default`. */
 static void bind_sizes(kiln__draft *draft)
 {
     for (size_t i = 0; i < draft->argument_count && i < draft->host.argument_count; i++) {
@@ -48,7 +47,8 @@ static void bind_sizes(kiln__draft *draft)
         if (!size || !word)
             continue;
         kiln__tree *tree = kiln__host_read(draft, draft->host.arguments[i]);
-        if (tree && tree->op == 'w' && !tree->free) { /* the host passes this value for another argument too */
+        /* host code passes this value also for another argument, which is a size already */
+        if (tree && tree->op == 'w' && !tree->free) {
             argument->given = tree->text;
             remove_size(draft, argument->name);
             continue;
@@ -81,7 +81,8 @@ static void take_arguments(kiln__draft *draft)
         int64_t value = 0;
         if (size &&
             kiln__tree_constant(draft, tree,
-                                &value)) { /* a literal number of the launch: the kernel may need exactly this number */
+                                /* the launch passes a literal number, and the kernel may need exactly this number */
+                                &value)) {
             size->fixed = size->given = value > 0 ? value : 1;
         } else if (!size || !kiln__tree_uses(tree, argument->name)) {
             argument->given = kiln__tree_text(draft, tree);
@@ -91,9 +92,9 @@ static void take_arguments(kiln__draft *draft)
     }
 }
 
-/* ---- names that only the host has ---- */
+/* ---- names that only host code has ---- */
 
-/* Makes a size of each name in a tree that has no definition. Returns false if there is no room. */
+/* Makes a size of each undefined name in a tree. Returns false if the table of sizes is full. */
 static bool add_free(kiln__draft *draft, kiln__tree *tree)
 {
     for (const char *name; (name = kiln__tree_free(tree)) != NULL;) {
@@ -103,7 +104,8 @@ static bool add_free(kiln__draft *draft, kiln__tree *tree)
                 made = draft->sizes[i].name;
         for (size_t i = 0; i < draft->argument_count && i < draft->host.argument_count && !made; i++) {
             size_t word = only_word(draft,
-                                    draft->host.arguments[i]); /* a number of the kernel that the grid needs too */
+                                    /* an integer argument of the kernel on which the grid also depends */
+                                    draft->host.arguments[i]);
             if (word && kiln__word_is(draft->scan, word, name) && (made = kiln__guess_size_of(draft, i)) != NULL)
                 draft->sizes[draft->size_count - 1].host = name;
         }
@@ -143,7 +145,8 @@ bool kiln__is_used_by_device(const kiln__draft *draft, const char *name)
     return false;
 }
 
-/* Returns true if a tree has the number. A number is recognised by its name, or by its value if it has no name. */
+/* Returns true if a tree contains the number. Two numbers are the same if they have equal values, and if both come from
+ * the same constant or from no constant. */
 static bool has_number(const kiln__tree *tree, const kiln__tree *number)
 {
     return tree &&
@@ -166,7 +169,7 @@ void kiln__tree_replace(kiln__tree *tree, const kiln__tree *number, const char *
     kiln__tree_replace(tree->b, number, name);
 }
 
-/* Returns true if the words from `at` to the end of the expression contain the name. */
+/* Returns true if the tokens from `at` to the end of the expression contain the name. */
 static bool expression_has(const kiln__draft *draft, size_t at, const char *name)
 {
     enum { MOST_WORDS = 16 };
@@ -177,8 +180,8 @@ static bool expression_has(const kiln__draft *draft, size_t at, const char *name
     return false;
 }
 
-/* Returns true if the kernel walks over its work in steps of the number of threads or blocks: `i += blockDim.x`, or a
- * variable with this value in place of blockDim.x. `extent` is "blockDim" or "gridDim". */
+/* Returns true if a loop of the kernel has the number of threads or blocks as its step: `i += blockDim.x`, or `i += n`
+ * with a variable n that is set to blockDim.x. `extent` is "blockDim" or "gridDim". */
 static bool strides_by(const kiln__draft *draft, const char *extent)
 {
     enum { MOST_TRIED = 64 };
@@ -199,8 +202,8 @@ static bool strides_by(const kiln__draft *draft, const char *extent)
     return false;
 }
 
-/* Makes one param of a literal number that the launch uses twice: as an argument of the template, and in its grid or
- * block. An example is 256 in `sum<256><<<n / 256, 256>>>`. */
+/* If the launch has the same literal number as a template argument and in its grid or block, makes one tuning parameter
+ * of both. An example is 256 in `sum<256><<<n / 256, 256>>>`. */
 static void tie_templates(kiln__draft *draft, kiln__tree **block, kiln__tree **grid, kiln__tree *shared)
 {
     const kiln__host_launch *host = &draft->host;
@@ -219,7 +222,7 @@ static void tie_templates(kiln__draft *draft, kiln__tree **block, kiln__tree **g
     }
 }
 
-/* Returns true if the kernel's body has the quotient of two names. */
+/* Returns true if the kernel's body contains the quotient of two names. */
 static bool divides(const kiln__draft *draft, const char *above, const char *below)
 {
     for (size_t i = draft->kernel->body_from; i + 2 < draft->kernel->body_to; i++)
@@ -229,8 +232,8 @@ static bool divides(const kiln__draft *draft, const char *above, const char *bel
     return false;
 }
 
-/* A block whose number of threads is the quotient of two arguments of the template becomes this quotient, if the kernel
- * computes the quotient too: `quantize<4096, 4><<<n, 1024>>>`. */
+/* Replaces a literal number of threads by the quotient of two template arguments, as in `quantize<4096, 4><<<n,
+ * 1024>>>`. Does so only if the kernel also computes this quotient. */
 static void tie_quotient(kiln__draft *draft, kiln__tree **block)
 {
     const kiln__host_launch *host = &draft->host;
@@ -257,8 +260,8 @@ static void tie_quotient(kiln__draft *draft, kiln__tree **block)
         }
 }
 
-/* If the kernel walks over its work in steps of the number of blocks, and the launch has a literal number of blocks
- * that the kernel does not know, other numbers work too: the number becomes a param. */
+/* A loop of the kernel may have the number of blocks as its step. Then other numbers of blocks also work. So a literal
+ * number of blocks in the launch becomes a tuning parameter, unless the kernel contains the same number. */
 static void set_blocks(kiln__draft *draft, kiln__tree **grid)
 {
     const kiln__tree *number = grid[0];
@@ -279,7 +282,7 @@ static void set_blocks(kiln__draft *draft, kiln__tree **grid)
 
 static bool is_zero(const kiln__tree *tree) { return tree->op == '0' && tree->value == 0; }
 
-/* Returns true if the kernel reads its number of threads: from blockDim, or from the groups of cooperative_groups. */
+/* Returns true if the kernel reads its number of threads, from blockDim or from the groups of cooperative_groups. */
 static bool reads_threads(const kiln__draft *draft)
 {
     const kiln__kernel *kernel = draft->kernel;
@@ -287,8 +290,9 @@ static bool reads_threads(const kiln__draft *draft)
            kiln__words_have(draft->scan, kernel->body_from, kernel->body_to, "this_thread_block");
 }
 
-/* If the kernel reads its number of threads from blockDim, and the launch has a number that the kernel does not know,
- * other numbers work too: the number becomes a param. */
+/* If the kernel reads its number of threads from blockDim, other numbers of threads also work. So a number of threads
+ * in the launch becomes a tuning parameter, unless device code contains the same number. Also, the grid or a loop step
+ * of the kernel must depend on the number. If the launch has shared memory, its size must depend on the number. */
 static void set_threads(kiln__draft *draft, kiln__tree **block, kiln__tree **grid, kiln__tree *shared)
 {
     int used = (block[1] && block[1]->value > 1) + (block[2] && block[2]->value > 1);
@@ -314,8 +318,8 @@ static void set_threads(kiln__draft *draft, kiln__tree **block, kiln__tree **gri
     }
 }
 
-/* Makes a param of a number of threads that is a name without a definition in the host code. This is possible only if
- * the kernel reads its number of threads from the launch. */
+/* Makes a tuning parameter of a number of threads that is an undefined name of host code. This is possible only if the
+ * kernel reads its number of threads from the launch. */
 static void add_host_threads(kiln__draft *draft, int axis, kiln__tree **block, kiln__tree **grid)
 {
     const char *host = block[axis]->text;
@@ -345,7 +349,7 @@ static bool add_computed_threads(kiln__draft *draft, kiln__range range, kiln__tr
     return tree->text != NULL;
 }
 
-/* Chooses sizes with which the block has at most 1024 threads, if the block depends on sizes. */
+/* If the block depends on sizes, chooses values of these sizes with which the block has at most 1024 threads. */
 static void fit_sizes(kiln__draft *draft, kiln__tree *const *block)
 {
     static const int64_t wholes[] = {1024, 512, 256, 128, 64, 32, 16, 8}, tinies[] = {128, 256, 64, 32, 16, 8};
@@ -370,7 +374,7 @@ static void fit_sizes(kiln__draft *draft, kiln__tree *const *block)
     }
 }
 
-/* Returns the largest value that the list of a param has. */
+/* Returns the largest value in the list of a tuning parameter. */
 static int64_t largest_value(const kiln__tunable *tunable)
 {
     int64_t most = tunable->number;
@@ -379,8 +383,9 @@ static int64_t largest_value(const kiln__tunable *tunable)
     return most;
 }
 
-/* Makes the tiny sizes multiples of the largest share that a block has of an axis. A kernel may rely on whole tiles.
- * All sizes stay different, so that a run can distinguish them. */
+/* Makes each size in the set `tiny` a multiple of the largest tile that a block may have along its axis, because a
+ * kernel may rely on whole tiles. All sizes stay different, so that a trial run shows which size an extent depends
+ * on. */
 static void round_sizes(kiln__draft *draft, kiln__tree *const *grid)
 {
     enum { MOST_SHARE = 512 };
@@ -411,8 +416,8 @@ static void round_sizes(kiln__draft *draft, kiln__tree *const *grid)
         draft->tunables[i].number = numbers[i];
 }
 
-/* Replaces the sizes that are factors of the tree by small primes. If `known` is true, also replaces such sizes that
- * the kernel gets as arguments. */
+/* Replaces the sizes that are factors of the tree by small primes. Replaces sizes that the kernel gets as arguments
+ * only if `known` is true. */
 static void shrink_factors(kiln__draft *draft, const kiln__tree *tree, bool known)
 {
     static const int64_t smalls[KILN__MOST_SIZES] = {5, 3, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59};
@@ -439,8 +444,8 @@ static int64_t count_blocks(const kiln__draft *draft, kiln__tree *const *grid, i
     return blocks;
 }
 
-/* If the grid is too large for the simulated device, makes sizes small that are factors of the grid. The function
- * begins with the sizes that only the grid uses. All sizes stay different. */
+/* If the grid is too large for the simulated device, makes sizes small that are factors of the number of blocks. Begins
+ * with the sizes that the kernel does not get as arguments. All sizes stay different. */
 static void fit_grid(kiln__draft *draft, kiln__tree *const *grid)
 {
     enum { MOST_BLOCKS = 4096 };
@@ -451,7 +456,8 @@ static void fit_grid(kiln__draft *draft, kiln__tree *const *grid)
 
 /* ---- constraints ---- */
 
-/* Adds the conditions of static_assert() between two words as constraints, as far as params alone decide them. */
+/* Adds the conditions of static_assert() in a range of tokens as constraints. Leaves out conditions with undefined
+ * names, and conditions that do not depend on tuning parameters. */
 static void take_asserts(kiln__draft *draft, kiln__range where)
 {
     for (size_t i = where.from; i + 3 < where.to && draft->where_count < KILN__COUNT(draft->wheres); i++) {
@@ -533,7 +539,7 @@ bool kiln__host_is_argument(const kiln__draft *draft, const char *name)
     return false;
 }
 
-/* Reads grid, block and shared memory of the launch draft->host. Names without a definition become sizes. */
+/* Reads grid, block and dynamic shared memory of the launch draft->host. Undefined names in them become sizes. */
 static bool read_launch(kiln__draft *draft, kiln__tree **grid, kiln__tree **block, kiln__tree **shared)
 {
     const kiln__host_launch *host = &draft->host;
@@ -553,8 +559,8 @@ static bool read_launch(kiln__draft *draft, kiln__tree **grid, kiln__tree **bloc
     return read;
 }
 
-/* Joins the launches in the other branches of #if to the launch that was read: each axis becomes `A if CONDITION else
- * B`. Returns false if such a launch cannot be read. */
+/* Combines the launch that was read with the launches in the other branches of the same #if. Each axis becomes an
+ * expression `A if CONDITION else B`. Returns false if one of these launches cannot be read. */
 static bool join_launches(kiln__draft *draft, kiln__tree **grid, kiln__tree **block, kiln__tree **shared)
 {
     const kiln__host_launch first = draft->host;
@@ -567,7 +573,7 @@ static bool join_launches(kiln__draft *draft, kiln__tree **grid, kiln__tree **bl
             continue;
         read = read_launch(draft, grids, blocks, bytes) && add_free(draft, condition) &&
                kiln__axes_choose(draft, condition, grid, grids) && kiln__axes_choose(draft, condition, block, blocks);
-        if (read && (bytes[0] || *shared)) { /* the other launch uses no shared memory, which is 0 bytes */
+        if (read && (bytes[0] || *shared)) { /* a launch without dynamic shared memory has 0 bytes */
             if (!bytes[0] && (bytes[0] = kiln__tree_make(draft, '0', NULL, NULL)) == NULL)
                 return false;
             kiln__tree *none = kiln__tree_make(draft, '0', NULL, NULL), *const others[3] = {all[0] ? all[0] : none};
@@ -581,8 +587,8 @@ static bool join_launches(kiln__draft *draft, kiln__tree **grid, kiln__tree **bl
     return read;
 }
 
-/* Sets the launch of the draft from the launch of the host. Returns false if the source has no launch that can be read.
- * Then the caller guesses a launch by kiln__guess_launch(), from the kernel alone. */
+/* Sets grid, block and shared memory of the draft from the launch in host code. Returns false if the source has no
+ * launch that can be read. Then the caller guesses a launch with kiln__guess_launch(), from the kernel alone. */
 bool kiln__host_apply(kiln__draft *draft)
 {
     kiln__host_launch *host = &draft->host;
@@ -592,7 +598,7 @@ bool kiln__host_apply(kiln__draft *draft)
         take_arguments(draft);
         kiln__set_sizes(draft);
         for (size_t i = 0; i < host->template_count; i++)
-            /* resolve the names again, because the names of the sizes are known now */
+            /* resolves the names again, because the names of the sizes are known now */
             if (host->trees[i] && host->trees[i]->op != '0')
                 host->trees[i] = kiln__host_read(draft, host->templates[i]);
         for (size_t i = 0; i < host->template_count; i++)

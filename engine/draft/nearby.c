@@ -1,4 +1,4 @@
-/* nearby.c - finds a file near the source that launches the kernel, for sources without a launch. */
+/* nearby.c - finds a file near the source that launches the kernel, for a source without a launch. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,8 +6,8 @@
 
 #include "draft.h"
 
-/* Limits: folders above the source, files that are read in each folder, bytes of a file, words between the kernel's
- * name and its <<<. */
+/* Limits: the folders above the source, the files that are read in each folder, the bytes of a file, and the tokens
+ * between the kernel's name and its <<<. */
 enum { MOST_UP = 2, MOST_FILES = 200, MOST_BYTES = 1 << 20, MOST_BETWEEN = 200 };
 
 static int is_source(const struct dirent *entry)
@@ -22,8 +22,9 @@ static int is_source(const struct dirent *entry)
 
 static int by_name(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
 
-/* Returns true if a launch of the kernel, perhaps with arguments of a template, begins at the word, or a call of
- * cudaLaunchKernel() and similar functions that names the kernel. */
+/* Returns true if a launch of the kernel begins at the token `word`. A launch is the kernel's name, perhaps with
+ * template arguments, and <<<. A launch is also a call of cudaLaunchKernel() or a similar function that names the
+ * kernel. */
 static bool begins_launch(const kiln__scan *scan, size_t word, const char *name)
 {
     if (kiln__word_has(scan, word, "cudalaunch") && scan->words[word + 1].kind == '(')
@@ -37,7 +38,7 @@ static bool begins_launch(const kiln__scan *scan, size_t word, const char *name)
 }
 
 /* Returns true if the text launches the kernel. If the text defines a kernel of this name, its launches belong to that
- * kernel. */
+ * other kernel. */
 static bool has_launch(const kiln__draft *draft, const char *text, size_t length)
 {
     const char *name = draft->kernel->plain;
@@ -55,8 +56,8 @@ static bool has_launch(const kiln__draft *draft, const char *text, size_t length
     return launched;
 }
 
-/* Returns the path of a file of `folder`, other than the source itself, that launches the kernel. Returns NULL if there
- * is no such file. */
+/* Returns the path of a file in `folder` that launches the kernel. The source itself does not count. Returns NULL if
+ * there is no such file. */
 static const char *find_in(const kiln__draft *draft, const char *folder)
 {
     struct dirent **entries = NULL;
@@ -85,7 +86,7 @@ const char *kiln__nearby_launch(const kiln__draft *draft)
     const char *shown = kiln__arena_folder(draft->arena, draft->shown);
     for (int up = 0; up <= MOST_UP && folder && shown && strchr(folder + 1, '/'); up++) {
         const char *found = find_in(draft, folder);
-        if (found) /* give the path as the user's folder sees it, like the path of the source */
+        if (found) /* returns the path relative to the user's folder, like the path of the source */
             return strcmp(shown, ".") == 0 ? kiln__arena_strdup(draft->arena, strrchr(found, '/') + 1)
                                            : kiln__arena_printf(draft->arena, "%s%s", shown, strrchr(found, '/'));
         folder = kiln__arena_folder(draft->arena, folder);

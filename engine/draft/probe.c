@@ -1,4 +1,4 @@
-/* probe.c - asks the compiler about a source: which names are missing, and the types of a kernel's parameters. */
+/* probe.c - learns from the compiler which names a source does not define, and the types of a kernel's parameters. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +9,10 @@
 
 enum { MOST_ROUNDS = 24, MOST_STRUCT = 1024 };
 
-/* Text that is put before the source: a template whose mangled name contains the type of one parameter. Each
- * declaration contains __device__, because declarations without such a word may be removed as code of the host. The
- * text stands before the #line of the source, so that a worker remembers the removed code of the host from compile to
- * compile. */
+/* The text that is put before the source: templates whose mangled names contain the type and the size of one kernel
+ * parameter. Each declaration contains __device__, because a worker may remove declarations without such a word as host
+ * code. The text comes before the #line of the source. So a worker can remember from compile to compile which host code
+ * it removed. */
 static const char probe_text[] =
     "template <int kiln_n, class kiln_f> struct kiln_nth { __device__ void kiln_d(); };\n"
     "template <class kiln_a, class... kiln_b> struct kiln_nth<0, void (*)(kiln_a, kiln_b...)> "
@@ -22,7 +22,7 @@ static const char probe_text[] =
     "template <class kiln_t> __global__ void kiln_probe() {}\n"
     "template <unsigned long long kiln_s> __global__ void kiln_size() {}\n";
 
-/* Lists the macros of the draft: first the definitions of the options, then the guesses. */
+/* Lists the macros of the draft: first the definitions of the options, then the guessed tuning parameters and sizes. */
 static kiln__prelude_macro *list_macros(const kiln__draft *draft, size_t *count)
 {
     const size_t most = draft->options->define_count + draft->tunable_count;
@@ -47,7 +47,7 @@ static kiln__prelude_macro *list_macros(const kiln__draft *draft, size_t *count)
 
 /* Writes the text for the compiler as a sweep does: the CUDA headers at the beginning of the source come before the
  * macros. Therefore the macros cannot disturb the headers, and the headers are precompiled once for the draft, its
- * trial run and the first sweep. */
+ * trial runs and the first sweep. */
 static kiln_status fill(kiln_engine *engine, const kiln__draft *draft, kiln__includes *includes, const char *headers,
                         const char *before, kiln__text *out, kiln__compile_request *request, kiln_error **error)
 {
@@ -73,8 +73,8 @@ static kiln_status fill(kiln_engine *engine, const kiln__draft *draft, kiln__inc
     return out->failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* Returns the name of an instance of the kernel, such as "tile<16, float>". If the launch computes an argument of the
- * template from sizes, 256 stands for each size, because the sizes are not known yet. */
+/* Returns the name of an instance of the kernel, such as "tile<16, float>". If the launch computes a template argument
+ * from sizes, each size has the value 256 here, because the sizes are not known yet. */
 static const char *instance(const kiln__draft *draft)
 {
     const char *name = draft->kernel->name, *arguments = NULL;
@@ -98,8 +98,8 @@ kiln_status kiln__draft_include_paths(kiln_engine *engine, const kiln__draft *dr
                                       draft->options->include_count, draft->arena, where, error);
 }
 
-/* Compiles the text `before` and the source, for these names. NVRTC uses precompiled headers only with the options with
- * which they were made. Therefore the function uses the same options as the trial run. */
+/* Compiles the text `before` and the source, for kernels with the given names. Uses the same options as the trial runs.
+ * NVRTC uses precompiled headers only with the options with which they were made. */
 static kiln_status compile(kiln_engine *engine, const kiln__draft *draft, const char *text, const char *before,
                            const char *const *names, size_t count, kiln__unit *unit, kiln_error **error)
 {
@@ -139,7 +139,7 @@ static kiln_status compile(kiln_engine *engine, const kiln__draft *draft, const 
     return kiln__compile_take(job, unit, &ns, error);
 }
 
-/* Returns true if the source has the name, also within a directive: `#pragma unroll UNROLL`. */
+/* Returns true if the source has the name, also within a directive such as `#pragma unroll UNROLL`. */
 static bool is_in_source(const kiln__draft *draft, const char *name)
 {
     for (size_t i = 1; i < draft->scan->count; i++)
@@ -148,8 +148,8 @@ static bool is_in_source(const kiln__draft *draft, const char *name)
     return false;
 }
 
-/* Returns true if the source only calls a name, so that it is a function, or if the name looks like a type of C
- * (wide_t). Functions and types are not params. */
+/* Returns true if the name is a function or a type, which cannot be tuning parameters. A name is a function if the
+ * source only calls it. A name is a type if it ends like a type of C (wide_t). */
 static bool is_function_or_type(const kiln__draft *draft, const char *name)
 {
     size_t length = strlen(name);
@@ -161,7 +161,8 @@ static bool is_function_or_type(const kiln__draft *draft, const char *name)
     return true;
 }
 
-/* Makes a param of every name that the compiler does not know. Returns false if there is no such name. */
+/* Makes a tuning parameter of every name that the compiler's log reports as undefined. Returns false if there is no
+ * such name. */
 static bool add_missing(kiln__draft *draft, const char *log)
 {
     static const char before[] = "identifier \"", behind[] = "\" is undefined";
@@ -173,7 +174,7 @@ static bool add_missing(kiln__draft *draft, const char *log)
             continue;
         char *name = kiln__arena_strndup(draft->arena, at, length);
         const kiln__macro *macro = name ? kiln__macro_find(draft->scan, name) : NULL;
-        /* the file of --launch may also define a macro that the source leaves open */
+        /* the file with the launch may also define a macro that the source leaves open */
         bool own = macro && macro->from < draft->scan->own;
         if (name && !own && is_in_source(draft, name) && !is_function_or_type(draft, name))
             kiln__guess_tunable(draft, name);
@@ -183,7 +184,7 @@ static bool add_missing(kiln__draft *draft, const char *log)
 
 /* ---- types ---- */
 
-/* The letters of built-in types in mangled names. */
+/* the letters of built-in types in mangled names */
 static const struct {
     char letter;
     const char *type;
@@ -191,7 +192,7 @@ static const struct {
                {'m', "u64"}, {'x', "i64"}, {'y', "u64"}, {'s', "i16"}, {'t', "u16"},
                {'c', "i8"},  {'a', "i8"},  {'h', "u8"},  {'b', "u8"},  {'v', "u8"}};
 
-/* Finds the element type of a mangled type: "f", or "6float4" with the length of the name before it. */
+/* Finds the element type of a mangled type: a letter such as "f", or a name after its length, such as "6float4". */
 static bool find_element(const char *at, size_t length, const char **type, int *lanes)
 {
     *lanes = 1;
@@ -229,8 +230,8 @@ bool kiln__probe_type(const char *mangled, size_t length, kiln__draft_argument *
     return pointer && at < end && *at != 'P';
 }
 
-/* Returns the part between `before` and `behind` of the symbol of the kernel `name`, as in "_Z10kiln_probeIPKfEvv", or
- * NULL. The part is not terminated; *length gets its length. */
+/* Finds the symbol of the kernel `name`, such as "_Z10kiln_probeIPKfEvv", and returns its part between `before` and
+ * `behind`. Returns NULL if there is no such symbol. The part is not terminated; *length gets its length. */
 static const char *find_mangled(const kiln__unit *unit, const char *name, const char *before, const char *behind,
                                 size_t *length)
 {
@@ -258,7 +259,8 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
         if (!mangled)
             continue;
         bool fits = kiln__probe_type(mangled, length, &made);
-        bool vector = !fits && !made.odd; /* a structure by value, or a half, which is a structure with one field */
+        /* true for a half, or a CUDA vector, which are structures with a known type */
+        bool vector = !fits && !made.odd;
         if (!fits) {
             const char *bytes = find_mangled(unit, names[draft->argument_count + i], "_Z9kiln_sizeILy", "EEvv",
                                              &length);
@@ -276,7 +278,7 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
             continue;
         }
         bool pointer = *mangled == 'P';
-        bool chosen = false; /* a param chooses the type */
+        bool chosen = false; /* true if a tuning parameter chooses the type */
         for (size_t k = 0; k < draft->tunable_count; k++)
             chosen |= argument->type && strcmp(argument->type, draft->tunables[k].name) == 0;
         if (chosen)
@@ -294,8 +296,8 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
 
 /* ---- compiling and reading types ---- */
 
-/* Returns true if a name without a definition stands for a type: `using T = NAME;`, `typedef NAME T;`, or a name such
- * as INPUT_TYPE. */
+/* Returns true if an undefined name of the source stands for a type: `using T = NAME;`, `typedef NAME T;`, or a name
+ * such as INPUT_TYPE. */
 static bool names_type(const kiln__draft *draft, const char *name)
 {
     const size_t length = strlen(name);
@@ -338,7 +340,7 @@ static kiln_status ask(const kiln__draft *draft, kiln__tunable_kind kind, kiln_e
     return status;
 }
 
-/* Makes the error of a failed compile. The message lists the guesses, because one of them may be the reason. */
+/* Makes the error of a failed compile. The message lists the guessed values, because one of them may be the reason. */
 static void fail(const kiln__draft *draft, kiln_status status, const char *why, kiln_error **error)
 {
     kiln__text guesses = {.mem = draft->mem};
@@ -362,9 +364,10 @@ static void fail(const kiln__draft *draft, kiln_status status, const char *why, 
     kiln__text_free(&guesses);
 }
 
-/* Gives each param that is a type another type, if the source shows no value for the param: half after float, and so
- * on. A kernel may be written for some types only. Returns false if there is no such param, if the error has nothing to
- * do with the type, or if all types were tried; then the types are float again. */
+/* A tuning parameter may be a type, although the source does not show which type. A kernel may be written for some
+ * types only. So the function gives each such tuning parameter the next type of a list: half after float, and so on.
+ * Returns false if there is no such tuning parameter, if the error has nothing to do with the type, or if all types
+ * were tried. In the last case the types are float again. */
 static bool change_types(kiln__draft *draft, const char *log, size_t *tried)
 {
     static const char *const types[] = {"float", "half", "__nv_bfloat16", "double", "int"};
@@ -379,11 +382,12 @@ static bool change_types(kiln__draft *draft, const char *log, size_t *tried)
     return any && *tried > 0;
 }
 
-/* Compiles until the compiler misses no more names. */
+/* Compiles the source repeatedly, until the compiler reports no more undefined names. */
 static kiln_status complete(kiln_engine *engine, kiln__draft *draft, const char *text, kiln_error **error)
 {
     KILN__TRY(ask(draft, KILN__TUNABLE_TEMPLATE, error));
-    kiln_error *first = NULL; /* the error with the first type; reported if all other types fail too */
+    /* the error with the first type; the function reports this error if all other types also fail */
+    kiln_error *first = NULL;
     size_t types = 0;
     for (int round = 0;; round++) {
         kiln__unit unit = {0};
@@ -430,7 +434,8 @@ kiln_status kiln__probe(kiln_engine *engine, kiln__draft *draft, const char *tex
                                               name);
     }
     kiln_status status = draft->arena->failed ? kiln__fail_memory(error) : KILN_OK;
-    if (status == KILN_OK && count > 0) /* if this compile fails, the types come from the words of the source */
+    /* if this compile fails, the draft keeps the types that it read from the tokens of the source */
+    if (status == KILN_OK && count > 0)
         if (compile(engine, draft, text, probe_text, names, 2 * count, &unit, &why) == KILN_OK)
             status = set_types(draft, &unit, names, error);
     kiln__guess_structs(draft);

@@ -1,16 +1,17 @@
-/* scan.c - reads a CUDA source as words, and finds its macros and kernels. It asks no compiler and accepts any text. */
+/* scan.c - splits a CUDA source into tokens, and finds its macros and kernels. Uses no compiler, and accepts any
+ * text. */
 #include <string.h>
 
 #include "chars.h"
 #include "draft.h"
 
-/* Limits, because the source is untrusted text. MOST_HEAD limits the words between `__global__` and the parenthesis
+/* Limits, because the source is untrusted text. MOST_HEAD limits the tokens between `__global__` and the parenthesis
  * after a name. WORDS_BEHIND is not a limit: see read_words(). */
 enum { MOST_FOUND = 4096, MOST_DEPTH = 64, MOST_ANGLES = 4096, MOST_HEAD = 1024, WORDS_BEHIND = 4 };
 
-/* ---- words ---- */
+/* ---- tokens ---- */
 
-/* Returns true if a directive begins at word `at`. */
+/* Returns true if a directive begins at the token `at`. */
 static bool begins_directive(const kiln__word *words, size_t at)
 {
     return words[at].kind == '#' && words[at].directive &&
@@ -22,11 +23,11 @@ static bool is_word(const kiln__word *word, const char *text)
     return word->length == strlen(text) && memcmp(word->text, text, word->length) == 0;
 }
 
-/* Removes the words between `#if 0` and its #else, #elif or #endif, because no compiler sees them. Returns the number
- * of the words that are left. The function does not evaluate other conditions. */
+/* Removes the tokens between `#if 0` and its #else, #elif or #endif, because no compiler sees them. Returns the number
+ * of tokens that are left. Does not evaluate other conditions. */
 static size_t drop_disabled(kiln__word *words, size_t count)
 {
-    size_t kept = 1, until = 1, depth = 0; /* depth: the number of open conditions inside `#if 0` */
+    size_t kept = 1, until = 1, depth = 0; /* `depth` is the number of conditions that are open inside `#if 0` */
     bool off = false;
     for (size_t i = 1; i < count; i++) {
         if (i + 1 < count && begins_directive(words, i)) {
@@ -51,8 +52,8 @@ static size_t drop_disabled(kiln__word *words, size_t count)
     return kept;
 }
 
-/* Reads the words of a text. WORDS_BEHIND empty words of no kind follow the last word, because many functions look at
- * the next words without a check of the count. */
+/* Splits a text into tokens. WORDS_BEHIND empty tokens follow the last token. Many functions look at the next tokens
+ * without comparing with the number of tokens. */
 static kiln_status read_words(kiln__scan *scan, const char *text, size_t length, kiln_error **error)
 {
     kiln__word *words = kiln__words_read(scan->arena->mem, text, length, &scan->count);
@@ -96,9 +97,11 @@ size_t kiln__word_close(const kiln__scan *scan, size_t open)
 }
 
 /* Finds the closing bracket of every bracket. A source may have a million brackets that are never closed, so the
- * function makes one pass with a stack for each kind. Each stack is a list through scan->closes. A bracket that is
- * never closed gets scan->count. Angle brackets are also operators. Therefore an angle bracket counts as never closed
- * if a ';' or a '{' follows first, or if MOST_ANGLES words follow. */
+ * function makes one pass with a stack for each kind of bracket. Each stack is a linked list through scan->closes. A
+ * bracket that is never closed gets scan->count.
+ *
+ * Angle brackets are also operators. An angle bracket therefore counts as never closed if a ';' or a '{' comes before
+ * its closing bracket, or if more than MOST_ANGLES tokens do. */
 static bool match_brackets(kiln__scan *scan)
 {
     static const char kinds[4][2] = {{'(', ')'}, {'[', ']'}, {'{', '}'}, {'<', '>'}};
@@ -168,12 +171,13 @@ const kiln__macro *kiln__macro_find(const kiln__scan *scan, const char *name)
     return NULL;
 }
 
-/* Returns the end of the directive that contains word `from`. */
+/* Returns the token after the directive that contains the token `from`. */
 static size_t line_end(const kiln__scan *scan, size_t from)
 {
     size_t end = from + 1;
     for (; end < scan->count && scan->words[end].directive; end++) {
-        bool pastes = kind(scan, end - 1) == '#' || kind(scan, end + 1) == '#'; /* a ## b */
+        /* two '#' that paste tokens, as in a ## b */
+        bool pastes = kind(scan, end - 1) == '#' || kind(scan, end + 1) == '#';
         if (kind(scan, end) == '#' && !pastes && scan->words[end].line > scan->words[end - 1].line)
             break;
     }
@@ -200,7 +204,7 @@ static bool find_macros(kiln__scan *scan)
 
 /* ---- conditions ---- */
 
-/* Notes for each word the branch of #if in which it stands. Branches beyond the limit count as no branch. */
+/* Sets scan->inside to the branch of #if that contains each token. Branches beyond MOST_FOUND count as no branch. */
 static bool find_branches(kiln__scan *scan)
 {
     size_t open = 0, beyond = 0;
@@ -240,11 +244,12 @@ static bool find_branches(kiln__scan *scan)
 
 /* ---- kernels ---- */
 
-typedef struct names { /* the namespaces that contain a place */
+typedef struct names { /* the namespaces that contain a token */
     size_t words[MOST_DEPTH], depths[MOST_DEPTH], count, depth;
 } names;
 
-/* Notes the namespaces that begin or end at a brace. `namespace a::b {` begins two of them, which end together. */
+/* Updates the list of namespaces at a brace that begins or ends a namespace. `namespace a::b {` begins two namespaces
+ * that end together. */
 static void follow_braces(const kiln__scan *scan, size_t at, names *around)
 {
     if (kind(scan, at) == '{') {
@@ -266,8 +271,8 @@ static void follow_braces(const kiln__scan *scan, size_t at, names *around)
     }
 }
 
-/* Reads the parameters of a template: the words between the angle brackets of `template <...>`. Returns false if memory
- * runs out. */
+/* Reads the parameters of a template. `from` and `to` are the tokens between the angle brackets of `template <...>`.
+ * Returns false if memory runs out. */
 static bool read_templates(kiln__scan *scan, size_t from, size_t to, kiln__kernel *kernel)
 {
     kernel->templates = kiln__arena_alloc(scan->arena, (to - from + 1) * sizeof *kernel->templates);
@@ -285,7 +290,8 @@ static bool read_templates(kiln__scan *scan, size_t from, size_t to, kiln__kerne
                 param.initial = i + 1;
             else if (kind(scan, i) == 'w' && !param.initial && !named)
                 name = i;
-            named |= name == i && kind(scan, i - 1) == '*' && kind(scan, i - 2) == '('; /* float (*f)(float) */
+            /* the name of a function pointer, as in float (*f)(float) */
+            named |= name == i && kind(scan, i - 1) == '*' && kind(scan, i - 2) == '(';
         }
         i++;
         if (name) {
@@ -296,7 +302,7 @@ static bool read_templates(kiln__scan *scan, size_t from, size_t to, kiln__kerne
     return !scan->arena->failed;
 }
 
-/* Reads the kernel whose __global__ is word `at`. `angles` is the '<' that opens the parameters of its template, or 0.
+/* Reads the kernel whose __global__ is the token `at`. `angles` is the '<' that opens its template parameters, or 0.
  * Returns false if the kernel has no body or is not a function. */
 static bool read_kernel(kiln__scan *scan, size_t at, const names *around, size_t angles, kiln__kernel *kernel)
 {

@@ -8,7 +8,7 @@
 
 enum { LEAST_SIZE = 16 };
 
-/* Finds the value of a size or a param for kiln__expr_eval_int(). */
+/* Finds the value of a size or a tuning parameter for kiln__expr_eval_int(). */
 static bool find_value(void *user, const char *name, kiln_value *value)
 {
     const kiln__draft *draft = user;
@@ -25,7 +25,8 @@ static bool find_value(void *user, const char *name, kiln_value *value)
     return false;
 }
 
-/* Computes an expression of the launch with the sizes of the set `tiny`. Returns 1 if it cannot be computed. */
+/* Computes an expression of the launch with the size set `tiny`. Returns 1 if it cannot compute the expression, or if
+ * the value is less than 1. */
 static int64_t count(const kiln__draft *draft, const char *text)
 {
     kiln__diag diag = {.mem = draft->mem};
@@ -38,8 +39,8 @@ static int64_t count(const kiln__draft *draft, const char *text)
     return value;
 }
 
-/* A size that the source fixes, or that is a macro, keeps its value. All other sizes become half as large together, so
- * that they stay different. */
+/* Sizes that the source fixes keep their values, and so do sizes that are macros, odd sizes, and sizes below twice
+ * LEAST_SIZE. All other sizes become half as large. If a size then equals another one, it grows by LEAST_SIZE. */
 bool kiln__shrink_sizes(kiln__draft *draft)
 {
     bool shrunk = false;
@@ -71,7 +72,7 @@ bool kiln__mentions(const char *text, const char *name)
     return false;
 }
 
-/* Returns true if a part of the spec other than the sizes and the contract has the name. */
+/* Returns true if the spec uses the size outside of its keys `sizes` and `judge`. */
 static bool is_used(const kiln__draft *draft, const kiln__size *size)
 {
     bool used = size->bake || kiln__mentions(draft->shared, size->name);

@@ -1,4 +1,4 @@
-/* structs.c - finds the fields of parameters that are structures in the words of the source. */
+/* structs.c - finds the fields of kernel parameters that are structures, in the tokens of the source. */
 #include <string.h>
 
 #include "draft.h"
@@ -15,8 +15,8 @@ static bool same_word(const kiln__draft *draft, size_t a, size_t b)
            words[a].length == words[b].length && memcmp(words[a].text, words[b].text, words[a].length) == 0;
 }
 
-/* Returns the opening brace of the definition of a structure whose name is the word `name`. Returns 0 if the source
- * has no definition. */
+/* Returns the opening brace of the definition of the structure with this name. `name` is a token. Returns 0 if the
+ * source has no such definition. */
 static size_t find_definition(const kiln__draft *draft, size_t name)
 {
     const kiln__scan *scan = draft->scan;
@@ -24,7 +24,8 @@ static size_t find_definition(const kiln__draft *draft, size_t name)
         if (!kiln__word_is(scan, i, "struct") || scan->words[i].directive)
             continue;
         size_t at = i + 1;
-        if (kind_of_word(draft, at) == 'w' && kind_of_word(draft, at + 1) == '(') /* __align__(16) */
+        /* skips an attribute such as __align__(16) */
+        if (kind_of_word(draft, at) == 'w' && kind_of_word(draft, at + 1) == '(')
             at = kiln__word_close(scan, at + 1) + 1;
         bool tagged = kind_of_word(draft, at) == 'w';
         size_t open = tagged ? at + 1 : at;
@@ -38,7 +39,8 @@ static size_t find_definition(const kiln__draft *draft, size_t name)
     return 0;
 }
 
-/* Skips a function within a structure; its parenthesis is at `at`. */
+/* Skips a member function of a structure. `at` is its opening parenthesis. Returns the first token after the
+ * function. */
 static size_t skip_function(const kiln__draft *draft, size_t at, size_t end)
 {
     at = kiln__word_close(draft->scan, at);
@@ -47,7 +49,8 @@ static size_t skip_function(const kiln__draft *draft, size_t at, size_t end)
     return kind_of_word(draft, at) == '{' ? kiln__word_close(draft->scan, at) + 1 : at + 1;
 }
 
-/* Reads the extents after a field's name: [4][SIZE]. Returns 0 if they are not known. */
+/* Reads the extents after the name of a field, such as [4][SIZE]. Returns their product, or 0 if an extent is not
+ * known. */
 static uint64_t read_extents(const kiln__draft *draft, size_t at)
 {
     uint64_t count = 1;
@@ -58,13 +61,15 @@ static uint64_t read_extents(const kiln__draft *draft, size_t at)
         const kiln__tunable *tunable = name ? kiln__tunable_find(draft, name) : NULL;
         bool known = kiln__word_whole(draft->scan, macro && !tunable ? macro->from : at + 1, &value);
         if (tunable || !known || value < 1 || value > 64 || count > 64 || kind_of_word(draft, at + 2) != ']')
-            return 0; /* The length is not fixed from 1 to 64: a param may change it, or it cannot be read. */
+            /* The extent is not a fixed number from 1 to 64: a tuning parameter may change it, or it cannot be read. */
+            return 0;
         count *= (uint64_t)value;
     }
     return count;
 }
 
-/* Reads the declaration from..to, without its ';': `const float *x, scale[2]`. */
+/* Reads the declaration of fields from..to, such as `const float *x, scale[2]`. The semicolon does not belong to the
+ * range. Returns false if a spec cannot have one of the fields. */
 static bool read_declaration(kiln__draft *draft, size_t from, size_t to, size_t parent)
 {
     size_t type_end = 0;
@@ -72,9 +77,9 @@ static bool read_declaration(kiln__draft *draft, size_t from, size_t to, size_t 
         size_t name = 0, stars = 0, end = at;
         for (; end < to && kind_of_word(draft, end) != ','; end++) {
             if (kind_of_word(draft, end) == ':' || kind_of_word(draft, end) == '<')
-                /* the field is a bit field, or has a type of a namespace or a template */
+                /* the declaration is a bit field, or has a type of a namespace or a template */
                 return false;
-            if (kind_of_word(draft, end) == '=') { /* a default */
+            if (kind_of_word(draft, end) == '=') { /* skips the initial value of a field */
                 while (end < to && kind_of_word(draft, end) != ',')
                     end++;
                 break;
@@ -109,7 +114,8 @@ static bool read_fields(kiln__draft *draft, size_t open, size_t parent)
     for (size_t at = open + 1; at < close;) {
         bool function = false, counts = true;
         size_t end = at;
-        if (kind_of_word(draft, at + 1) == ':' && kind_of_word(draft, at + 2) != ':') { /* public: */
+        /* skips an access label, such as public: */
+        if (kind_of_word(draft, at + 1) == ':' && kind_of_word(draft, at + 2) != ':') {
             at += 2;
             continue;
         }
@@ -129,8 +135,9 @@ static bool read_fields(kiln__draft *draft, size_t open, size_t parent)
     return draft->argument_count > 0;
 }
 
-/* Computes the layout of the fields as a C compiler does. If the total size differs from the size of the kernel's
- * parameter, a field has another type than its words suggest, and the function returns false. */
+/* Computes the layout of the fields as a C compiler does, and compares the total size with the compiler's size of the
+ * kernel parameter. If the sizes differ, a field has another type than its tokens suggest, and the function returns
+ * false. */
 static bool has_size(const kiln__draft *draft, size_t first, uint64_t bytes)
 {
     uint64_t at = 0, most = 1;
@@ -150,12 +157,12 @@ static bool has_size(const kiln__draft *draft, size_t first, uint64_t bytes)
 
 void kiln__guess_structs(kiln__draft *draft)
 {
-    enum { MOST_WORDS = 64 }; /* the most words of the declaration of a parameter */
+    enum { MOST_WORDS = 64 }; /* the most tokens in the declaration of a kernel parameter */
     size_t whole = draft->argument_count;
     for (size_t i = 0; i < whole; i++) {
         kiln__draft_argument *argument = &draft->arguments[i];
         size_t first = draft->argument_count, open = 0;
-        /* a vector or a half has a type, and the spec writes it as a structure with one field */
+        /* skips a CUDA vector or a half: it has a type, and the spec writes it as a structure with one field */
         if (argument->role != KILN__ROLE_STRUCT || argument->type)
             continue;
         for (size_t w = argument->from; w < argument->to && w - argument->from < MOST_WORDS && !open; w++)

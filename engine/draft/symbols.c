@@ -1,5 +1,6 @@
-/* symbols.c - finds the variables of the source that the host fills before a launch: `__constant__ float mask[R * R];`.
- * Each variable becomes a buffer and a step `symbol`, which copies the buffer to the variable. */
+/* symbols.c - finds the variables of the source that host code fills before a launch, such as `__constant__ float
+ * mask[R * R];`. Each variable becomes a buffer of the spec, and a step `symbol` that copies the buffer to the
+ * variable. */
 #include <string.h>
 
 #include "draft.h"
@@ -9,7 +10,7 @@ static char kind_of_word(const kiln__draft *draft, size_t word)
     return word < draft->scan->count ? draft->scan->words[word].kind : '\0';
 }
 
-/* Returns true if the source copies to the variable by cudaMemcpyToSymbol(). */
+/* Returns true if the source calls cudaMemcpyToSymbol() for the variable. */
 static bool is_filled_by_host(const kiln__draft *draft, const char *name)
 {
     for (size_t i = 1; i + 2 < draft->scan->count; i++)
@@ -21,8 +22,8 @@ static bool is_filled_by_host(const kiln__draft *draft, const char *name)
     return false;
 }
 
-/* Reads the extents behind the name of a variable to an expression of the spec: [R][2 * R + 1]. Returns "1" if there
- * are no extents, and NULL if they are not known. */
+/* Reads the extents after the name of a variable, such as [R][2 * R + 1]. Returns their product as an expression of the
+ * spec. Returns "1" if there are no extents, and NULL if they are not known. */
 static const char *read_extents(kiln__draft *draft, size_t at)
 {
     const char *product = NULL;
@@ -39,17 +40,17 @@ static const char *read_extents(kiln__draft *draft, size_t at)
     return product ? product : "1";
 }
 
-/* Adds the variable `name` if the host fills it and a kernel uses it. `type` has the words of its type, and `stop` is
- * the word after its extents. */
+/* Adds the variable `name` as a buffer if host code fills it and a kernel uses it. A `__constant__` variable without a
+ * value counts as filled. `type` has the tokens of its type. `stop` is the token after its extents. */
 static void add_symbol(kiln__draft *draft, kiln__range type, size_t name, size_t stop, bool constant)
 {
     const kiln__word *words = draft->scan->words;
-    draft->compared += 2 * draft->scan->count; /* the two searches below compare so many words */
+    draft->compared += 2 * draft->scan->count; /* counts the tokens that the two searches below compare */
     char *text = draft->compared <= KILN__MOST_COMPARED ? kiln__word_copy(draft->scan, name) : NULL;
     if (!text || draft->argument_count == KILN__MOST_ARGUMENTS || !(constant || is_filled_by_host(draft, text)) ||
         !kiln__is_used_by_device(draft, text))
         return;
-    for (size_t i = 0; i < draft->argument_count; i++) /* skip a variable that was declared before */
+    for (size_t i = 0; i < draft->argument_count; i++) /* skips a variable that was declared before */
         if (draft->arguments[i].symbol && strcmp(draft->arguments[i].symbol, text) == 0)
             return;
     const char *extents = read_extents(draft, name + 1);
@@ -66,9 +67,8 @@ static void add_symbol(kiln__draft *draft, kiln__range type, size_t name, size_t
                                           : extents;
 }
 
-/* Reads a declaration behind __constant__ or __device__: `float mask[9], scale;`. The function leaves out variables
- * with a value.
- */
+/* Reads the declaration after __constant__ or __device__, such as `float mask[9], scale;`. Leaves out variables with an
+ * initial value, because the host need not fill them. */
 static void read_declaration(kiln__draft *draft, size_t at, bool constant)
 {
     const kiln__scan *scan = draft->scan;
@@ -92,7 +92,8 @@ static void read_declaration(kiln__draft *draft, size_t at, bool constant)
 void kiln__guess_symbols(kiln__draft *draft)
 {
     const kiln__host_launch kept = draft->host;
-    draft->host = (kiln__host_launch){.in_kernel = true}; /* extents are constants and params, not variables */
+    /* extents consist of constants and tuning parameters, not of local variables */
+    draft->host = (kiln__host_launch){.in_kernel = true};
     enum { MOST_TRIED = 256 };
     size_t tried = 0;
     for (size_t i = 1; i + 2 < draft->scan->count && tried < MOST_TRIED; i++) {

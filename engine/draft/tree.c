@@ -1,14 +1,12 @@
-/* tree.c - handles expressions of the host as trees: makes, copies and computes them, and writes them as expressions of
- * a spec. */
+/* tree.c - makes, copies and evaluates the expression trees of host code, and writes them as expressions of a spec. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "host_internal.h"
 
-enum {
-    MOST_NODES = 1 << 16
-}; /* nodes of all trees; the limit is needed because the argument of a macro is read once
-                                * for each use */
+/* The most nodes of all expression trees together. The limit is needed because the argument of a macro is read once for
+ * each use. */
+enum { MOST_NODES = 1 << 16 };
 
 kiln__tree *kiln__tree_make(kiln__draft *draft, char op, kiln__tree *a, kiln__tree *b)
 {
@@ -42,10 +40,10 @@ kiln__tree *kiln__tree_copy(kiln__draft *draft, const kiln__tree *tree)
     return (made->a || !tree->a) && (made->b || !tree->b) ? made : NULL;
 }
 
-#define MOST_VALUE (INT64_C(1) << 40) /* the reader does not compute with larger numbers */
+#define MOST_VALUE (INT64_C(1) << 40) /* the largest magnitude of a number with which the reader computes */
 
-/* Computes an operator of two numbers. Returns false if an operand is too large or not allowed. A product above
- * MOST_VALUE counts as MOST_VALUE. */
+/* Computes an operator of two numbers. Returns false if an operand is above MOST_VALUE in magnitude, or if the operator
+ * does not allow it. A product above MOST_VALUE counts as MOST_VALUE. */
 static bool fold(char op, int64_t a, int64_t b, int64_t *value)
 {
     const int64_t most = MOST_VALUE;

@@ -1,4 +1,4 @@
-/* values.c - tries one value of a param, and leaves out values that fail. */
+/* values.c - runs the drafted spec with one value of a tuning parameter, and removes values that fail. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ bool kiln__can_go_on(kiln_engine *engine, const kiln_error *why)
 
 const char *kiln__next_value(const kiln__draft *draft, const char **at)
 {
-    size_t length = 0, depth = 0; /* a comma between '<' and '>' belongs to the value: pair<int, float> */
+    size_t length = 0, depth = 0; /* a comma between '<' and '>' belongs to the value, as in pair<int, float> */
     for (; (*at)[length] && ((*at)[length] != ',' || depth > 0); length++) {
         depth += (*at)[length] == '<';
         depth -= (*at)[length] == '>' && depth > 0;
@@ -49,8 +49,8 @@ void kiln__note_proved(kiln__draft *draft, kiln__tunable *tunable, const char *v
     tunable->proved = tunable->proved ? kiln__arena_printf(draft->arena, "%s, %s", tunable->proved, value) : value;
 }
 
-/* The value of the source stays, because it is the reference. The values around it are only a guess, and without a
- * trial nothing shows that they keep the meaning of the source. */
+/* The value in the source stays, because it is the reference. The values around it are only a guess, and only a trial
+ * run shows that they keep the meaning of the source. */
 void kiln__drop_unproved(kiln__draft *draft)
 {
     for (size_t i = 0; i < draft->tunable_count; i++) {
@@ -63,7 +63,7 @@ void kiln__drop_unproved(kiln__draft *draft)
     }
 }
 
-/* Converts the text of a param's value in the spec to a number, true or false, or a text. */
+/* Converts the text of a value in the spec to an integer, true or false, or a text. */
 static kiln_value read_value(const char *text)
 {
     if (!text)
@@ -107,12 +107,13 @@ bool kiln__is_due_to_value(kiln_status status)
            status != KILN_ERROR_MEMORY && status != KILN_ERROR_INTERRUPTED;
 }
 
-/* Returns the part of a message that tells the failure, without the configuration before it. */
+/* Returns the part of a message that tells the failure. Leaves out the place in the spec and the configuration before
+ * it. */
 static const char *shorten(const kiln__draft *draft, const char *message)
 {
     static const char *const begins[] = {"CUDA_ERROR_", "gives a wrong answer"};
     const char *line = kiln__first_line(draft, message), *place = strstr(line, ".yaml:");
-    if (place) { /* the place in the tried draft is not a place in a file of the user */
+    if (place) { /* the place is in the drafted text, which is not a file of the user */
         place += strlen(".yaml:");
         place += strspn(place, "0123456789:");
         line = *place == ' ' ? place + 1 : line;

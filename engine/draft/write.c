@@ -1,4 +1,4 @@
-/* write.c - writes a draft as the text of a spec, with comments for its reader. */
+/* write.c - writes a draft as the text of a spec, with comments for the author of the spec. */
 #include <string.h>
 
 #include "data.h"
@@ -21,12 +21,12 @@ static void write_value(kiln_value value, kiln__text *out)
         return;
     }
     kiln__text_puts(out, "\"'");
-    for (const char *at = value.as.text; *at; at++) /* escapes of YAML */
+    for (const char *at = value.as.text; *at; at++) /* escapes characters as YAML requires */
         kiln__text_printf(out, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
     kiln__text_puts(out, "'\"");
 }
 
-/* Writes the comments at the head of the drafted spec, and its name and source. */
+/* Writes the comments at the head of the drafted spec, and the keys before `sizes`. */
 static void write_head(const kiln__draft *draft, kiln__text *out)
 {
     kiln__text_printf(
@@ -94,8 +94,9 @@ static void write_sizes(const kiln__draft *draft, kiln__text *out)
     kiln__text_puts(out, baked ? "] # these sizes become macros, because the source uses them as macros\n\n" : "\n");
 }
 
-/* Writes the constraints: a block has at most as many threads as the device, or __launch_bounds__, allows; and the
- * conditions of static_assert. */
+/* Writes the key `where`. The first constraint limits the number of threads in a block to the number in
+ * __launch_bounds__, or to the limit of the device. The others are the conditions of static_assert and of the
+ * launches. */
 static void write_where(const kiln__draft *draft, kiln__text *out)
 {
     const kiln__axis *axes = draft->axes;
@@ -124,8 +125,8 @@ static void write_where(const kiln__draft *draft, kiln__text *out)
                           draft->where_from[i]);
 }
 
-/* Writes the values of a param. A value that is neither a number nor a name, such as a type with '::' or '<', gets
- * quotes of YAML. */
+/* Writes the values of a tuning parameter. A value that is neither a number nor a name, such as a type with '::' or
+ * '<', gets quotes of YAML. */
 static void write_values(const kiln__draft *draft, const char *values, kiln__text *out)
 {
     const char *value = NULL, *between = "";
@@ -139,8 +140,8 @@ static void write_values(const kiln__draft *draft, const char *values, kiln__tex
     }
 }
 
-/* Writes the section `params` with a comment for each param. Another comment lists the other macros that the source
- * defines as whole numbers. */
+/* Writes the section `params` with a comment for each tuning parameter. Another comment lists the other macros that the
+ * source defines as integers. */
 static void write_params(const kiln__draft *draft, kiln__text *out)
 {
     bool first = true;
@@ -200,7 +201,7 @@ static void write_params(const kiln__draft *draft, kiln__text *out)
 static void write_fill(const kiln__draft *draft, const kiln__draft_argument *argument, kiln__text *out)
 {
     kiln_type type;
-    bool chosen = !kiln__type_named(type_of(argument), &type); /* a param chooses the type */
+    bool chosen = !kiln__type_named(type_of(argument), &type); /* true if a tuning parameter chooses the type */
     (void)draft;
     if (argument->odd || argument->unwritten || argument->partly || (argument->atomic && !argument->constant))
         kiln__text_puts(out, ", fill: 0");
@@ -212,8 +213,8 @@ static void write_fill(const kiln__draft *draft, const kiln__draft_argument *arg
         kiln__text_printf(out, ", fill: {uniform: [0, %s]}", chosen ? "1" : "15");
 }
 
-/* Writes the section `buffers`: the type, shape and content of each array, and a comment with its declaration and
- * with the guess that the author should check. */
+/* Writes the section `buffers`: the type, shape and fill of each array. A comment has its declaration in the source and
+ * the guess that the author should check. */
 static void write_buffers(const kiln__draft *draft, kiln__text *out)
 {
     bool first = true;
@@ -255,7 +256,7 @@ static void write_buffers(const kiln__draft *draft, kiln__text *out)
     kiln__text_puts(out, first ? "" : "\n");
 }
 
-/* Writes the key `metrics` as a comment, with the bytes of each array once, as far as the types are known. */
+/* Writes the key `metrics` as a comment. It counts the bytes of each array once, if the type of the array is known. */
 static void write_metrics(const kiln__draft *draft, kiln__text *out)
 {
     bool first = true;
@@ -294,7 +295,8 @@ bool kiln__draft_compares(const kiln__draft *draft)
     return false;
 }
 
-/* Writes the copies to variables of the source, which the time of a run does not include. */
+/* Writes the key `before_each`, which copies buffers to variables of the source. The time of a run does not include
+ * these copies. */
 static void write_symbols(const kiln__draft *draft, kiln__text *out)
 {
     bool first = true;
@@ -337,7 +339,7 @@ static void write_verify(const kiln__draft *draft, kiln__text *out)
                    : "\n");
 }
 
-/* Returns the name of a CUDA vector: "float4". */
+/* Returns the name of a CUDA vector type, such as "float4". */
 static const char *vector_name(const kiln__draft *draft, const kiln__draft_argument *argument)
 {
     static const char *const names[][2] = {{"f32", "float"}, {"f64", "double"}, {"f16", "half"}, {"i32", "int"},
@@ -348,7 +350,7 @@ static const char *vector_name(const kiln__draft *draft, const kiln__draft_argum
     return type_of(argument);
 }
 
-/* Writes a vector field: [float4, 1.5, 1.5, 1.5, 1.5]. */
+/* Writes a field that is a CUDA vector or an array, such as [float4, 1.5, 1.5, 1.5, 1.5]. */
 static void write_field(const kiln__draft *draft, const kiln__draft_argument *field, kiln__text *out)
 {
     const char *type = vector_name(draft, field);
@@ -466,7 +468,8 @@ static void write_launch(const kiln__draft *draft, kiln__text *out)
     for (size_t i = draft->kernel->body_from; i + 3 < draft->kernel->body_to && !draft->shared; i++)
         if (kiln__word_is(scan, i, "extern") &&
             (kiln__word_is(scan, i + 1, "__shared__") || kiln__word_is(scan, i + 2, "__shared__") ||
-             kiln__word_is(scan, i + 3, "__shared__"))) { /* extern unsigned int __shared__ x[] */
+             /* the declaration may be extern unsigned int __shared__ x[] */
+             kiln__word_is(scan, i + 3, "__shared__"))) {
             kiln__text_printf(out, "  shared: %u * %s%s%s # check: bytes of the extern __shared__ array%s\n",
                               draft->shared_each ? draft->shared_each : KILN__SHARED_EACH, draft->axes[0].block,
                               draft->axes[1].used ? " * " : "", draft->axes[1].used ? draft->axes[1].block : "",

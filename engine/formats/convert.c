@@ -1,9 +1,11 @@
-/* convert.c - converts T4 results to Kernel Tuner's cache file and back, without loss.
+/* convert.c - converts files in the T4 results format to Kernel Tuner's cache format and back, without loss. T4 is a
+ * JSON format for results of auto-tuning: it has a list `results`. Kernel Tuner's cache file is another JSON format: it
+ * has an object `cache`, with one entry for each configuration.
  *
  * The converter converts a configuration by the tables below, and then converts the result back. If the second result
- * differs from the original, the converted file keeps the original too. An entry of the cache has it under the key
- * "t4", and a T4 result has it under the key "kernel_tuner". The converter treats the header of the file in the same
- * way. A conversion that finds such a key restores the original from it. */
+ * differs from the original, the converted file also contains the original. An entry of a cache file has it under the
+ * key "t4", and a result of a T4 file under the key "kernel_tuner". The converter treats the header of the file in the
+ * same way. A conversion that finds such a key restores the original from it. */
 #include <math.h>
 #include <string.h>
 
@@ -15,15 +17,15 @@ typedef struct converter {
     const char *name;
     kiln_error **error;
     bool failed;   /* memory ran out; the caller checks this once at the end */
-    json_t *keys;  /* the names of the params, in order; a borrowed reference into the header */
-    json_t *names; /* the same names as members of an object, so that a name can be looked up */
+    json_t *keys;  /* the names of the tuning parameters, in order; a borrowed reference into the header */
+    json_t *names; /* an object with the same names as its members, for fast look-ups */
     const char *objective;
-    const char *compilation; /* the name that the file uses for the compile time */
-    const char *unit;        /* the unit of "time" in the file */
+    const char *compilation; /* the field in which T4 results have the compile time */
+    const char *unit;        /* the unit of the measurement "time" in T4 results */
     double to_ms;            /* the number of milliseconds in the T4 file's unit of time; 0 if the unit is unknown */
 } converter;
 
-/* X(name of a time in an entry of a cache, its name among the times of a T4 result) */
+/* X(a field with a time in an entry of a cache file, the field with the same time in a T4 result) */
 #define TIMES(X)                                                                                                       \
     X("compile_time", "compilation_time")                                                                              \
     X("framework_time", "framework")                                                                                   \
@@ -31,14 +33,14 @@ typedef struct converter {
     X("verification_time", "validation")                                                                               \
     X("times", "runtimes")
 
-/* X(Kernel Tuner's word, T4's invalidity); an invalidity with several rows is converted to the word of the first of
- * these rows */
+/* The kinds of failures. X(Kernel Tuner's text for a failure, the text in the field `invalidity` of a T4 result). If
+ * several rows have the same T4 text, it is converted to Kernel Tuner's text of the first of these rows. */
 #define FAILURES(X)                                                                                                    \
     X("CompilationFailedConfig", "compile")                                                                            \
     X("RuntimeFailedConfig", "runtime")                                                                                \
     X("InvalidConfig", "constraints")
 
-/* ---- JSON values with a failure that stays set ---- */
+/* ---- JSON values; a failure sets converter.failed ---- */
 
 static json_t *check_made(converter *c, json_t *value)
 {
@@ -46,7 +48,7 @@ static json_t *check_made(converter *c, json_t *value)
     return value;
 }
 
-/* Takes ownership of `value`, also if the function fails. */
+/* Sets a member of an object. Takes ownership of `value`, also if the function fails. */
 static void set_field(converter *c, json_t *object, const char *key, json_t *value)
 {
     if (!object)
@@ -68,7 +70,7 @@ static const char *text_in(const json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
-/* ---- the keys of entries in a cache ---- */
+/* ---- the keys of entries in a cache file ---- */
 
 /* Prints a value in the same form as Python's str(). */
 static void put_value(kiln__text *out, const json_t *value)
@@ -86,9 +88,9 @@ static void put_value(kiln__text *out, const json_t *value)
     }
 }
 
-/* Prints the key that a configuration gets in `cache`, which already has the earlier configurations. The key has the
- * values of the configuration. If the key exists already, "#" and the number of the configuration follow (the first
- * configuration has number 1), and then more "#" as needed. */
+/* Prints the key of a configuration in `cache`, which already has the earlier configurations. The key is the list of
+ * the configuration's values. If the cache already has this key, the function appends "#" and the number of the
+ * configuration (the first configuration has number 1). It then appends more "#" until the key is new. */
 static void put_key(converter *c, const json_t *configuration, const json_t *cache, size_t number, kiln__text *out)
 {
     size_t i;
@@ -105,12 +107,12 @@ static void put_key(converter *c, const json_t *configuration, const json_t *cac
     c->failed |= out->failed;
 }
 
-/* ---- converting an entry to a result ---- */
+/* ---- converting an entry of a cache file to a T4 result ---- */
 
 static bool is_param(const converter *c, const char *name) { return json_object_get(c->names, name); }
 
-/* Returns the name that a field of an entry has among the times of a T4 result. Returns NULL if the field is not a
- * time. */
+/* If a field of a cache entry is a time, returns the name of this time in the object `times` of a T4 result. Otherwise
+ * returns NULL. */
 static const char *time_name(const converter *c, const char *field, const json_t *value)
 {
     static const struct {
@@ -171,7 +173,7 @@ static json_t *plain_result(converter *c, json_t *entry)
            *times = check_made(c, json_object());
     json_t *measurements = check_made(c, json_array()), *objectives = check_made(c, json_array()), *value;
     json_t *score = json_object_get(entry, c->objective);
-    /* Kernel Tuner writes this key instead of a time from version 1.1 on */
+    /* from version 1.1 on, Kernel Tuner writes the kind of a failure into this field, and not into the time */
     json_t *failure = json_object_get(entry, "__error__");
     const char *field, *time;
     const char *invalidity = invalidity_of(failure ? failure : score ? score : json_object_get(entry, "time"));
@@ -198,7 +200,7 @@ static json_t *plain_result(converter *c, json_t *entry)
     return result;
 }
 
-/* ---- converting a result to an entry ---- */
+/* ---- converting a T4 result to an entry of a cache file ---- */
 
 static json_t *scaled(converter *c, json_t *value, double by)
 {
@@ -215,8 +217,8 @@ static json_t *scaled(converter *c, json_t *value, double by)
     return array;
 }
 
-/* Sets the field "time". It is the measurement with that name. If there is none, it is the first objective. If there is
- * no time at all, it is a word that gives the reason. */
+/* Sets the field "time" of a cache entry. If the configuration failed, the field is the kind of the failure as a text.
+ * Otherwise it is the measurement with the name "time", or the first objective if there is no such measurement. */
 static void set_time(converter *c, json_t *entry, const json_t *result)
 {
     const char *invalidity = text_in(result, "invalidity");
@@ -238,8 +240,8 @@ static void set_time(converter *c, json_t *entry, const json_t *result)
     }
 }
 
-/* Converts one T4 result to an entry of Kernel Tuner's cache, by the tables. The function copies the configuration, the
- * measurements, the times and the timestamp, and keeps other fields under their own names. */
+/* Converts one T4 result to an entry of a cache file, by the tables. Copies the configuration, the measurements, the
+ * times and the timestamp. Other fields keep their names. */
 static json_t *plain_entry(converter *c, const json_t *result)
 {
     static const struct {
@@ -277,10 +279,10 @@ static json_t *plain_entry(converter *c, const json_t *result)
     return entry;
 }
 
-/* ---- entries that keep the original, because the other format cannot express it ---- */
+/* ---- entries and results that also contain their original ---- */
 
-/* Converts an entry of a cache to a T4 result, which is a new reference. `before` has the keys of the entries before
- * this one. */
+/* Converts an entry of a cache file to a T4 result, and returns a new reference. `before` has the keys of the entries
+ * before this entry. */
 static json_t *to_result(converter *c, const char *key, json_t *entry, const json_t *before, size_t number)
 {
     json_t *original = json_object_get(entry, "t4");
@@ -303,7 +305,8 @@ static json_t *to_result(converter *c, const char *key, json_t *entry, const jso
     return result;
 }
 
-/* Adds the entry of a result to a cache that already has the entries of the earlier results. */
+/* Converts a T4 result to an entry, and adds the entry to a cache that already has the entries of the earlier
+ * results. */
 static void add_entry(converter *c, const json_t *result, json_t *cache, size_t number)
 {
     json_t *extra = json_object_get(result, "kernel_tuner"), *whole = json_object_get(extra, "entry");
@@ -328,9 +331,9 @@ static void add_entry(converter *c, const json_t *result, json_t *cache, size_t 
     kiln__text_free(&key);
 }
 
-/* ---- converting headers ---- */
+/* ---- converting headers of files ---- */
 
-/* Returns a copy of an object that lacks one of its fields. */
+/* Returns a copy of an object without the field `name`. */
 static json_t *copy_without(converter *c, json_t *object, const char *name)
 {
     json_t *copy = check_made(c, json_object()), *value;
@@ -339,7 +342,7 @@ static json_t *copy_without(converter *c, json_t *object, const char *name)
     return copy;
 }
 
-/* Makes the header of a T4 file from the header of a cache. */
+/* Makes the header of a T4 file from the header of a cache file. */
 static json_t *root_of(converter *c, json_t *header)
 {
     json_t *root = check_made(c, json_object()), *metadata = check_made(c, json_object());
@@ -350,8 +353,8 @@ static json_t *root_of(converter *c, json_t *header)
     return root;
 }
 
-/* Adds two members to a header: the names in the first configuration ("tune_params_keys"), and for each name the
- * different values in all configurations ("tune_params"). */
+/* Adds two members to the header of a cache file. "tune_params_keys" has the names in the first configuration.
+ * "tune_params" has, for each name, the different values in all configurations. */
 static void describe_params(converter *c, json_t *results, json_t *header)
 {
     json_t *first = json_object_get(json_array_get(results, 0), "configuration"), *keys = check_made(c, json_array());
@@ -382,8 +385,8 @@ static void describe_params(converter *c, json_t *results, json_t *header)
     set_field(c, header, "tune_params", params);
 }
 
-/* Makes the header of a cache for a T4 file that does not come from a cache. This header has the header of the T4 file
- * under the key "t4". */
+/* Makes the header of a cache file for a T4 file that was not converted from a cache file. The header contains the
+ * header of the T4 file under the key "t4". */
 static json_t *derived_header(converter *c, json_t *root, json_t *results)
 {
     json_t *header = check_made(c, json_object()), *own = check_made(c, json_object()),
@@ -421,8 +424,8 @@ static void read_objective(converter *c, const json_t *header)
         set_field(c, c->names, json_string_value(key), check_made(c, json_true()));
 }
 
-/* Reads what distinguishes T4 files: the unit of time, the objective and the name of the compile time. The function
- * takes these from the metadata and from the first result. */
+/* Reads three properties that differ between T4 files: the unit of time, the objective, and the name of the compile
+ * time. They come from the metadata and from the first result. */
 static void read_dialect(converter *c, const json_t *root, const json_t *first)
 {
     const char *timeunit = text_in(json_object_get(root, "metadata"), "timeunit"), *unit;
@@ -445,9 +448,10 @@ static kiln_status fail_configuration(converter *c, size_t number, const char *w
     return kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: configuration %zu: %s", c->name, number + 1, what);
 }
 
-/* Refuses a list of names of params that is too long or has items that are not texts. Also refuses more rows than a
- * text of `length` bytes can have. Without these limits the conversion could take quadratic time, because it searches
- * the list for each field of each row. If `length` is 0, the number of rows is not checked. `keys` may be NULL. */
+/* Refuses a list of parameter names that is too long or contains items other than texts. Also refuses more
+ * configurations than a text of `length` bytes can have. Without these limits the conversion could take quadratic time,
+ * because it searches the list for each field of each configuration. If `length` is 0, the number of configurations is
+ * not checked. `keys` may be NULL. */
 static kiln_status check_params(converter *c, const json_t *keys, size_t count, size_t rows, size_t length)
 {
     enum { MOST_PARAMS = 1000, LEAST_BYTES = 5 }; /* the limits of recorded spaces, as in recording/recording.c */
@@ -465,9 +469,9 @@ static kiln_status check_params(converter *c, const json_t *keys, size_t count, 
     return KILN_OK;
 }
 
-/* Converts a whole cache file to T4. The header becomes the metadata, and each entry becomes a result. If the cache was
- * made from a T4 file, its header and its entries have the originals under the key "t4", and the function takes these
- * originals. */
+/* Converts a whole cache file to a T4 file. The header becomes the metadata, and each entry becomes a result. If the
+ * cache file was made from a T4 file, its header and its entries have the originals under the key "t4". The function
+ * then takes these originals. */
 static kiln_status to_t4(converter *c, json_t *from, size_t length, json_t **to)
 {
     json_t *header = copy_without(c, from, "cache"), *own = json_object_get(header, "t4"),
@@ -500,8 +504,9 @@ static kiln_status to_t4(converter *c, json_t *from, size_t length, json_t **to)
     return status;
 }
 
-/* Converts a whole T4 file to a cache file. If the file has exactly the metadata that to_t4() makes from the header in
- * it, the cache gets this header again. If the metadata differ, the header is made from the results. */
+/* Converts a whole T4 file to a cache file. If the T4 file was made from a cache file, its metadata contain the header
+ * of this cache file. If the metadata are exactly those that to_t4() makes from this header, the new cache file gets
+ * this header. Otherwise the function makes a header from the results. */
 static kiln_status to_cache(converter *c, json_t *from, size_t length, json_t **to)
 {
     json_t *results = json_object_get(from, "results"), *root = copy_without(c, from, "results"), *result;

@@ -34,9 +34,9 @@ double kiln__unit_seconds(const char *name)
 
 /* ---- reading truncated files ---- */
 
-/* An item is an object or an array inside two other brackets, such as the entry of one configuration. The function
- * returns the end of the last complete item. If no item is complete, it returns 0. `around` gets the two brackets that
- * enclose the item. *whole is true if all brackets are closed where the text ends. */
+/* Returns the end of the last complete item in a truncated JSON text. An item is an object or an array inside two other
+ * brackets, such as the entry of one configuration. Returns 0 if no item is complete. `around` gets the two brackets
+ * that enclose the item. *whole is true if the text is not truncated: all its brackets are closed. */
 static size_t last_whole_item(const char *text, size_t length, char around[2], bool *whole)
 {
     char open[2] = {0};
@@ -65,9 +65,10 @@ static size_t last_whole_item(const char *text, size_t length, char around[2], b
 /* ---- limits of the memory for a file ---- */
 
 #define MIB ((uint64_t)1 << 20)
-/* The text of a file may have at most TEXT_MOST bytes. The text of a packed file may also have at most TEXT_RATIO times
- * the size of the file, but TEXT_LEAST bytes are always allowed. The limits that begin with TREE_ are the same for the
- * bytes that jansson allocates. TREE_RATIO counts for every file, packed or not. */
+/* The unpacked text of a file may have at most TEXT_MOST bytes. If the file is packed, the text may also have at most
+ * TEXT_RATIO times the size of the file, but TEXT_LEAST bytes are always allowed. TREE_MOST, TREE_RATIO and TREE_LEAST
+ * are the same limits for the memory of the JSON tree that the library jansson allocates. TREE_RATIO applies to every
+ * file, packed or not. */
 #define TEXT_MOST (1024 * MIB)
 #define TEXT_RATIO 256
 #define TEXT_LEAST (64 * MIB)
@@ -81,8 +82,8 @@ static uint64_t limit_of(size_t length, uint64_t ratio, uint64_t least, uint64_t
     return limit < least ? least : limit;
 }
 
-/* Estimates how many bytes jansson allocates for a text. The estimate is usually higher than the real number. It is
- * needed because an empty object, which is two bytes of text, takes 240 bytes of memory. */
+/* Estimates how many bytes jansson allocates for a JSON text. The estimate is usually higher than the real number. The
+ * length of the text is not enough: an empty object is two bytes of text, but takes 240 bytes of memory. */
 static uint64_t tree_bytes(const char *text, size_t length)
 {
     enum { OBJECT = 256, ARRAY = 144, VALUE = 48, NAME = 80, STRING = 48 };
@@ -103,8 +104,9 @@ static uint64_t tree_bytes(const char *text, size_t length)
     return bytes;
 }
 
-/* Replaces the words NaN, Infinity and -Infinity outside strings by null. Kernel Tuner writes these words of Python,
- * but JSON does not have them. *text becomes a longer or shorter block, which has memory for two more bytes. */
+/* Replaces NaN, Infinity and -Infinity outside of strings by null. Kernel Tuner writes these Python names, but JSON
+ * does not have them. If there are any, *text becomes a new block. As before, the block has two more bytes than the
+ * text, into which parse() may write closing brackets. */
 static kiln_status replace_non_numbers(const kiln_allocator *mem, char **text, size_t *length, kiln_error **error)
 {
     static const char *const names[] = {"NaN", "Infinity", "-Infinity"};
@@ -149,10 +151,12 @@ static kiln_status replace_non_numbers(const kiln_allocator *mem, char **text, s
     return KILN_OK;
 }
 
-/* Parses the text of a file and finds out its format. If the end of the text is missing, the function writes two
- * closing brackets after the last complete item. So the block must have memory for two bytes after the text. A complete
- * T4 file may have no unit of time. Its times are then in milliseconds. A truncated T4 file without a unit is refused,
- * because the missing part may have had the unit. */
+/* Parses the text of a file and finds out its format: a Kernel Tuner cache or T4 results. If the end of the text is
+ * missing, writes two closing brackets after the last complete item. So the block `text` must have memory for two bytes
+ * after the text.
+ *
+ * A complete T4 file need not name a unit of time. Its times are then in milliseconds. A truncated T4 file without a
+ * unit is refused, because the missing part may have had the unit. */
 static kiln_status parse(const kiln_allocator *mem, const char *name, char *text, size_t length,
                          kiln__document *document, kiln_error **error)
 {
@@ -200,7 +204,7 @@ kiln_status kiln__document_read(const kiln_allocator *mem, const char *name, con
     kiln_status status = KILN_OK;
     *document = (kiln__document){0};
     if (length >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) {
-        bool cut_off; /* not used, because parse() sees from the text itself that its end is missing */
+        bool cut_off; /* not used, because parse() finds out from the text itself that its end is missing */
         uint64_t limit = limit_of(length, TEXT_RATIO, TEXT_LEAST, TEXT_MOST);
         status = kiln__gunzip(mem, name, data, length, (size_t)limit, &text, &text_length, &cut_off, error);
     } else if (length > TEXT_MOST) {
@@ -256,8 +260,8 @@ static int add_bytes(const char *bytes, size_t length, void *user)
     return out->failed ? -1 : 0;
 }
 
-/* Prints a value. If `key` is not NULL, prints the key before the value. With 17 digits all doubles can be
- * distinguished. */
+/* Prints a value. If `key` is not NULL, prints the key before the value. Prints 17 digits, because then reading gives
+ * the same double again. */
 static void write_field(kiln__text *out, const char *key, const json_t *value)
 {
     json_t *name = key ? json_string(key) : NULL;
@@ -271,8 +275,8 @@ static void write_field(kiln__text *out, const char *key, const json_t *value)
     json_decref(name);
 }
 
-/* Prints the configurations, each on one line, as Kernel Tuner does. So tools that work on lines can read the file, and
- * the complete lines of a truncated file can be read. */
+/* Prints the configurations, each on one line, as Kernel Tuner does. So programs that work line by line can read the
+ * file, and the complete lines of a truncated file can be read. */
 static void put_items(kiln__text *out, const char *key, json_t *list)
 {
     const char *name;
@@ -304,7 +308,7 @@ kiln_status kiln__document_print(const kiln__document *document, kiln__text *out
     json_object_foreach(document->root, key, value)
     {
         if (strcmp(key, list) == 0)
-            continue; /* this member is written last, because a truncated file may end in it */
+            continue; /* this member is written last, because a truncated file should lose only configurations */
         kiln__text_puts(out, n++ ? ",\n" : "\n");
         write_field(out, key, value);
     }

@@ -13,19 +13,20 @@
 static void *zip_alloc(void *user, unsigned count, unsigned size) { return kiln__calloc(user, count, size); }
 static void zip_free(void *user, void *pointer) { kiln__free(user, pointer); }
 
-/* Inflates all members of gzip data into *text, which grows. Returns Z_STREAM_END, Z_BUF_ERROR if the input ends too
- * early, Z_NEED_DICT if the text is longer than `limit`, or an error of zlib. */
+/* Unpacks gzip data into *text, which grows. A gzip file may consist of several members, which are unpacked one after
+ * another. Returns Z_STREAM_END, Z_BUF_ERROR if the input ends too early, Z_NEED_DICT if the text is longer than
+ * `limit`, or an error of zlib. */
 static int inflate_all(z_stream *stream, const kiln_allocator *mem, size_t limit, char **text, size_t *length)
 {
     size_t capacity = 0;
     for (;;) {
         if (*length > limit)
-            return Z_NEED_DICT; /* this code cannot occur for gzip data, so it stands for "too large" */
+            return Z_NEED_DICT; /* zlib never returns this code for gzip data, so here it means "too large" */
         if (!kiln__grow(mem, text, &capacity, *length + 65538, 1))
             return Z_MEM_ERROR;
         size_t room = capacity - *length - 2;
         stream->next_out = (unsigned char *)*text + *length;
-        /* allows one byte more than the limit, so that a text that is too long is noticed */
+        /* allows one byte more than the limit, so that the function notices a text that is too long */
         room = room < limit - *length + 1 ? room : limit - *length + 1;
         stream->avail_out = room < 1u << 30 ? (unsigned)room : 1u << 30;
         unsigned before = stream->avail_out;
@@ -34,7 +35,7 @@ static int inflate_all(z_stream *stream, const kiln_allocator *mem, size_t limit
         if (*length > limit)
             continue;
         if (result == Z_STREAM_END && stream->avail_in > 0) {
-            if (inflateReset(stream) != Z_OK) /* resets the stream, because a file may have several members */
+            if (inflateReset(stream) != Z_OK) /* the next member of the file begins */
                 return Z_DATA_ERROR;
         } else if (result != Z_OK) {
             return result;
@@ -92,8 +93,8 @@ static kiln_status damaged(const unzip *z, const kiln_allocator *mem, kiln_error
     return kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: the gzip data is damaged", z->name);
 }
 
-/* Inflates the whole piece that was read, and writes its text to the file. *between is true if a member of the gzip
- * file has ended and the next member has not begun. */
+/* Unpacks the piece of the file that was read, and writes its text to the temporary file. *between is true if a member
+ * of the gzip file has ended and the next member has not begun. */
 static kiln_status inflate_piece(unzip *z, const kiln_allocator *mem, bool *between, kiln_error **error)
 {
     do {
@@ -196,7 +197,7 @@ kiln_status kiln__gunzip_file(const kiln_allocator *mem, const char *name, int f
     return status;
 }
 
-/* Packs the text in parts, because a part must not be larger than zlib can count. */
+/* Packs a text in pieces, because zlib counts the bytes of a piece in an `unsigned`. */
 static int deflate_all(z_stream *stream, const char *text, size_t length, kiln__text *out)
 {
     unsigned char room[1 << 14];

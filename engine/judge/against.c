@@ -1,20 +1,20 @@
-/* against.c - if a candidate passed, compares its speed with the speed of a variant of the same spec or of another
- * spec.
+/* against.c - compares the speed of a candidate that passed with the speed of another kernel. The other kernel is a
+ * variant of the same spec or of another spec.
  *
- * On a GPU the judge measures both kernels. On a simulated device with a model the judge estimates both times. Without
- * a model the judge compares only counters, which do not decide which kernel is faster. */
+ * On a GPU the judge measures both kernels. On a simulated device with a model of times the judge estimates both times.
+ * Without such a model the judge compares only counters, which do not decide which kernel is faster. */
 #include <math.h>
 #include <string.h>
 
 #include "judge_internal.h"
 
 enum { COUNTED_ELEMENTS = 1 << 18 };
-#define USUAL_NOISE 0.01 /* the share by which two measurements of the same program differ */
-#define NO_INTERVAL 0.05 /* the uncertainty of a measured time without a confidence interval, as a share of the time */
+#define USUAL_NOISE 0.01 /* the relative difference between two measurements of the same program */
+#define NO_INTERVAL 0.05 /* the relative uncertainty of a measured time without a confidence interval */
 
-/* Finds the variant with which the candidate is compared, and opens its plan. The function runs before the process
- * enters its sandbox, because it reads the source of the other spec. The other spec must have all sizes of the spec of
- * the candidate. */
+/* Finds the variant with which the candidate is compared, and opens its plan. The function must run before the process
+ * enters its sandbox, because it reads the source of the other spec. The other spec must have all sizes of the
+ * candidate's spec. */
 kiln_status kiln__judge_open_against(kiln__judge *judge, kiln_error **error)
 {
     const kiln_judge_options *options = &judge->options;
@@ -42,8 +42,8 @@ kiln_status kiln__judge_open_against(kiln__judge *judge, kiln_error **error)
     return kiln_plan_open(judge->engine, other, &choice, &judge->against, error);
 }
 
-/* Counts the work of one run, at the sizes that the plan has now. If the run fails, side->counted stays false, and a
- * note has the reason. */
+/* Counts the instructions and memory accesses of one run, at the sizes that the plan has now. If the run fails,
+ * side->counted stays false, and a note has the reason. */
 static kiln_status count_work(kiln__judge *judge, kiln_plan *plan, kiln__judge_side *side, kiln_error **error)
 {
     const kiln__simulator *simulator = judge->engine->driver.simulator;
@@ -143,7 +143,7 @@ static void take_time(kiln__judge_side *side, const kiln_result *result)
     side->high = result->seconds_high;
 }
 
-/* Compares the candidate with the variant that the options name: times or estimates, counters, and answers. */
+/* Compares the candidate with the variant that the options name. Compares times or estimates, counters, and answers. */
 kiln_status kiln__judge_compare_with(kiln__judge *judge, kiln_error **error)
 {
     const kiln__simulator *simulator = judge->engine->driver.simulator;

@@ -1,5 +1,6 @@
-/* code.c - reads the PTX of a candidate before the candidate runs. Finds the integers in its instructions, its
- * variables in global memory, and instructions that no kernel needs for an answer. */
+/* code.c - reads the PTX of a candidate before the candidate runs. Finds the integers in its instructions, its the
+ * largest number of variables in global memory that the judge watches, and instructions that no kernel needs for an
+ * answer. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +15,8 @@
 
 static const char discarded[] = "it discards lines of memory, whose content is undefined afterwards";
 
-/* Words of the PTX that end the judgement. The answer of a kernel may depend only on its inputs, and the only effect of
- * a kernel may be its outputs. A kernel that uses one of these words breaks one of these two rules. */
+/* Words of the PTX that end the judgement. A kernel with such a word breaks one of two rules: its answer may depend
+ * only on its inputs, and its outputs must be its only effect. */
 static const struct {
     const char *word, *why;
 } forbidden[] = {
@@ -46,7 +47,7 @@ static bool is_word(char c)
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
 }
 
-/* Returns true if the line contains the word as a whole word. */
+/* Returns true if the line contains the word, not only as part of a longer word. */
 static bool has_word(const char *line, size_t length, const char *word)
 {
     const size_t size = strlen(word);
@@ -62,7 +63,7 @@ static bool begins(const char *line, size_t length, const char *with)
     return length >= strlen(with) && memcmp(line, with, strlen(with)) == 0;
 }
 
-/* Adds the magnitude of a number to the list of constants, if a size can be as large. */
+/* Adds the magnitude of an integer to code->constants, unless no size can be as large. */
 static bool add_constant(kiln__judge *judge, int64_t value)
 {
     enum { MOST = 4096 };
@@ -83,8 +84,8 @@ static bool add_constant(kiln__judge *judge, int64_t value)
     return true;
 }
 
-/* Adds the integers among the operands of an instruction. Leaves out addresses (`[%rd1+4]`) and names that end with
- * digits. */
+/* Adds the integers among the operands of an instruction to code->constants. Leaves out offsets in addresses
+ * (`[%rd1+4]`) and digits at the end of names. */
 static bool add_operands(kiln__judge *judge, const char *line, size_t length)
 {
     size_t i = 0;
@@ -97,7 +98,7 @@ static bool add_operands(kiln__judge *judge, const char *line, size_t length)
         char *end;
         const long long value = strtoll(line + i, &end, 0);
         const size_t next = (size_t)(end - line);
-        if (next < length && (is_word(*end) || *end == '.')) { /* a float, 0f3F800000 */
+        if (next < length && (is_word(*end) || *end == '.')) { /* skips a floating-point number, such as 0f3F800000 */
             while (i < length && (is_word(line[i]) || line[i] == '.'))
                 i++;
             continue;
@@ -109,9 +110,9 @@ static bool add_operands(kiln__judge *judge, const char *line, size_t length)
     return true;
 }
 
-/* Returns true if the line looks like `.file 1 "path"`. The path in such a line may contain any word. A quoted text
- * with one of the characters ; * \ does not count as a path, because it may be code between two quotes that stand in
- * comments. */
+/* Returns true if the line looks like `.file 1 "path"`. The path in such a line may contain a forbidden word. If the
+ * quoted text has one of the characters ; * \, the function returns false. Such a text may be code that stands between
+ * two comments with a quotation mark each. */
 bool kiln__judge_names_file(const char *line, size_t length)
 {
     size_t i = 5;
@@ -131,8 +132,8 @@ bool kiln__judge_names_file(const char *line, size_t length)
     return i == length;
 }
 
-/* Looks for forbidden words on every line, also in comments: PTX allows several statements on a line. A text of inline
- * assembly may hide a statement behind a directive or between comments. */
+/* Searches every line for forbidden words, also in the middle of the line and in comments. PTX allows several
+ * statements on a line, and inline assembly may hide a statement behind a directive or between comments. */
 static const char *find_forbidden(const char *ptx, const char *end)
 {
     const char *why = NULL;
@@ -155,8 +156,8 @@ static const char *find_forbidden(const char *ptx, const char *end)
     return why;
 }
 
-/* Returns the length of a line splice, which is a backslash, or its trigraph, before the end of the line. A splice
- * continues the line. NVRTC drops all carriage returns before the end of a line. Returns 0 if there is no splice. */
+/* Returns the length of a line splice at the start of the text, or 0. A line splice joins two lines: it is a backslash,
+ * or its trigraph, before the end of a line. NVRTC drops all carriage returns before the end of a line. */
 static size_t measure_splice(const char *text, size_t length)
 {
     size_t at = begins(text, length, "\\") ? 1 : begins(text, length, "?\?/") ? 3 : 0;
@@ -165,7 +166,7 @@ static size_t measure_splice(const char *text, size_t length)
     return at && at < length && text[at] == '\n' ? at + 1 : 0;
 }
 
-/* Returns true if the source begins with the word. Splices may divide the word. */
+/* Returns true if the source begins with the word. Line splices may divide the word. */
 static bool spells(const char *text, size_t length, const char *word)
 {
     size_t at = 0;
@@ -178,7 +179,7 @@ static bool spells(const char *text, size_t length, const char *word)
     return !*word;
 }
 
-/* Looks for forbidden macros in the source. Also finds them in comments and texts, and as parts of longer words. */
+/* Searches the source for forbidden macros. Also finds them in comments and strings, and as parts of longer words. */
 const char *kiln__judge_find_macro(const char *text, size_t length)
 {
     static const char *const words[] = {"__TIME__", "__DATE__", "__TIMESTAMP__"};
@@ -189,9 +190,10 @@ const char *kiln__judge_find_macro(const char *text, size_t length)
     return NULL;
 }
 
-enum { GLOBALS_MOST = 4096 }; /* variables in global memory */
+enum { GLOBALS_MOST = 4096 }; /* the largest number of variables in global memory that the judge watches */
 
-/* The judge keeps up to five copies of the variables in the host's memory. */
+/* The largest number of bytes of all variables together. The judge keeps up to five copies of the variables in the
+ * memory of the host. */
 static const size_t global_bytes_most = (size_t)256 << 20;
 
 static kiln__judge_global *find_global(const kiln__judge_code *code, const char *name, size_t length)
@@ -202,7 +204,7 @@ static kiln__judge_global *find_global(const kiln__judge_code *code, const char 
     return NULL;
 }
 
-/* Adds a variable in global memory. The judge assumes that an element has `unit` bytes. */
+/* Adds a variable in global memory to the list. The judge assumes that one element has `unit` bytes. */
 static bool add_global(kiln__judge *judge, const char *name, size_t length, size_t unit)
 {
     kiln__judge_code *code = &judge->code;
@@ -222,18 +224,18 @@ static bool add_global(kiln__judge *judge, const char *name, size_t length, size
     return code->globals[code->global_count++].name != NULL;
 }
 
-/* ---- the words of PTX ----
+/* ---- the tokens of PTX ----
  *
- * Inline assembly may write a declaration in any form that an assembler accepts: on any line, behind a comment, and with
- * any blanks. A variable that the judge does not find can keep an answer from one call to the next call. So the judge
- * reads words, not lines. */
+ * Inline assembly can write a declaration in any form that an assembler accepts: on any line, after a comment, or with
+ * any blanks. If the judge missed a variable, this variable could keep an answer from one call to the next call.
+ * Therefore the judge reads tokens, not lines. */
 
-/* A position in the PTX, and the current word: a directive or a suffix such as `.global`, a name or a number, or one
- * character of punctuation. */
+/* A position in the PTX, and the current token. A token is a directive or a suffix such as `.global`, a name, a number,
+ * or one character of punctuation. */
 typedef struct words {
     const char *at, *end, *word;
     size_t length;
-    const char *run; /* the first of the words that stand before the current word without a blank: `ld` in ld.global */
+    const char *run; /* the first token of the instruction's name that contains this token: `ld` in ld.global */
 } words;
 
 static bool is_equal(const words *w, const char *text)
@@ -241,7 +243,7 @@ static bool is_equal(const words *w, const char *text)
     return w->length == strlen(text) && memcmp(w->word, text, w->length) == 0;
 }
 
-/* Skips blanks, comments and quoted texts. A quoted text ends at the end of its line. */
+/* Skips blanks, comments and string literals. A string literal ends at the end of its line at the latest. */
 static void skip_between(words *w)
 {
     for (; w->at < w->end; w->at++) {
@@ -268,7 +270,7 @@ static bool read_word(words *w)
     skip_between(w);
     if (w->at >= w->end)
         return false;
-    /* The words of an instruction follow each other: cp.async.bulk.shared::cluster.global */
+    /* the name of an instruction has no blanks between its tokens: cp.async.bulk.shared::cluster.global */
     const bool joined = w->run && before == w->at && (*w->at == '.' || *w->at == ':' || w->word[w->length - 1] == ':');
     w->run = joined ? w->run : w->at;
     w->word = w->at++;
@@ -279,7 +281,7 @@ static bool read_word(words *w)
     return true;
 }
 
-/* Returns true if the current word is a suffix of an instruction that works on memory. */
+/* Returns true if the current token is a suffix of an instruction that accesses memory or uses addresses. */
 static bool is_suffix(const words *w)
 {
     static const char *const instructions[] = {
@@ -293,7 +295,7 @@ static bool is_suffix(const words *w)
     return false;
 }
 
-/* Reads the rest of a declaration of variables, after `.global`, and adds the variables. */
+/* Reads the rest of a declaration after its token `.global`, and adds the declared variables. */
 static bool read_declaration(kiln__judge *judge, words *w)
 {
     const char *name = "";
@@ -369,7 +371,7 @@ static bool declares_global(const char *statement, size_t length)
     return false;
 }
 
-/* Adds the integers among the operands of an instruction. Directives and comments add nothing. */
+/* Adds the integers among the operands of an instruction to code->constants. Ignores directives and comments. */
 static bool read_statement(kiln__judge *judge, const char *statement, size_t length)
 {
     if (begins(statement, length, ".") || begins(statement, length, "//"))
@@ -377,8 +379,8 @@ static bool read_statement(kiln__judge *judge, const char *statement, size_t len
     return add_operands(judge, statement, length);
 }
 
-/* Makes the digest of the PTX without its `.file` lines, because these lines have the folder in which the compiler ran.
- * The digest is "" if memory runs out. */
+/* Makes the hash of the PTX without its `.file` lines, because these lines contain the folder in which the compiler
+ * ran. The hash is "" if memory runs out. */
 static void make_code_digest(const kiln_allocator *mem, const char *ptx, const char *end, char digest[33])
 {
     kiln__text kept = {.mem = mem};
@@ -396,7 +398,8 @@ static void make_code_digest(const kiln_allocator *mem, const char *ptx, const c
     kiln__text_free(&kept);
 }
 
-/* Finds the variables in the loaded module, and copies their first contents. Returns false if memory runs out. */
+/* Finds the addresses of the variables in the loaded module, and copies their initial bytes. Returns false if memory
+ * runs out. */
 static bool find_variables(kiln__judge *judge)
 {
     const kiln__driver *driver = &judge->engine->driver;
@@ -409,7 +412,8 @@ static bool find_variables(kiln__judge *judge)
             g->address = 0;
         if (!g->address || !g->bytes)
             continue;
-        if (g->twice) { /* two functions may each have a variable of this name, and the driver finds only one */
+        /* two functions may each have a variable with this name, and the driver finds only one of them */
+        if (g->twice) {
             code->forbidden = "its PTX declares two variables of one name, so the judge cannot watch both";
             return true;
         }
@@ -429,9 +433,9 @@ static bool find_variables(kiln__judge *judge)
     return true;
 }
 
-/* Walks over the statements of the PTX for their integers. A statement ends at a semicolon, a brace or the end of its
- * line. A variable ends at a semicolon, so that its initial value does not count as a statement. The judge keeps the
- * integers of all modules, but only the variables of the last module. */
+/* Reads each statement of the PTX. A statement ends at a semicolon, a brace or the end of its line. A declaration of a
+ * variable ends only at a semicolon, so that its initial value does not count as a statement. The judge keeps the
+ * integers of all modules that it has read, but only the variables of the last module. */
 bool kiln__judge_read_code(kiln__judge *judge)
 {
     size_t length;

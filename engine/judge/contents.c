@@ -1,6 +1,7 @@
-/* contents.c - makes the elements of inputs. Each class of contents can reveal faults that uniform random numbers hide.
- * Equal elements reveal wrong orders and wrong maxima. Pairs of elements that cancel reveal sums in too few bits.
- * Elements at the ends of the range reveal overflow. Special values such as NaN reveal wrong comparisons. */
+/* contents.c - makes the elements of inputs. The elements come from a class of input values, such as equal elements or
+ * pairs that cancel. Each class can reveal faults that uniform random numbers hide. Equal elements reveal wrong orders
+ * and wrong maxima. Pairs of elements that cancel reveal sums in too few bits. Elements at the ends of the range reveal
+ * overflow. Special values such as NaN reveal wrong comparisons. */
 #include <math.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ bool kiln__judge_is_drawn(const kiln__judge *judge, const kiln__once_buffer *b)
            (kind == KILN__FILL_UNIFORM || kind == KILN__FILL_NORMAL || kind == KILN__FILL_ZIPF || (a && a->has_from));
 }
 
-/* Returns true if the contract has inputs to which the class applies. */
+/* Returns true if the spec has inputs to which the class applies. */
 static bool class_fits(const kiln__judge *judge, kiln__judge_class class)
 {
     const kiln_spec *spec = judge->spec;
@@ -55,16 +56,17 @@ kiln__judge_class kiln__judge_choose_class(const kiln__judge *judge, unsigned nu
     for (unsigned c = 0; c < KILN__JUDGE_CLASS_COUNT; c++)
         if (class_fits(judge, (kiln__judge_class)c))
             fitting[count++] = (kiln__judge_class)c;
-    /* adds SPECIAL a second time to each round, because eight special values share the few elements of a trial */
+    /* The class `special` occurs twice in each round over the classes, because a trial has few elements, and eight
+     * special values share them. */
     if (class_fits(judge, KILN__JUDGE_SPECIAL))
         fitting[count++] = KILN__JUDGE_SPECIAL;
-    /* each round begins one class later, because sizes take turns too, and a class must not always have the same sizes
-     */
+    /* Each round over the classes begins one class later. Otherwise a class would always meet the same sizes, because
+     * the kinds of sizes also take turns. */
     return fitting[(judge->options.seed + number + number / count) % count];
 }
 
-/* Sets the range of an input's elements. The contract gives the range. Without a contract, the range of the fill is the
- * range of the elements. For a normal distribution, the range reaches 4 deviations to each side of the mean. */
+/* Finds the range of an input's elements. It is the range in the spec's key `judge`. If there is no such range, it is
+ * the range of the fill. For a normal distribution, it reaches four standard deviations to each side of the mean. */
 static kiln_status find_range(kiln__judge *judge, size_t buffer, double *low, double *high, kiln__fill_values *fill,
                               kiln_error **error)
 {
@@ -90,9 +92,8 @@ static double between(kiln__random *random, double low, double high)
     return low * (1 - u) + high * u;
 }
 
-/* Draws a value whose binary exponent is uniform. Its magnitude is between 2^-25 of the range's larger end and that
- * end.
- */
+/* Draws a value whose binary exponent is uniform. Let `most` be the magnitude of the larger end of the range. Then the
+ * magnitude of the value is between 2^-25 times `most` and `most`. */
 static double draw_spread(kiln__random *random, double low, double high)
 {
     const double most = fmax(fabs(low), fabs(high));
@@ -109,23 +110,23 @@ static double draw_special(kiln__random *random, double low, double high)
     return at < KILN__COUNT(values) ? values[at] : between(random, low, high);
 }
 
-/* The state of the generator for the elements of one buffer. */
+/* The generator of the elements of one buffer. */
 typedef struct source {
     kiln__random random;
-    kiln__judge_class class; /* the class of the contents, except FILL and MIXED */
+    kiln__judge_class class; /* the class of input values, neither FILL nor MIXED */
     double low, high;
-    bool whole;      /* the elements are integers */
-    uint64_t count;  /* number of elements */
-    double ties[3];  /* the few values that TIES and ONE_HOT use */
-    double previous; /* the previous element */
-    double width;    /* the width of the part of the range that LOW and HIGH use */
-    double first;    /* the first value of STEPS */
-    bool falling;    /* the values of STEPS fall to `first`; otherwise they rise from `first` */
+    bool whole;      /* true if the elements are integers */
+    uint64_t count;  /* the number of elements; a complex number counts as two */
+    double ties[3];  /* the few different values of the classes TIES and ONE_HOT */
+    double previous; /* the element that was drawn last */
+    double width;    /* the width of the part of the range from which LOW and HIGH draw */
+    double first;    /* the smallest value of the class STEPS */
+    bool falling;    /* true if the values of the class STEPS fall to `first`; otherwise they rise from `first` */
     int64_t sizes[8];
     size_t size_count;
 } source;
 
-/* Draws the values that are common to all elements of a buffer. */
+/* Draws the values that all elements of a buffer have in common. */
 static void begin_source(source *s)
 {
     enum { AROUND = 2 };
@@ -141,9 +142,9 @@ static void begin_source(source *s)
     s->falling = kiln__random_below(&s->random, 2);
 }
 
-/* Draws a whole number near the sizes of the trial. The neighbours of 0 and of each size come first, so that a short
- * buffer has these numbers too. Half of the later elements are such neighbours. The other half are any numbers below a
- * size. */
+/* Draws a whole number near the sizes of the trial. The first elements are the neighbours of 0 and of each size, so
+ * that a short buffer also contains them. Half of the later elements are such neighbours. The other half are random
+ * numbers below a size. */
 static double draw_size(source *s, uint64_t i)
 {
     const uint64_t edges = 3 * (s->size_count + 1), at = i < edges ? i : kiln__random_below(&s->random, 2 * edges);
@@ -153,7 +154,7 @@ static double draw_size(source *s, uint64_t i)
     return below > 0 ? (double)kiln__random_below(&s->random, (uint64_t)below) : 0;
 }
 
-/* Draws element `i`. The caller draws the elements in their order, because CANCEL uses the previous
+/* Draws element `i`. The caller draws the elements in ascending order, because the class CANCEL uses the previous
  * element. */
 static double draw(source *s, uint64_t i)
 {
@@ -186,9 +187,9 @@ static double draw(source *s, uint64_t i)
     return s->previous = fmin(fmax(value, s->low), s->high);
 }
 
-/* Fills *content with elements of a class. FILL gives the spec's own distribution with another seed, and draw() makes
- * the elements of the other classes. For MIXED, the function first draws a class. If a class does not apply to this
- * buffer, RANGE replaces it. */
+/* Fills *content with elements of a class. FILL is the spec's own distribution with another seed. draw() makes the
+ * elements of the other classes. For MIXED, the function first draws one of the other classes except SPECIAL. If a
+ * class does not apply to this buffer, RANGE replaces it. */
 static kiln_status draw_all(kiln__judge *judge, size_t buffer, kiln__judge_class class, uint64_t seed,
                             kiln_array *content, kiln_error **error)
 {
@@ -204,8 +205,7 @@ static kiln_status draw_all(kiln__judge *judge, size_t buffer, kiln__judge_class
     fill.seed = kiln__random_next(&s.random) >> 1;
     if (class == KILN__JUDGE_MIXED)
         class = s.whole && kiln__random_below(&s.random, 2)
-                    /* integers may be indices, so they have the class SIZES even if the other inputs have another
-                     * class */
+                    /* Integers may be indices. So in half of the cases they get the class SIZES. */
                     ? KILN__JUDGE_SIZES
                     : (kiln__judge_class)kiln__random_below(&s.random, KILN__JUDGE_MIXED);
     if (class == KILN__JUDGE_FILL) {
@@ -219,8 +219,8 @@ static kiln_status draw_all(kiln__judge *judge, size_t buffer, kiln__judge_class
                          : class == KILN__JUDGE_SIZES  ? s.whole
                                                        : true;
     s.class = applies ? class : KILN__JUDGE_RANGE;
-    /* a uniform fill of floats has the range [low, high), which excludes `high`, but not the numbers just below
-     * `high` */
+    /* A uniform fill of floats has the range [low, high). So `high` itself must not occur, but the numbers just below
+     * it may. */
     if (!s.whole && fill.kind == KILN__FILL_UNIFORM && !(a && a->has_from))
         s.high -= (s.high - s.low) * 0x1p-9;
     s.size_count = kiln__judge_size_values(judge, s.sizes, KILN__COUNT(s.sizes));
@@ -243,6 +243,6 @@ kiln_status kiln__judge_content(kiln__judge *judge, size_t buffer, kiln__judge_c
     kiln_status status = kiln__judge_is_drawn(judge, b) ? draw_all(judge, buffer, class, seed, content, error)
                                                         : kiln__once_content(judge->candidate, buffer, content, error);
     if (status != KILN_OK)
-        content->data = NULL; /* the caller must not free the content */
+        content->data = NULL; /* the caller must not free the array after an error */
     return status;
 }

@@ -1,13 +1,15 @@
-/* endless.c - runs trials, and decides whether a kernel does not end. Reaching a limit of steps is no proof, because a
- * correct kernel may need many steps. So the judge measures how many steps the variant's own source needs. If a
- * candidate needs many times the steps of the variant's own source, it counts as a kernel that does not end. */
+/* endless.c - runs trials, and decides whether a kernel does not end. A kernel that reaches its step limit may still
+ * end later, because a correct kernel may need many steps. So the judge counts how many steps the spec's own kernel
+ * needs in the same trial. If the candidate needs many times this number of steps, the judge decides that it does not
+ * end. A step is one instruction of a warp. */
 #include <inttypes.h>
 
 #include "judge_internal.h"
 
 enum {
-    FACTOR = 128,   /* a kernel may take this many times the steps of the variant's own source */
-    SPARE = 1 << 21 /* a kernel may take this many additional steps, because the steps of short kernels differ more */
+    FACTOR = 128, /* a candidate may take this many times the steps of the spec's own kernel */
+    /* a candidate may take this many further steps, because the step counts of short kernels differ more */
+    SPARE = 1 << 21
 };
 
 kiln_status kiln__judge_run_trial(kiln__judge *judge, const kiln__judge_trial *trial, bool original,
@@ -23,7 +25,7 @@ kiln_status kiln__judge_run_trial(kiln__judge *judge, const kiln__judge_trial *t
     return kiln__judge_try(judge, trial, original, fault, fits, error);
 }
 
-/* Runs the trial again with another limit of steps. The limit of time is then longer than in the first run. */
+/* Runs the trial again with the step limit `most`. The time limit is then longer than in the first run. */
 static kiln_status run_again(kiln__judge *judge, const kiln__judge_trial *trial, bool original, uint64_t most,
                              kiln__judge_fault *fault, bool *fits, kiln_error **error)
 {
@@ -60,8 +62,8 @@ kiln_status kiln__judge_give_more_steps(kiln__judge *judge, const kiln__judge_tr
     const uint64_t needs = judge->steps, limit = needs < UINT64_MAX / FACTOR / 2 ? FACTOR * needs + SPARE : UINT64_MAX;
     judge->steps = taken;
     if (taken < limit) {
-        /* removes the findings of the first run, because the second run finds them again, except the limit that was too
-         * low */
+        /* Removes the findings of the first run. The second run finds them again, except the finding that the first
+         * limit was reached. */
         judge->finding_count = findings;
         KILN__TRY(run_again(judge, trial, false, limit, fault, fits, error));
     }

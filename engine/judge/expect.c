@@ -1,11 +1,13 @@
 /* expect.c - computes the expected outputs of a trial and the allowed error of each element, and compares.
  *
- * The spec's tolerances apply to inputs with the spec's own distribution. For other contents the judge adds the error
- * that the problem itself causes by amplifying roundings. The judge computes the reference again for inputs that are
- * changed by a known relative amount. It scales the difference of the two answers to one rounding of the arithmetic.
- * This is a backward error analysis by perturbation (Higham, Accuracy and Stability of Numerical Algorithms, 2002,
- * section 1.6). A sum that cancels may then be as wrong as the worst correct order of summation makes it. An element
- * that does not depend on cancellation keeps the spec's tolerance. */
+ * The spec's tolerances apply to inputs from the spec's own distribution. For other input values, the judge also allows
+ * the error by which the computation itself amplifies roundings of its inputs. To find this error, it computes the
+ * reference again for inputs that are changed by a known relative amount. It scales the difference of the two answers
+ * to one rounding of the arithmetic. This is a backward error analysis by perturbation (Higham, Accuracy and Stability
+ * of Numerical Algorithms, 2002, section 1.6).
+ *
+ * If the terms of a sum cancel, the sum may be as wrong as the worst order of summation makes it. An element without
+ * cancellation keeps the spec's tolerance. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -14,11 +16,11 @@
 #include "judge_internal.h"
 
 enum {
-    CHANGES = 2, /* the number of random changes of the inputs, for each of which the reference is computed again */
-    SHRINK = 2,  /* used in place of a seed, which is odd: all elements become smaller in magnitude */
-    /* the number of roundings of each input that the tolerance allows, times the square root of the largest size */
+    CHANGES = 2, /* The number of random changes of the inputs. The judge computes the reference for each of them. */
+    SHRINK = 2,  /* Passed as `change` in place of a seed (seeds are odd): all elements become smaller in magnitude. */
+    /* The tolerance allows for ROUNDINGS sqrt(n) roundings of each input, where n is the largest size. */
     ROUNDINGS = 16,
-    /* an input is changed by 2^10 roundings, so that the rounding of the answers does not hide the change */
+    /* An input changes by 2^CHANGE_BITS roundings, so that the rounding of the answers does not hide the effect. */
     CHANGE_BITS = 10
 };
 
@@ -41,14 +43,16 @@ static size_t find_buffer(const kiln__judge *judge, const char *name)
 }
 
 static bool is_complex(kiln_type type) { return type == KILN_complex64 || type == KILN_complex128; }
-/* Returns the type of a part of an element. The two parts of a complex number are compared separately. */
+/* Returns the type of a real or imaginary part for a complex type, and the type itself for other types. The two parts
+ * of a complex number are compared separately. */
 static kiln_type part_of(kiln_type type)
 {
     return type == KILN_complex64 ? KILN_f32 : type == KILN_complex128 ? KILN_f64 : type;
 }
 static uint64_t parts_of(const kiln__once_buffer *b) { return is_complex(b->type) ? 2 * b->elements : b->elements; }
 
-/* Returns the relative size of one rounding of the type. Returns 0 for integers. */
+/* Returns half the distance of 1 and the next larger number of the type, the largest relative error of a rounding.
+ * Returns 0 for integers. */
 static double rounding_of(kiln_type type)
 {
     static const struct {
@@ -70,9 +74,9 @@ static double rounding_of(kiln_type type)
     return types[type].real ? ldexp(1, -types[type].mantissa - 1) : 0;
 }
 
-/* Writes the contents of the spec's buffers to the plan of a reference. If `change` is not 0, each element of a
- * floating-point input is changed. With SHRINK each element becomes smaller. With a seed each element changes by
- * 2^CHANGE_BITS roundings, up or down at random. */
+/* Writes the input values to the plan of a reference. If `change` is 0, the values do not change. If it is SHRINK, each
+ * element of a floating-point input becomes smaller in magnitude. Otherwise `change` is a seed, and each such element
+ * changes by 2^CHANGE_BITS roundings, up or down at random. */
 static kiln_status write_contents(kiln__judge *judge, kiln_plan *plan, uint64_t change, kiln_error **error)
 {
     kiln__random random = {change};
@@ -84,8 +88,8 @@ static kiln_status write_contents(kiln__judge *judge, kiln_plan *plan, uint64_t 
             continue;
         void *data = content->data, *changed = NULL;
         if (change && rounding > 0) {
-            /* elements of narrow types change by four of their own roundings; scale_of() computes with the same
-             * amount */
+            /* Elements of 16 bits or fewer change by four of their own roundings. scale_of() and scale_of_cuts() use
+             * the same amount. */
             const double amount = rounding > 0x1p-20 ? 4 * rounding : ldexp(rounding, CHANGE_BITS);
             data = changed = kiln__alloc(judge->mem, (size_t)b->bytes);
             if (!changed)
@@ -105,8 +109,9 @@ static kiln_status write_contents(kiln__judge *judge, kiln_plan *plan, uint64_t 
     return KILN_OK;
 }
 
-/* Returns the factor that converts the effect of a change into the effect of one rounding of the arithmetic. For narrow
- * inputs this is a rounding in single precision, because kernels add such inputs in single precision. */
+/* Returns the factor that converts the effect of changed inputs into the effect of one rounding of the arithmetic. For
+ * inputs of 16 bits or fewer, this is a rounding in single precision, because kernels add such inputs in single
+ * precision. */
 static double scale_of(const kiln__judge *judge)
 {
     double scale = 0;
@@ -120,8 +125,8 @@ static double scale_of(const kiln__judge *judge)
     return scale;
 }
 
-/* Computes the expected content of verify entry `v`. `change` tells how to change the inputs, as in write_contents().
- * The caller frees expected->want. */
+/* Computes the expected output of the entry `v` of the spec's key `verify`. `change` tells how to change the inputs, as
+ * in write_contents(). The caller frees expected->want. */
 static kiln_status compute(kiln__judge *judge, size_t v, uint64_t change, kiln__once_expected *expected,
                            kiln_error **error)
 {
@@ -148,8 +153,8 @@ static void to_double(const kiln_array *array, uint64_t part, double *value)
     kiln__to_doubles(part_of(array->type), array->data, part, 1, value);
 }
 
-/* Widens the tolerance of each element by the effects that changed inputs have on it. `roundings` scales the effects of
- * random changes, and `cuts` scales the effect of SHRINK. */
+/* Adds to the allowed error of each element the effects of changed inputs on this element. `roundings` is the factor of
+ * the effects of random changes. `cuts` is the factor of the effect of SHRINK. */
 static kiln_status widen(kiln__judge *judge, size_t v, uint64_t seed, double roundings, double cuts, kiln_error **error)
 {
     const kiln__once_buffer *b = &judge->buffers[find_buffer(judge, judge->spec->verify[v].buffer)];
@@ -161,10 +166,10 @@ static kiln_status widen(kiln__judge *judge, size_t v, uint64_t seed, double rou
             double x, y;
             to_double(&judge->expected[v].want, i, &x);
             to_double(&other.want, i, &y);
-            if (x == y || (isnan(x) && isnan(y))) /* this includes two equal infinities, whose difference is NaN */
+            if (x == y || (isnan(x) && isnan(y))) /* also true for two equal infinities, whose difference is NaN */
                 continue;
             const double by = factor * fabs(x - y);
-            /* NaN means that nothing is known about the element, so any value is allowed */
+            /* a difference of NaN tells nothing about the element, so any value is allowed */
             judge->allowed[v][i] += isnan(by) ? INFINITY : by;
         }
         kiln__array_free(judge->mem, &other.want);
@@ -172,13 +177,14 @@ static kiln_status widen(kiln__judge *judge, size_t v, uint64_t seed, double rou
     return KILN_OK;
 }
 
-/* Returns the factor that scales the effect of SHRINK for sums of `n` products. Kernels may multiply narrow inputs on
- * tensor cores, which add 8 or 16 products to a sum at once. Tensor cores cut the sum towards zero to 24 bits, and each
- * product at 2^-25 of the sum (engine/sim/device/ops/README.md, after arXiv:2511.10909). The errors of cutting have the
- * same sign, so they grow with n, and not with its square root. If all products have the same sign, the partial sums
- * are half of the sum S on average. Then the error is at most S / 2 (n / 8 2^-23 + n 2^-25), which is below 2^-25 n S.
- * If products of both signs cancel, the partial sums are small, and so is the error. Returns 0 if no input is
- * narrow. */
+/* Returns the factor of the effect of SHRINK for sums of `n` products. Kernels may multiply inputs of 16 bits or fewer
+ * on tensor cores, which add 8 or 16 products to an accumulator at once. Tensor cores truncate the accumulator towards
+ * zero to 24 bits, and each product at 2^-25 of the accumulator (engine/sim/device/ops/README.md, after
+ * arXiv:2511.10909). Truncation errors have the same sign, so they grow with n, and not with its square root.
+ *
+ * If all products have the same sign, the accumulator is on average half as large as the final sum S. Then the error is
+ * at most S / 2 (n / 8 2^-23 + n 2^-25), which is below 2^-25 n S. If products of both signs cancel, the accumulator is
+ * small, and so is the error. Returns 0 if all inputs have more than 16 bits. */
 static double scale_of_cuts(const kiln__judge *judge, double n)
 {
     double scale = 0;
@@ -235,9 +241,9 @@ static double get_greatest(kiln_type type)
     }
 }
 
-/* Returns true if the element `got` is right where the reference has `want`. `allowed` is the allowed error of the
- * element. NULL allows no error. If `want` is above a quarter of the type's greatest number, a partial result may have
- * been infinite. So any value is right. */
+/* Returns true if the element `got` is right where the reference has `want`. *allowed is the allowed error of the
+ * element. If `allowed` is NULL, only an equal value is right. If `want` is above a quarter of the largest number of
+ * the type, a partial result may have overflowed, so any value is right. */
 static bool is_right(kiln_type type, double got, double want, const double *allowed)
 {
     if (!allowed)
@@ -277,13 +283,13 @@ static void print_value(const kiln_array *array, uint64_t part, char room[40])
     }
     to_double(array, part, &value);
     if (isnan(value))
-        kiln__format(room, 40, "nan"); /* without a sign */
+        kiln__format(room, 40, "nan"); /* prints NaN without its sign */
     else
         kiln__format(room, 40, "%.9g", value);
 }
 
-/* Compares one output with the reference, and notes its worst element. Integers of 64 bits are compared by their
- * bytes. */
+/* Compares one output with the expected output, and sets the fault to its worst element. Compares integers of 64 bits
+ * by their bytes. */
 static void compare_one(kiln__judge *judge, size_t v, kiln__judge_fault *fault)
 {
     const size_t at = find_buffer(judge, judge->spec->verify[v].buffer);

@@ -1,8 +1,11 @@
 /* judge.c - kiln_judge(). Decides the order of the trials, searches for a smaller failing case, and decides whether the
  * candidate or the spec is at fault.
  *
- * Every trial has its own seed. The seed is made from the caller's seed, the phase and the number of the trial. So the
- * verdict does not depend on which trials ran before, and a failing trial can be repeated alone. */
+ * Every trial has its own seed. The judge makes this seed from the caller's seed, the phase and the number of the
+ * trial. So a trial does not depend on the trials before it, and a failing trial can be repeated alone.
+ *
+ * If the candidate fails in a trial, the spec's own kernel runs in the same trial. The spec's own kernel is the kernel
+ * whose source the candidate replaces. If it fails too, the spec is at fault. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -11,25 +14,25 @@
 #include "sim.h"
 
 enum {
-    CHECKS = 10, /* the number of trials with small sizes in the phase of checks */
-    /* the number of trials with drawn sizes in the phase of answers; the trials with the size sets follow */
+    CHECKS = 10, /* the number of trials with small sizes in the phase `checks` */
+    /* The number of trials with drawn sizes in the phase `answers`. Trials with the spec's size sets follow them. */
     ANSWERS = 4 * KILN__JUDGE_CLASS_COUNT,
-    /* the number of trials with drawn sizes in the phase of orders; a trial for each size follows */
+    /* The number of trials with drawn sizes in the phase `orders`. Another trial for each size follows them. */
     ORDERS = 4,
-    /* the number of elements of a trial whose steps tell how fast the kernel is */
+    /* A trial with more elements than this shows how many steps the kernel takes for one element. */
     MANY = 1 << 15,
-    /* the number of the trial with many blocks in the phase of calls; the trials before it have small sizes */
+    /* The number of the trial with many blocks in the phase `calls`. The trials before it have small sizes. */
     LARGE_CALLS = 3
 };
 #define BUDGET 60.0
 #define LAUNCH_LIMIT 20.0
-/* The version of the trials, which is part of a digest. Increment this number after every change of the trials, so that
- * no cache returns a verdict of earlier trials. */
+/* The version of the trials, which is part of a digest. Increment this number after every change of the trials.
+ * Otherwise a cache returns verdicts of the earlier trials. */
 #define TRIALS 13
 
 /* ---- opening ---- */
 
-/* Makes a copy of the spec, in which the candidate's text replaces the source of the variant. */
+/* Copies the spec to judge->own, and replaces the source of the judged variant by the candidate's text. */
 static kiln_status copy_spec(kiln__judge *judge, const char *text, size_t length, kiln_error **error)
 {
     const kiln_spec *spec = judge->spec;
@@ -61,9 +64,9 @@ static kiln_status copy_spec(kiln__judge *judge, const char *text, size_t length
     return own->source_text && own->source_folder ? KILN_OK : kiln__fail_memory(error);
 }
 
-/* Opens a plan of a variant at the engine's default sizes. If the constraints of the variant exclude these sizes, opens
- * the plan at the first size set that the constraints allow. If the constraints allow no size set, fails with the error
- * of the default sizes. */
+/* Opens a plan of a variant at the engine's default sizes. If the variant's constraints do not hold at these sizes,
+ * opens the plan at the first size set at which they hold. If there is no such size set, fails with the error of the
+ * default sizes. */
 static kiln_status open_plan(kiln__judge *judge, const kiln_spec *spec, const char *variant, bool judged,
                              kiln_plan **plan, kiln_error **error)
 {
@@ -90,8 +93,8 @@ static kiln_status open_plan(kiln__judge *judge, const kiln_spec *spec, const ch
     return status;
 }
 
-/* Opens the plans that the judge trusts: the plan of the variant with its own source, and the plans of the variants
- * that are references. */
+/* Opens the plans of kernels that the judge trusts: the spec's own kernel, and the variants that compute expected
+ * outputs. */
 static kiln_status open_trusted(kiln__judge *judge, kiln_error **error)
 {
     const kiln_spec *spec = judge->spec;
@@ -123,7 +126,7 @@ static kiln_status open_trusted(kiln__judge *judge, kiln_error **error)
     return judge->buffers && judge->places && judge->second_places ? KILN_OK : kiln__fail_memory(error);
 }
 
-/* Compiles and loads the candidate. If compiling or loading fails, sets the fault. */
+/* Compiles and loads the candidate. If that fails, sets the fault. */
 static kiln_status open_candidate(kiln__judge *judge, const char *text, size_t length, kiln_error **error)
 {
     judge->code.forbidden = kiln__judge_find_macro(text, length);
@@ -146,9 +149,9 @@ static bool is_late(kiln__judge *judge)
     return true;
 }
 
-/* Sets *fails if the variant's own source has a fault in the same trial. Then the spec allows more cases than its own
- * kernel can handle, and the judge does not blame the candidate. If the own source fails only with few multiprocessors,
- * all later trials have the real number of multiprocessors. */
+/* Runs the spec's own kernel in the same trial, and sets *fails if it has a fault. Then the spec allows more cases than
+ * its own kernel can handle, and the judge does not blame the candidate. If the spec's own kernel fails only with 4
+ * multiprocessors, all later trials have the real number of multiprocessors. */
 static kiln_status ask_original(kiln__judge *judge, const kiln__judge_trial *trial, bool *fails, kiln_error **error)
 {
     kiln__judge_fault fault, whole = {.kind = KILN_JUDGED_PASS};
@@ -169,8 +172,8 @@ static kiln_status ask_original(kiln__judge *judge, const kiln__judge_trial *tri
     return KILN_OK;
 }
 
-/* Runs the failed case with another value of one size. Sets *same if the candidate has the same kind of fault, and the
- * variant's own source passes. If *same is not set, the case keeps its earlier value. */
+/* Runs the failed case with another value of one size. Sets *same if the candidate has the same kind of fault there,
+ * and the spec's own kernel passes. If *same is not set, the case keeps its earlier value. */
 static kiln_status try_size(kiln__judge *judge, size_t at, int64_t value, bool *same, kiln_error **error)
 {
     const int64_t now = judge->failed.ranged[at];
@@ -193,9 +196,9 @@ static kiln_status try_size(kiln__judge *judge, size_t at, int64_t value, bool *
     return KILN_OK;
 }
 
-/* Searches for smaller sizes with the same fault. Tries each size first at its least values, and then by bisection,
- * because most faults show at all sizes above some size. For a large trial the bisection ends at one sixteenth of the
- * size, because each step takes as long as a large trial. */
+/* Searches for smaller sizes with the same fault. For each size, first tries its smallest values. Then searches by
+ * bisection, because most faults occur at all sizes above a certain size. For a large trial the bisection ends at one
+ * sixteenth of the size, because each of its steps takes as long as a large trial. */
 static kiln_status shrink(kiln__judge *judge, kiln_error **error)
 {
     enum { LEAST = 4, PART = 16 };
@@ -203,7 +206,7 @@ static kiln_status shrink(kiln__judge *judge, kiln_error **error)
     for (size_t i = 0; i < judge->range_count; i++) {
         const kiln__judge_range *range = &judge->ranges[i];
         const int64_t m = range->multiple;
-        int64_t low = range->from - 1; /* the largest value that is known to have no fault */
+        int64_t low = range->from - 1; /* the largest value that has no fault; at first a value below the range */
         for (unsigned k = 0; !judge->broken && !is_late(judge); k++) {
             const int64_t high = judge->failed.ranged[i], first = k < LEAST && range->from < k ? k : range->from;
             int64_t value = ((k < LEAST ? first : low + (high - low) / 2) + m - 1) / m * m;
@@ -217,16 +220,16 @@ static kiln_status shrink(kiln__judge *judge, kiln_error **error)
             }
             KILN__TRY(try_size(judge, i, value, &same, error));
             if (same && k < LEAST)
-                break; /* the previous value had no fault, so the size stays */
+                break; /* the previous value had no fault, so the present value is the smallest failing value */
             low = same ? low : value;
         }
     }
     return KILN_OK;
 }
 
-/* Runs a trial of the candidate. If a constraint excludes the sizes of the trial, rounds them up to larger and larger
- * multiples. Many kernels for tensor cores need sizes that are multiples of 8 or more, and their constraints say so.
- * Drawn sizes are hardly ever such multiples. */
+/* Runs a trial of the candidate. If a constraint excludes the sizes of the trial, rounds them up to multiples of 8,
+ * then 16, and so on. The constraints of many kernels for tensor cores require multiples of 8 or more. Sizes that are
+ * drawn at random are hardly ever such multiples. */
 static kiln_status run_allowed(kiln__judge *judge, kiln__judge_trial *trial, kiln__judge_fault *fault, bool *fits,
                                kiln_error **error)
 {
@@ -243,7 +246,7 @@ static kiln_status run_allowed(kiln__judge *judge, kiln__judge_trial *trial, kil
     return KILN_OK;
 }
 
-/* Runs one trial, and decides whether the candidate or the spec caused its fault. */
+/* Runs one trial, and decides whether the candidate or the spec is at fault. */
 static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_error **error)
 {
     const size_t findings = judge->finding_count;
@@ -277,8 +280,8 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
     judge->fault = fault;
     judge->failed = *trial;
     if (trial->phase == KILN__JUDGE_PHASE_CHECKS && fault.kind == KILN_JUDGED_WRONG) {
-        /* makes the trial without checks, because it then has two runs, which distinguish a wrong element from an
-         * unwritten element */
+        /* Runs the trial again without checks. A trial without checks runs the kernel twice. The two runs tell a wrong
+         * element from an element that the kernel never writes. */
         judge->failed.checked = false;
         KILN__TRY(kiln__judge_try(judge, &judge->failed, false, &fault, &fits, error));
         judge->failed.checked = fault.kind == KILN_JUDGED_PASS;
@@ -287,8 +290,8 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
     bool smaller = trial->phase != KILN__JUDGE_PHASE_CALLS && trial->phase != KILN__JUDGE_PHASE_STREAMS &&
                    !judge->broken && !fault.of_code;
     if (trial->phase == KILN__JUDGE_PHASE_LARGE && smaller &&
-        /* makes an ordinary trial if the host can hold the arrays, because it has two runs, which tell more about the
-         * fault */
+        /* If the host can hold the arrays, runs an ordinary trial at the sizes of the large trial. An ordinary trial
+         * has two runs, and so it tells more about the fault. */
         !most) {
         KILN__TRY(kiln__judge_try(judge, &judge->failed, false, &fault, &fits, error));
         smaller = fits && fault.kind != KILN_JUDGED_PASS && !judge->broken;
@@ -300,7 +303,8 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
     return status;
 }
 
-/* Returns the number of trials of a phase. *most gets the largest product that the ranged sizes of a trial may have. */
+/* Returns the number of trials of a phase. *most gets the largest product that the sizes with a range may have in a
+ * trial. */
 static unsigned count_trials(const kiln__judge *judge, kiln__judge_phase phase, uint64_t *most)
 {
     const bool shares = judge->spec->streams > 1;
@@ -321,12 +325,12 @@ static unsigned count_trials(const kiln__judge *judge, kiln__judge_phase phase, 
     case KILN__JUDGE_PHASE_ORDERS: return judge->simulated ? ORDERS + (unsigned)judge->range_count : 0;
     case KILN__JUDGE_PHASE_ALIGNMENTS: return moves ? (unsigned)judge->buffer_count + 4 : 0;
     case KILN__JUDGE_PHASE_CALLS: count = LARGE_CALLS + 1; break;
-    /* in this phase two calls share the variables of the module. Texture arrays belong to the plan, so two calls would
-     * share them too */
+    /* In the phase `streams`, two calls share the variables of the module. The two calls would also share texture
+     * arrays, because these belong to the plan. So a spec with texture arrays has no such trials. */
     case KILN__JUDGE_PHASE_STREAMS:
         count = judge->code.global_count && !judge->spec->has_arrays && (judge->simulated || shares) ? 2 : 0;
         break;
-    case KILN__JUDGE_PHASE_LARGE: /* the function run_large() makes these trials */
+    case KILN__JUDGE_PHASE_LARGE: /* run_large() makes the large trials */
     case KILN__JUDGE_PHASE_TIMES:
     case KILN__JUDGE_PHASE_COUNT: break;
     }
@@ -352,8 +356,8 @@ static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned num
         trial->order = KILN__SIM_LATE | kiln__random_mix(judge->options.seed);
         most = (uint64_t)1 << 17;
     }
-    /* three trials with whole tiles keep the spec's fill, because among few different values a wrong element is often
-     * equal to the right element */
+    /* Three trials with whole tiles keep the spec's own distribution of input values. If inputs have only few different
+     * values, a wrong element is often equal to the right element. */
     if (phase == KILN__JUDGE_PHASE_ANSWERS && number > 2 && number % 24 != 7 && number < ANSWERS)
         trial->class = kiln__judge_choose_class(judge, number);
     if (phase == KILN__JUDGE_PHASE_ORDERS) {
@@ -379,12 +383,14 @@ static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned num
     else if (!judge->range_count)
         trial->set = judge->sets[number % judge->set_count];
     else if (judge->variant->bake_count + judge->variant->define_count >
-             0) /* neighbouring trials share a size set, because another set means another compile */
+             /* neighbouring trials share a size set, because sizes that are macros need a new compile for each size
+              * set */
+             0)
         trial->set = judge->sets[(number + judge->options.seed) % count * judge->set_count / count];
     trial->seed = kiln__random_next(&random);
 }
 
-/* Adds notes about the sizes whose largest value no trial could have. */
+/* Adds a note for each size whose largest value no trial could use. */
 static void note_sizes(kiln__judge *judge)
 {
     for (size_t i = 0; i < judge->range_count; i++) {
@@ -403,8 +409,8 @@ static kiln_status check_device(kiln__judge *judge, kiln_error **error)
                : KILN_OK;
 }
 
-/* Runs the first large trial that fits, once with few multiprocessors and once with all multiprocessors. If the memory
- * was too small for a larger trial, adds a note. */
+/* Runs the first large trial that fits, once with 4 multiprocessors and once with all multiprocessors. If a larger
+ * trial did not fit into the memory, adds a note. */
 static kiln_status run_large(kiln__judge *judge, kiln__judge_trial *trial, kiln_error **error)
 {
     for (unsigned number = 0;
@@ -418,8 +424,8 @@ static kiln_status run_large(kiln__judge *judge, kiln__judge_trial *trial, kiln_
             KILN__TRY(run_one(judge, trial, error));
         KILN__TRY(check_device(judge, error));
         if (trial->few && judge->ran[KILN__JUDGE_PHASE_LARGE] && judge->fault.kind == KILN_JUDGED_PASS) {
-            /* with all multiprocessors a grid that fills the device has more blocks, perhaps more than one block can
-             * sum up in one iteration */
+            /* With all multiprocessors, a grid that fills the device has more blocks. A block that adds one number from
+             * each block may then need several iterations. */
             trial->few = false;
             KILN__TRY(run_one(judge, trial, error));
             KILN__TRY(check_device(judge, error));
@@ -434,7 +440,7 @@ static kiln_status run_large(kiln__judge *judge, kiln__judge_trial *trial, kiln_
     return KILN_OK;
 }
 
-/* Writes the reason why there is no verdict, and the remedy. */
+/* Writes into the fault why there is no verdict, and how the user can get one. */
 static void leave_undecided(kiln__judge *judge)
 {
     const double budget = judge->options.budget, references = (double)judge->reference_ns * 1e-9;
@@ -473,7 +479,8 @@ static kiln_status run_phases(kiln__judge *judge, kiln_error **error)
             for (size_t k = 0; k < judge->range_count; k++)
                 product *= (double)trial.ranged[k];
             if (p == KILN__JUDGE_PHASE_ANSWERS && i >= ANSWERS && product > 1 << 20)
-                /* this size set is only for times, because even filling the buffers at these sizes takes long */
+                /* skips this size set, because even filling the buffers at its sizes takes long; the phase `times` uses
+                 * it */
                 continue;
             KILN__TRY(run_one(judge, &trial, error));
             KILN__TRY(check_device(judge, error));
@@ -516,8 +523,8 @@ static void close_judge(kiln__judge *judge)
     kiln__arena_free(&judge->arena);
 }
 
-/* Makes the whole judgement. Opens and compiles the plans, gives up rights, runs the trials, and makes the verdict. The
- * context of the engine must be current. */
+/* Makes the whole judgement: opens and compiles the plans, enters the sandbox, runs the trials, and makes the verdict.
+ * The engine's context must be current. */
 static kiln_status run(kiln__judge *judge, const char *text, size_t length, kiln_judgement **verdict,
                        kiln_error **error)
 {
@@ -531,10 +538,11 @@ static kiln_status run(kiln__judge *judge, const char *text, size_t length, kiln
     }
     if (judge->fault.kind == KILN_JUDGED_PASS) {
         const kiln_spec *other = judge->options.against_spec;
-        /* the folder whose files the other spec may name */
+        /* the folder of the spec with which the candidate is compared; this spec may name files in its folder */
         const kiln_file_binding folder = {.path = other ? other->folder : NULL};
         const kiln__sandbox want = {.files = &folder, .file_count = folder.path && *folder.path ? 1 : 0};
-        KILN__TRY(kiln__engine_nvrtc(judge->engine, error)); /* a size that is a macro needs a compile for each trial */
+        /* a size that is a macro needs a compile for each trial, inside the sandbox */
+        KILN__TRY(kiln__engine_nvrtc(judge->engine, error));
         KILN__TRY(kiln__engine_sandbox(judge->engine, judge->spec, &want, error));
         KILN__TRY(run_phases(judge, error));
     }
@@ -545,7 +553,7 @@ static kiln_status run(kiln__judge *judge, const char *text, size_t length, kiln
     return KILN_OK;
 }
 
-/* Returns true if the spec reads files or runs commands. A digest would have to cover their contents. */
+/* Returns true if the spec reads files or runs commands. A digest does not cover the contents of such files. */
 static bool reads_files(const kiln_spec *spec)
 {
     for (size_t i = 0; i < spec->verify_count; i++)
@@ -565,9 +573,9 @@ static void add_part(kiln__text *all, const char *data, size_t length)
     kiln__text_printf(all, "%s\n", hash);
 }
 
-/* Adds the code of a plan to a digest. NULL adds nothing. Returns false if the plan has no PTX. The function leaves out
- * the lines that only have the name of a source file. If a source uses __FILE__, other lines of the PTX have the file's name. The
- * digest then covers the name. */
+/* Adds the PTX of a plan to a digest. Adds nothing for NULL. Returns false if the plan has no PTX. Leaves out the PTX
+ * lines that contain only .file and the name of a source file. If a source uses __FILE__, other lines contain the
+ * file's name, and the digest covers this name. */
 static bool add_code(kiln__text *all, const kiln_plan *plan)
 {
     size_t length = 0;
@@ -594,7 +602,8 @@ static void add_settings(kiln__text *all, const kiln_setting *settings, size_t c
     kiln__text_puts(all, ".\n");
 }
 
-/* Makes the digest of a judgement. The compiled code covers the sources with all headers that they include. */
+/* Makes the digest of a judgement. The PTX of each kernel stands for its source and all headers that the source
+ * includes. */
 static kiln_status make_digest(kiln__judge *judge, const char *text, size_t length, char *digest, kiln_error **error)
 {
     const kiln_judge_options *options = &judge->options;
@@ -623,7 +632,7 @@ static kiln_status make_digest(kiln__judge *judge, const char *text, size_t leng
                    add_code(&all, judge->against);
     for (size_t v = 0; v < judge->spec->verify_count; v++)
         covered = covered && add_code(&all, judge->references[v].plan);
-    /* the judge does not open the references of the other spec, so it does not know their code */
+    /* the judge does not open the reference kernels of the other spec, so it does not know their PTX */
     for (size_t v = 0; other && v < other->verify_count; v++)
         covered = covered && other->verify[v].against != KILN__AGAINST_VARIANT;
     const bool failed = all.failed;
@@ -633,7 +642,7 @@ static kiln_status make_digest(kiln__judge *judge, const char *text, size_t leng
     return failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* Checks the options, and fills in their defaults. Makes the engine's context current; *previous gets the context that
+/* Checks the options, and fills in their defaults. Makes the engine's context current. *previous gets the context that
  * was current before. */
 static kiln_status start(kiln__judge *judge, kiln_engine *engine, const kiln_spec *spec, const char *name,
                          const kiln_judge_options *options, CUcontext *previous, kiln_error **error)

@@ -1,11 +1,12 @@
-/* large.c - runs a trial with the largest arrays that fit. On a GPU they have more than 2^31 elements, so indices of 32
- * bits overflow.
+/* large.c - runs a trial with the largest arrays that fit. On a GPU they have more than 2^31 elements, so an index of
+ * 32 bits overflows.
  *
- * Such arrays are too large for the memory of the host. So the contents repeat a pattern whose length is odd, and the
- * expected output comes from a variant of the spec that runs on the device. The trial compares only windows of the
- * outputs: the two ends, the neighbourhood of 2^31 and 2^32 elements and bytes, and random places. Outputs that are
- * small are compared as a whole. If a host function is the reference, the large trial is an ordinary trial with sizes
- * that the host can hold. */
+ * Such arrays are too large for the memory of the host. So each input repeats a short pattern with an odd number of
+ * elements. A variant of the spec computes the expected output on the device. The trial compares only windows of an
+ * output, which are short ranges of its elements. There are windows at the two ends, near 2^31 and 2^32 elements and
+ * bytes, and at random places. A small output is compared as a whole.
+ *
+ * If the reference is a host function, the large trial is an ordinary trial with sizes that the host can hold. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,21 +14,22 @@
 
 enum {
     GUARD = 1024,            /* the number of bytes in a guard zone */
-    POISON = 0xa7,           /* the value of each byte in guard zones and in buffers without a content */
-    PATTERN = (1 << 18) + 3, /* the number of elements of a content before it repeats */
-    WINDOW = 1 << 14,        /* the number of elements in a window */
-    WHOLE = 1 << 20,         /* the number of elements of the largest buffer that is compared as a whole */
+    POISON = 0xa7,           /* the value of each byte in guard zones and in buffers without a fill */
+    PATTERN = (1 << 18) + 3, /* the number of elements after which a large input repeats itself */
+    WINDOW = 1 << 14,        /* the number of elements in a window of an output */
+    WHOLE = 1 << 20,         /* an output with at most this number of elements is compared as a whole */
     RANDOM_WINDOWS = 24
 };
 
-/* The memory of one buffer. The reference shares the inputs of the kernel, and has its own memory for all other
+/* The memory of one buffer. The reference reads the inputs of the kernel, and has its own memory for all other
  * buffers. */
 typedef struct place {
-    CUdeviceptr base, at;    /* base: the start of the allocation, which has guard zones; at: the start of the buffer */
-    CUdeviceptr other;       /* the buffer of the reference; 0 means that the reference uses the kernel's buffer */
-    kiln_array pattern;      /* the repeated part of the content; if its `data` is NULL, the buffer has no content */
-    uint64_t period;         /* elements of `pattern` */
-    unsigned char spare[16]; /* the other value of the element that change_patterns() changes */
+    CUdeviceptr base, at; /* The allocation starts at `base`, and has guard zones. The buffer starts at `at`. */
+    CUdeviceptr other;    /* the buffer of the reference; 0 means that the reference uses the kernel's buffer */
+    /* the elements that the input repeats; if `data` is NULL, the buffer is filled with poison */
+    kiln_array pattern;
+    uint64_t period;         /* the number of elements in `pattern` */
+    unsigned char spare[16]; /* the second value of the element that change_patterns() changes */
     bool has_spare;
 } place;
 
@@ -35,7 +37,7 @@ static const kiln__driver *driver_of(const kiln__judge *judge) { return &judge->
 
 /* ---- sizes ---- */
 
-/* Sets a size to the value, or to the nearest value that the contract allows. */
+/* Gives a size the value, or the nearest value that the spec allows. */
 static void set_size(const kiln__judge *judge, kiln__judge_trial *trial, size_t at, uint64_t value)
 {
     const kiln__judge_range *range = &judge->ranges[at];
@@ -49,8 +51,8 @@ static void set_size(const kiln__judge *judge, kiln__judge_trial *trial, size_t 
 static uint64_t divide_up(uint64_t a, int64_t b) { return b > 0 ? (a + (uint64_t)b - 1) / (uint64_t)b : a; }
 
 /* Gives two sizes a product near `product`, and all other sizes their least values. If `first` equals `second`, only
- * this size gets the product. The values are odd if the contract allows it. Returns false if the product is not larger
- * than the product in other trials. */
+ * this size becomes large. The values are odd if the spec allows odd values. Returns false if the product is not larger
+ * than the product in ordinary trials. */
 static bool spread_product(const kiln__judge *judge, kiln__judge_trial *trial, size_t first, size_t second,
                            uint64_t product)
 {
@@ -67,8 +69,7 @@ static bool spread_product(const kiln__judge *judge, kiln__judge_trial *trial, s
     return (double)trial->ranged[first] * (first != second ? (double)trial->ranged[second] : 1) > 1 << 17;
 }
 
-/* Tells whether the arrays stay on the device. The arrays stay there if the references are variants and the device is a
- * GPU. */
+/* Tells whether the arrays exist only on the device. They do if all references are variants and the device is a GPU. */
 static bool stays_on_device(const kiln__judge *judge)
 {
     bool variants = true;
@@ -79,11 +80,16 @@ static bool stays_on_device(const kiln__judge *judge)
 
 bool kiln__judge_large_sizes(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial, bool *larger)
 {
-    /* The products of the sizes with a range, in the order in which the judge tries them. All products are larger than
-     * 2^17, the limit of other trials. The first two products for the host are above 2^24 and 2^23. At such sizes, a
-     * block that adds the sums of all blocks needs several turns. The last five products for the host divide 10^6
-     * elements among 1, 2, 3, 4 or 6 equal buffers. On a GPU the largest product that fits matters most. So each
-     * product is tried in all ways to divide it among the sizes, before the next smaller product is tried. */
+    /* The products of the sizes with a range, in the order in which the judge tries them. Ordinary trials have products
+     * up to 2^17, and all these products are larger.
+     *
+     * `host` has the products for arrays that the host holds. The first two of them are above 2^24 and 2^23. A kernel
+     * that sums one number from each block in a single block then needs several iterations of this block. The last five
+     * products divide 10^6 elements among 1, 2, 3, 4 or 6 equal buffers.
+     *
+     * `device` has the products for arrays that exist only on a GPU. There the largest product that fits matters most.
+     * So the judge tries each product in all ways to divide it among the sizes, before it tries the next smaller
+     * product. */
     static const uint64_t host[] = {17000000, 8500000, 4200000, 2100000, 1000000, 500000, 340000, 250000, 170000};
     static const uint64_t device[] = {(uint64_t)1 << 31, (uint64_t)1 << 30, 1 << 29, 1 << 28,
                                       1 << 26,           1 << 24,           1 << 22};
@@ -94,7 +100,9 @@ bool kiln__judge_large_sizes(const kiln__judge *judge, unsigned number, kiln__ju
         return false;
     const uint64_t product = stays ? device[number / ways] : host[number % products];
     const size_t way = stays ? number % ways
-                             : number / products; /* first neighbouring sizes in pairs, then each size alone */
+                             /* the first ways divide the product among two neighbouring sizes, and the other ways give
+                              * it to one size */
+                             : number / products;
     const size_t first = way < count - 1 ? way : way - (count - 1), second = way < count - 1 ? way + 1 : first;
     *larger = spread_product(judge, trial, first, second, product);
     return true;
@@ -115,7 +123,7 @@ static void free_places(kiln__judge *judge, place *places)
     kiln__free(judge->mem, places);
 }
 
-/* Returns true if the device has enough free memory for all buffers and for the copies of the reference. A simulated
+/* Returns true if the device has enough free memory for all buffers and for the reference's own buffers. A simulated
  * device always counts as large enough. */
 static bool has_memory(const kiln__judge *judge)
 {
@@ -129,8 +137,8 @@ static bool has_memory(const kiln__judge *judge)
            (driver_of(judge)->cuMemGetInfo_(&available, &all) == CUDA_SUCCESS && bytes < 0.8 * (double)available);
 }
 
-/* Makes the content of a buffer, or the pattern that the content repeats. *fits is false if the buffer needs its whole
- * content and the host has no memory for it. */
+/* Makes the input values of a buffer, or the pattern that it repeats. *fits is false if the buffer cannot repeat a
+ * pattern and the host has no memory for all its elements. */
 static kiln_status make_pattern(kiln__judge *judge, const kiln__judge_trial *trial, size_t i, place *to, bool *fits,
                                 kiln_error **error)
 {
@@ -152,7 +160,7 @@ static kiln_status make_pattern(kiln__judge *judge, const kiln__judge_trial *tri
     return status;
 }
 
-/* Writes the content of a buffer to the device. If the buffer has no content, writes poison. */
+/* Writes the input values of a buffer to the device. Writes poison if the buffer has no input values. */
 static CUresult write_content(const kiln__judge *judge, size_t i, const place *from, CUdeviceptr to)
 {
     const uint64_t bytes = judge->buffers[i].bytes, period = from->period * kiln__type_bytes(judge->buffers[i].type);
@@ -209,7 +217,7 @@ static kiln_status prepare(kiln__judge *judge, kiln_plan *plan, const kiln__judg
 
 /* ---- evidence ---- */
 
-/* Checks the guard zones of all buffers. */
+/* Checks that the guard zones of all buffers still have their bytes. */
 static kiln_status check_guards(kiln__judge *judge, const place *places, kiln__judge_fault *fault, kiln_error **error)
 {
     unsigned char zone[GUARD];
@@ -226,8 +234,8 @@ static kiln_status check_guards(kiln__judge *judge, const place *places, kiln__j
     return KILN_OK;
 }
 
-/* Sets *first to the beginning of the window `number` of a buffer, and *count to its number of elements. Returns false
- * if there is no window with this number. */
+/* Finds the window `number` of an output: *first gets its first element, and *count its number of elements. Returns
+ * false if the output has no window with this number. */
 static bool find_window(const kiln__once_buffer *b, uint64_t seed, unsigned number, uint64_t *first, uint64_t *count)
 {
     const uint64_t size = kiln__type_bytes(b->type);
@@ -254,7 +262,8 @@ static bool find_window(const kiln__once_buffer *b, uint64_t seed, unsigned numb
     return true;
 }
 
-/* Compares windows of the inputs with the contents that the trial wrote before the run. */
+/* Compares windows of the inputs with the values that the trial wrote before the run. A kernel must not change its
+ * inputs. */
 static kiln_status check_inputs(kiln__judge *judge, const place *places, uint64_t seed, char *room,
                                 kiln__judge_fault *fault, kiln_error **error)
 {
@@ -284,8 +293,8 @@ static kiln_status check_inputs(kiln__judge *judge, const place *places, uint64_
     return KILN_OK;
 }
 
-/* Runs the reference of a verify entry. The reference reads the kernel's inputs, and has its own copies of all other
- * buffers. If the reference cannot run, *fits is false, and a note has the reason. */
+/* Runs the reference of the entry `v` of the spec's key `verify`. The reference reads the kernel's inputs, and has its
+ * own memory for all other buffers. If the reference fails, *fits is false, and a note has the reason. */
 static kiln_status run_reference(kiln__judge *judge, size_t v, const place *places, bool *fits, kiln_error **error)
 {
     kiln_plan *reference = judge->references[v].plan;
@@ -313,12 +322,12 @@ static kiln_status run_reference(kiln__judge *judge, size_t v, const place *plac
     return status == KILN_ERROR_MEMORY ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* The comparison of one output. */
+/* The state of the comparison of one output. */
 typedef struct comparing {
     size_t v, buffer;
     place *places;
     uint64_t seed;
-    char *got, *other; /* memory for a window */
+    char *got, *other; /* host memory for the elements of one window */
     char *wants;       /* the expected elements of all windows, one window after the other */
     double periods;    /* how often the longest array repeats its pattern */
     kiln__once_expected tolerance;
@@ -336,8 +345,8 @@ static kiln_status read_window(kiln__judge *judge, const comparing *c, const kil
                                                       judge->buffers[c->buffer].buffer->name);
 }
 
-/* Changes one element of every repeated pattern. A second call restores these elements, so always call the function
- * twice. */
+/* Changes one element of the repeated pattern of each input. A second call restores the element, so always call the
+ * function twice. */
 static kiln_status change_patterns(kiln__judge *judge, place *places, kiln_error **error)
 {
     for (size_t i = 0; i < judge->buffer_count; i++) {
@@ -365,12 +374,14 @@ static kiln_status change_patterns(kiln__judge *judge, place *places, kiln_error
     return KILN_OK;
 }
 
-/* Compares the windows again that are wrong by the spec's own tolerance. Sums over a whole repeated pattern are larger
- * than sums of random numbers, and so are their errors. For such sums the function multiplies the tolerance by the
- * number of periods, which is an upper bound. For other operations the spec's tolerance stays, however large the arrays
- * are. The function distinguishes the two cases by the reference: it changes one element of each pattern and runs the
+/* Compares all windows again with a larger tolerance, if the output consists of large sums. The caller has found a
+ * wrong element by the spec's own tolerance. Sums over a whole repeated pattern are larger than sums of random numbers,
+ * and so are their errors. For such sums the function multiplies the tolerance by the number of repetitions of the
+ * pattern, which is an upper bound. For other operations the spec's tolerance stays, even for the largest arrays.
+ *
+ * The reference shows which of the two cases applies. The function changes one element of each pattern and runs the
  * reference again. If more than half of the elements of a window change, each element depends on about a whole pattern
- * or more. In an elementwise operation, one of 2^18 elements changes. */
+ * or more. In an elementwise operation, only one of 2^18 elements changes. */
 static kiln_status compare_again(kiln__judge *judge, comparing *c, const kiln_plan *plan, bool *fits,
                                  kiln__judge_fault *fault, kiln_error **error)
 {
@@ -475,7 +486,8 @@ kiln_status kiln__judge_large(kiln__judge *judge, const kiln__judge_trial *trial
     if (!*fits)
         return KILN_OK;
     place *places = kiln__calloc(judge->mem, judge->buffer_count + 1, sizeof *places);
-    char *room = kiln__alloc(judge->mem, (size_t)WHOLE * 32); /* memory for two windows of the widest type */
+    /* host memory for two windows with elements of the widest type */
+    char *room = kiln__alloc(judge->mem, (size_t)WHOLE * 32);
     kiln_status status = places && room ? KILN_OK : kiln__fail_memory(error);
     if (status == KILN_OK)
         status = run_all(judge, plan, trial, places, room, fault, fits, error);

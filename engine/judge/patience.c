@@ -1,19 +1,20 @@
 /* patience.c - decides how many steps and how much time a run may take. On a simulated device a run has a limit of
- * steps, because a limit of time depends on the load of the machine. A step is one instruction of a warp. The simulated
- * device keeps its context after a limit, so that the judge can continue. A GPU has only a limit of time. */
+ * steps, because the time of a run depends on the load of the machine. A step is one instruction of a warp. The
+ * simulated device keeps its context after a run has reached its limit, so that the judge can continue. A GPU has only
+ * a time limit. */
 #include <math.h>
 
 #include "judge_internal.h"
 
 enum {
-    LEAST = 1 << 21, /* the number of steps that each trial may take */
-    EACH = 64,       /* the number of further steps for each element */
+    LEAST = 1 << 21, /* the number of steps that a run may take in each trial */
+    EACH = 64,       /* the number of further steps for each element of the buffers */
     TIMES_LIMIT = 8  /* a repeated run and a reference may take this many times the usual time limit */
 };
 
 static const kiln__simulator *simulator_of(const kiln__judge *judge) { return judge->engine->driver.simulator; }
 
-/* Returns the most steps that a run may take in the present trial. */
+/* Returns the largest number of steps that a run may take in the present trial. */
 static uint64_t get_most(const kiln__judge *judge)
 {
     return judge->steps_given ? judge->steps_given

@@ -1,17 +1,19 @@
-/* repeat.c - gives timed repetitions new inputs, and checks the answers of some repetitions.
+/* repeat.c - gives the timed repetitions of a kernel new inputs, and checks the answers of some repetitions.
  *
- * A kernel that keeps the answer of its first call, or that counts its calls, is fast when it is called repeatedly with
- * the same inputs. So every repetition gets new inputs and poisoned outputs. Repetitions that only warm the device up
- * get them too. Making each content on the host would take too long. Therefore each random input has a longer array on
- * the device, the *master*. Each repetition gets a window of the master that is drawn at random. One copy from the
- * master makes the input new, keeps its distribution, and changes all sums. After each repetition the judge copies a
- * few places of the outputs to a log. After the measurement the judge draws repetitions, computes their expected
- * answers, and compares the places in the log. The clock decides which repetitions are drawn, so the candidate cannot
- * predict them. A kernel that is wrong in only few repetitions may therefore get different verdicts.
+ * A kernel that keeps the answer of its first call, or that counts its calls, is fast if it is called repeatedly with
+ * the same inputs. So every repetition gets new inputs and poisoned outputs, and so do the repetitions that only warm
+ * the device up. To draw all inputs anew on the host would take too long. Therefore each random input has a longer
+ * array on the device, its master array. Each repetition copies a randomly chosen window of the master array into the
+ * input. The copy keeps the distribution of the input, and changes all sums.
+ *
+ * After each repetition the judge copies a few short pieces of the outputs to a log on the device. After the
+ * measurement the judge chooses some repetitions at random, computes their expected answers, and compares the pieces in
+ * the log. The clock decides which repetitions are chosen, so the candidate cannot predict them. A kernel that is wrong
+ * in only few repetitions may therefore get different verdicts.
  *
  * A reference on the host may take minutes for one answer at these sizes. If the reference is on the host, the judge
- * makes one more call with other inputs. kiln_plan_run() checks a sample or sums of its answer. The kernel cannot
- * distinguish this additional call from a repetition.
+ * makes one more call with other inputs instead. kiln_plan_run() checks a sample or sums of its answer. The kernel
+ * cannot distinguish this additional call from a repetition.
  *
  * Inputs from files and host functions, constants and `iota` are the same in all repetitions. */
 #include <inttypes.h>
@@ -20,55 +22,56 @@
 #include "judge_internal.h"
 
 enum {
-    PLACES = 4,    /* the number of places of each output in the log */
-    PLACE = 64,    /* the number of elements in a place */
+    PLACES = 4,    /* the number of pieces of each output that the log holds for one repetition */
+    PLACE = 64,    /* the largest number of elements in a piece */
     LOGGED = 1024, /* the number of repetitions in the log; a later repetition replaces the oldest one */
-    /* the number of repetitions whose answers are compared, if their references take at most COMPARED_SECONDS */
+    /* The number of repetitions whose answers are compared, if their references take at most COMPARED_SECONDS. */
     COMPARED = 8,
-    WINDOW_BYTES = 256,     /* a window of a master begins at a multiple of this number of bytes, like an allocation */
-    LONGER_LEAST = 1 << 16, /* the least number of elements by which a master is longer than its input */
+    /* a window of a master array begins at a multiple of this number of bytes, like an allocation */
+    WINDOW_BYTES = 256,
+    LONGER_LEAST = 1 << 16, /* a master array is longer than its input by LONGER_LEAST to LONGER_MOST elements */
     LONGER_MOST = 1 << 20
 };
 #define COMPARED_SECONDS 2.0
 
-/* The contents that one buffer of the spec has in the repetitions. */
+/* The values that one buffer gets in the repetitions. */
 typedef struct source {
-    /* a copy of the master on the host; if its `data` is NULL, the buffer gets poison, or keeps its bytes */
+    /* A copy of the master array on the host. If `data` is NULL, the buffer gets poison, or keeps its bytes. */
     kiln_array content;
-    CUdeviceptr master; /* the master on the device; 0 means that nothing is copied into the buffer (see `content`) */
-    uint64_t windows;   /* the number of different windows of the master */
-    uint64_t step;      /* the number of elements from one window to the next */
+    CUdeviceptr master; /* the master array on the device; 0 means that nothing is copied into the buffer */
+    uint64_t windows;   /* the number of different windows of the master array */
+    uint64_t step;      /* the number of elements between the starts of two neighbouring windows */
 } source;
 
 struct kiln__judge_repeats {
     kiln__judge *judge;
-    kiln__judge_trial trial; /* the sizes */
-    source *sources;         /* one source for each buffer */
+    kiln__judge_trial trial; /* the sizes of the repetitions */
+    source *sources;         /* the sources of the values, one source for each buffer */
     CUdeviceptr log;
     size_t record; /* the number of bytes in the log for one repetition */
-    bool renews;   /* at least one input is new in each repetition */
-    /* The members below belong to the measurement that is made now. */
+    bool renews;   /* true if at least one input has new values in each repetition */
+    /* The members below belong to the measurement that is in progress. */
     kiln_plan *plan;
-    unsigned begun; /* the number of repetitions so far, with the repetitions that only warm the device up */
+    unsigned begun; /* the number of repetitions so far; it includes the repetitions that only warm the device up */
 };
 
 static const kiln__driver *driver_of(const kiln__judge_repeats *r) { return &r->judge->engine->driver; }
 
-/* Returns a random number that depends only on the seed, the repetition and `what`. */
+/* Returns a random number that depends only on the seed, the repetition and the number `what`. */
 static uint64_t draw(const kiln__judge_repeats *r, unsigned repetition, size_t what)
 {
     return kiln__random_mix(kiln__random_mix(r->trial.seed + repetition) + what);
 }
 
-/* Returns the first element of the window that a buffer has in a repetition. */
+/* Returns the first element of the window that a repetition copies into a buffer. */
 static uint64_t find_window(const kiln__judge_repeats *r, unsigned repetition, size_t buffer)
 {
     const source *s = &r->sources[buffer];
     return draw(r, repetition, buffer) % s->windows * s->step;
 }
 
-/* Returns the first element of a place in the output of verify entry `v`. *count gets the number of elements in the
- * place. */
+/* Returns the first element of a piece of the output that entry `v` of the spec's key `verify` names. *count gets the
+ * number of elements in the piece. */
 static uint64_t find_place(const kiln__judge_repeats *r, unsigned repetition, size_t v, unsigned place,
                            const kiln__once_buffer *b, uint64_t *count)
 {
@@ -78,7 +81,7 @@ static uint64_t find_place(const kiln__judge_repeats *r, unsigned repetition, si
 
 /* ---- work between two repetitions ---- */
 
-/* Copies some places of each output to the log. The outputs still hold the answer of the last repetition. */
+/* Copies some pieces of each output to the log. The outputs still hold the answer of the last repetition. */
 static CUresult log_answer(const kiln__judge_repeats *r, unsigned repetition)
 {
     const kiln__judge *judge = r->judge;
@@ -97,8 +100,8 @@ static CUresult log_answer(const kiln__judge_repeats *r, unsigned repetition)
     return result;
 }
 
-/* Returns the memory that buffer `i` has when the steps begin. A step `swap` may later give this memory to another
- * buffer. */
+/* Returns the memory that the buffer `i` has before the first step of the plan. A `swap` step may later give this
+ * memory to another buffer. */
 static CUdeviceptr find_memory(const kiln__judge_repeats *r, size_t i)
 {
     CUdeviceptr at = 0;
@@ -108,9 +111,9 @@ static CUdeviceptr find_memory(const kiln__judge_repeats *r, size_t i)
     return 0;
 }
 
-/* Writes the contents of a repetition, and writes poison to buffers without a fill. Other buffers keep their bytes, as
- * between two calls. Such buffers have contents that kernels must not change, or are scratch memory of the variant with
- * a fill. */
+/* Writes the inputs of a repetition, and writes poison to buffers without a fill. Two kinds of buffers keep their
+ * bytes, as between two calls. One kind is an input that is not random and that no kernel may change. The other kind is
+ * scratch memory with a fill. */
 static CUresult write_contents(const kiln__judge_repeats *r, unsigned repetition)
 {
     CUresult result = CUDA_SUCCESS;
@@ -144,8 +147,8 @@ static kiln_status renew(void *user, kiln_error **error)
 
 /* ---- checking the answers ---- */
 
-/* Writes the contents of a repetition to judge->places, where the references read them. If `repetition` is NULL,
- * removes these contents from judge->places. */
+/* Puts the inputs of a repetition into judge->places, from which the references read them. If `repetition` is NULL,
+ * removes these inputs from judge->places. */
 static void lend_contents(const kiln__judge_repeats *r, const unsigned *repetition)
 {
     for (size_t i = 0; i < r->judge->buffer_count; i++) {
@@ -158,7 +161,7 @@ static void lend_contents(const kiln__judge_repeats *r, const unsigned *repetiti
     }
 }
 
-/* Compares the places of a repetition in the log with the expected answer, which has been computed before. */
+/* Compares the logged pieces of a repetition with its expected answer, which the caller has computed. */
 static void compare_places(const kiln__judge_repeats *r, unsigned repetition, const char *record,
                            kiln__judge_fault *fault)
 {
@@ -181,8 +184,8 @@ static void compare_places(const kiln__judge_repeats *r, unsigned repetition, co
                                        judge->spec->size_sets[r->trial.set].name, fault->message);
 }
 
-/* Draws repetitions, and compares their answers with references that are variants. If a reference cannot run at these
- * sizes, a note says that no answer was compared. */
+/* Chooses repetitions at random, and compares their answers with the answers of reference variants. If a reference
+ * cannot run at these sizes, a note says that no answer was compared. */
 static kiln_status compare_answers(kiln__judge_repeats *r, kiln__judge_fault *fault, kiln_error **error)
 {
     kiln__judge *judge = r->judge;
@@ -224,8 +227,8 @@ static kiln_status compare_answers(kiln__judge_repeats *r, kiln__judge_fault *fa
     return status;
 }
 
-/* Makes one more call with other inputs in the memory of the repetitions. kiln_plan_run() checks its answer, or a
- * sample or sums of the answer if the spec says so. */
+/* Makes one more call with other inputs in the memory of the repetitions. The function kiln_plan_run() checks its
+ * answer. If the spec says so, it checks only a sample or sums of the answer. */
 static kiln_status check_next(kiln__judge_repeats *r, kiln__judge_fault *fault, kiln_error **error)
 {
     kiln__judge *judge = r->judge;
@@ -277,7 +280,8 @@ void kiln__judge_close_repeats(kiln__judge_repeats *r)
     kiln__free(r->judge->mem, r);
 }
 
-/* Makes the content and the master of the buffer `i`. *fits is false if the memory of the device is too small. */
+/* Makes the input values and the master array of the buffer `i`. If the memory of the device is too small, *fits is
+ * false. */
 static kiln_status make_source(kiln__judge_repeats *r, size_t i, bool *fits, kiln_error **error)
 {
     kiln__judge *judge = r->judge;
@@ -316,8 +320,8 @@ static kiln_status make_source(kiln__judge_repeats *r, size_t i, bool *fits, kil
                : kiln__driver_fail(driver_of(r), judge->mem, result, error, "writing buffer %s", b->buffer->name);
 }
 
-/* Makes the sources of all buffers, and the log. *fits is false if the memory of the device is too small, or if a
- * content cannot be made at these sizes. */
+/* Makes the input values of all buffers, and the log. *fits is false if the memory of the device is too small, or if
+ * the input values cannot be made at these sizes. */
 static kiln_status make_sources(kiln__judge_repeats *r, bool *fits, kiln_error **error)
 {
     kiln__judge *judge = r->judge;

@@ -1,8 +1,8 @@
-/* sizes.c - draws the sizes of trials: edges, primes, and the neighbours of powers of two and of the integers in the
- * candidate's code.
+/* sizes.c - draws the sizes of trials: ends of ranges, primes, and the neighbours of powers of two and of the integers
+ * in the candidate's code.
  *
- * A kernel that is right at only one size, or wrong at only one size, usually has this size as a constant. So the
- * integers of the PTX and their neighbours are drawn as sizes too. */
+ * A kernel that is right at only one size, or wrong at only one size, usually contains this size as a constant. So the
+ * integers of the PTX and their neighbours are also drawn as sizes. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static const int64_t usual[] = {0,   1,   2,    3,    5,    7,    8,    13,   16
                                 64,  65,  97,   100,  127,  128,  129,  191,  255,  256,  257,  300,  511, 512, 513,
                                 521, 777, 1000, 1021, 1023, 1024, 1025, 2047, 2048, 2049, 4093, 4096, 4097};
 
-/* A multiple of 8 plus this number is a multiple of 4, but not a multiple of 8 or of a larger tile. */
+/* The sum of a multiple of 8 and this number is a multiple of 4, but not of 8 or of a larger tile. */
 enum { TILE_END = 132 };
 
 bool kiln__judge_read_ranges(kiln__judge *judge)
@@ -37,7 +37,8 @@ bool kiln__judge_read_ranges(kiln__judge *judge)
 
 int64_t kiln__judge_last(const kiln__judge_range *range) { return range->to / range->multiple * range->multiple; }
 
-/* Returns true if the spec has a range for the size. All other sizes get their values from the size sets. */
+/* Returns true if the spec's key `judge` gives the size a range. *at gets the index of this range. All other sizes get
+ * their values from the size sets. */
 static bool is_ranged(const kiln__judge *judge, const char *name, size_t *at)
 {
     for (*at = 0; *at < judge->range_count; ++*at)
@@ -46,7 +47,7 @@ static bool is_ranged(const kiln__judge *judge, const char *name, size_t *at)
     return false;
 }
 
-/* Moves a number into the range, to a multiple that the contract allows, and below the limit. */
+/* Returns the smallest multiple of range->multiple that is at least the value, limited to the range and to `most`. */
 static int64_t clamp(const kiln__judge_range *range, int64_t value, uint64_t most)
 {
     const int64_t m = range->multiple, first = (range->from + m - 1) / m * m;
@@ -74,13 +75,15 @@ static int64_t draw_one(const kiln__judge *judge, kiln__random *random, const ki
             bits++;
         value = (int64_t)kiln__random_below(random, (uint64_t)1 << (1 + kiln__random_below(random, bits)));
     }
-    if (value < 0 || (uint64_t)value > most || value > range->to) /* this value of the size does not fit */
+    /* the product of all sizes would exceed its limit, or the value is outside of the range */
+    if (value < 0 || (uint64_t)value > most || value > range->to)
         value = (int64_t)kiln__random_below(random, most < 64 ? most + 1 : 64);
     return clamp(range, value, most);
 }
 
-/* Sets *value to the entry `number` of a list. The list has the integers of the code that fit the range, the largest
- * first, each followed by its two neighbours. Returns false if the list has no such entry. */
+/* Sets *value to the entry `number` of a list of sizes. The list contains the integers of the PTX that are in the
+ * range, in descending order. Each integer is followed by its two neighbours. Returns false if the list has no such
+ * entry. */
 static bool take_constant(const kiln__judge *judge, const kiln__judge_range *range, unsigned number, uint64_t most,
                           int64_t *value)
 {
@@ -96,7 +99,8 @@ static bool take_constant(const kiln__judge *judge, const kiln__judge_range *ran
     return false;
 }
 
-/* Finds the integer of the PTX for the threshold `number`, and a size that can be larger than this integer. */
+/* Finds the integer of the PTX with the number `number` among the integers from 2^12 up to 2^17. Also finds a size that
+ * can be larger than this integer. */
 static bool find_threshold(const kiln__judge *judge, unsigned number, size_t *range, int64_t *value)
 {
     enum { SMALL = 1 << 12, MOST = 1 << 17 };
@@ -140,7 +144,7 @@ void kiln__judge_take_tiles(const kiln__judge *judge, unsigned number, kiln__jud
         SEVERAL = 1032,
         ALONE = (1 << 15) + 8,
         OTHERS = 1 << 8
-    }; /* OTHERS is the largest product of all other sizes */
+    }; /* OTHERS: the largest product of all sizes except one */
     const size_t count = judge->range_count;
     int64_t other = 1;
     while (count > 1 && pow((double)(2 * other), (double)(count - 1)) <= OTHERS)
@@ -166,9 +170,9 @@ void kiln__judge_take_set(const kiln__judge *judge, size_t set, kiln__judge_tria
             trial->ranged[at] = clamp(&judge->ranges[at], settings->items[i].value.as.i, UINT64_MAX);
 }
 
-/* Draws sizes that are multiples of a tile. A kernel may have another path for such sizes, and sizes that are drawn one
- * by one are hardly ever all multiples. First all sizes get the same power of two, which is the largest whose product
- * fits. Then the sizes are doubled in turn while their product fits. Two of the seven kinds of such trials add -1, 0 or
+/* Draws sizes that are multiples of a tile. A kernel may have another code path for such sizes, and independently drawn
+ * sizes are hardly ever all multiples. First all sizes get the same power of two, the largest whose product fits. Then
+ * the sizes are doubled in turn while their product fits. Seven kinds of such trials take turns. Two kinds add -1, 0 or
  * 1 to each size. One kind adds -4, 0 or 4, because a kernel that loads four elements at once may take an incomplete
  * tile for a whole tile. In three kinds one size is 1, because tiles in all dimensions take too long if the work for an
  * element is large. */
@@ -176,9 +180,10 @@ static void draw_whole(const kiln__judge *judge, kiln__random *random, unsigned 
 {
     enum { KINDS = 7, UNIT_BITS = 7, PAIR_BITS = 17 };
     static const struct {
-        unsigned bits; /* the product of the sizes is at most 2 to the power of this number */
-        int64_t step;  /* the sizes are this number above or below multiples of a tile, or are multiples of a tile */
-        unsigned one;  /* 1 + the number of the size that is 1; 0 means that no size is 1 */
+        unsigned bits; /* the product of the sizes is at most 2 to the power of `bits` */
+        /* each size differs from a multiple of a tile by -step, 0 or `step`, in units of range->multiple */
+        int64_t step;
+        unsigned one; /* the index of the size that is 1, plus 1; 0 means that no size is 1 */
     } kinds[KINDS] = {{20, 0, 0}, {12, 0, 1}, {19, 1, 0}, {17, 0, 0}, {12, 1, 1}, {14, 0, 2}, {15, 4, 0}};
     const int64_t step = kinds[kind % KINDS].step;
     const size_t count = judge->range_count, one = count > 2 ? kinds[kind % KINDS].one : 0;
@@ -205,21 +210,24 @@ static void draw_whole(const kiln__judge *judge, kiln__random *random, unsigned 
 }
 
 /* Draws the sizes of a trial. Trials 0 to 3 have fixed sizes: the least values, all sizes 1, a mixture of small odd
- * numbers, and the largest values that fit. In the phase of checks, trials 6 to 8 have sizes that are multiples of four
- * but not of a tile, and trial 8 has many blocks. In trial 9 of this phase each size is one less than a multiple of
- * four. In the phase of answers, each size in turn first has its largest value. Every second later trial has an integer
- * of the candidate's code as one of its sizes. Every eighth later trial has multiples of a tile. */
+ * numbers, and the largest values that fit.
+ *
+ * In the phase `checks`, trials 6 to 8 have sizes that are multiples of four but not of a tile, and trial 8 has many
+ * blocks. In trial 9 each size is one less than a multiple of four.
+ *
+ * In the phase `answers`, from trial 3 on, each size in turn first has its largest value. Every second later trial has
+ * an integer of the candidate's code as one of its sizes. Every eighth later trial has multiples of a tile. */
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial)
 {
-    /* the numbers of three trials: the first trial with sizes that are multiples of 4, the trial with more blocks, and
-     * the trial whose sizes are 3 modulo 4 */
+    /* The numbers of three trials of the phase `checks`. They are the first trial with multiples of 4, the trial with
+     * many blocks, and the trial with sizes that are 3 modulo 4. */
     enum { QUADS = 6, BLOCKS = 8, THREES = 9 };
     static const int64_t odd[] = {33, 17, 45, 7};
     uint64_t left = most;
     const size_t count = judge->range_count;
     const bool answers = trial->phase == KILN__JUDGE_PHASE_ANSWERS;
-    /* the last trial in which a size has its largest value */
+    /* the number of the last trial in which a size has its largest value */
     const unsigned largest = 3 + (unsigned)(answers && count > 1 ? count - 1 : 0);
     size_t first = count ? (size_t)kiln__random_below(random, count) : 0;
     if (answers && number >= 3 && number <= largest)
@@ -230,7 +238,7 @@ void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsi
         return;
     }
     if (trial->phase == KILN__JUDGE_PHASE_CHECKS && number == BLOCKS) {
-        int64_t root = 1; /* the square root of 2^15, rounded to a multiple of 4 */
+        int64_t root = 1; /* the n-th root of 2^15 rounded up, where n is the number of sizes */
         while (count && pow((double)root, (double)count) < 1 << 15)
             root++;
         for (size_t i = 0; i < count; i++)
@@ -253,7 +261,7 @@ void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsi
         return;
     }
     for (size_t n = 0; n < count; n++) {
-        /* each size comes first in some trials, because the first size may be large */
+        /* each size comes first in some trials, because the size that is drawn first may be large */
         const size_t i = (first + n) % count;
         const kiln__judge_range *range = &judge->ranges[i];
         int64_t value;
@@ -288,7 +296,7 @@ kiln_setting *kiln__judge_sizes(kiln__judge *judge, const kiln__judge_trial *tri
 }
 
 /* A kernel whose grid fills the device walks over its arrays in a loop. With 132 multiprocessors this loop has only one
- * iteration at all sizes of trials. With few multiprocessors the loop has several iterations. */
+ * iteration at all sizes of trials. With 4 multiprocessors the loop has several iterations. */
 bool kiln__judge_make_few(kiln__judge *judge)
 {
     enum { FEW = 4 };
@@ -340,9 +348,9 @@ kiln_status kiln__judge_allows(kiln__judge *judge, const kiln_spec *spec, const 
     return kiln__fail_memory(error);
 }
 
-/* Finds the size sets for the trials. Keeps a size set if the constraints allow its own sizes. Also keeps a size set if
- * the constraints allow it after each size with a range has become a small number. The function compiles nothing. If
- * the constraints allow no size set, keeps all sets. The trials then report which sizes are excluded. */
+/* Finds the size sets for the trials. Keeps a size set if the variant's constraints hold at its values. Also keeps it
+ * if they hold after each size with a range has become small. The function compiles nothing. If the constraints hold at
+ * no size set, keeps all size sets. The trials then report which sizes are excluded. */
 kiln_status kiln__judge_find_sets(kiln__judge *judge, kiln_error **error)
 {
     enum { FROM, SMALL, OWN };

@@ -1,23 +1,29 @@
-/* state.c - watches the variables of the candidate's module between calls.
+/* state.c - finds out whether a call of the candidate depends on variables of the module that an earlier call has
+ * changed.
  *
- * Under the checks of the simulated device, a variable that a call has changed counts as never written. The checks
- * report a later call that reads this variable before it writes it. A GPU has no checks that report such a read. On a
- * GPU the judge writes random bytes to the changed elements (*spoils* them) before further calls. A call that writes
- * these elements before it reads them still works. A call that reads them first gives a wrong answer, fails, or leaves
- * the random bytes in place. */
+ * Under the checks of the simulated device, a variable that a call has changed counts as never written. The checks then
+ * report a later call that reads this variable before it writes it.
+ *
+ * A GPU has no checks that report such a read. On a GPU the judge overwrites the changed elements of the variables with
+ * random bytes before further calls. In this file such elements and variables are called spoilt, and such calls are
+ * called spoilt calls. A call that writes these elements before it reads them still works. A call that reads them first
+ * gives a wrong answer, fails, or leaves the random bytes in place. */
 #include <string.h>
 
 #include "judge_internal.h"
 
 enum {
-    /* the number of calls before which all changed elements are spoilt; two of these calls get complementary bytes */
+    /* The number of calls before which all changed elements are overwritten with random bytes. Two of these calls get
+     * complementary bytes. */
     ALL = 3,
-    /* the number of calls before which only one variable is spoilt, so that a kept answer may lose its value but not
-     * its key */
+    /* The largest number of calls before which only one variable is overwritten. A candidate may keep an answer and its
+     * key in two variables. Then it loses the answer, but still finds the key. */
     EACH = 8,
-    PARTS = 4,   /* the number of calls before which a half, a quarter and so on of the elements is spoilt */
+    /* the number of calls before which a half, a quarter, an eighth and so on of the changed elements are
+     * overwritten */
+    PARTS = 4,
     CHANGED = 1, /* a bit of `changed`: a call has changed the element */
-    LEFT = 2,    /* a bit of `changed`: no call so far has overwritten the random bytes of the element */
+    LEFT = 2,    /* a bit of `changed`: no call has replaced the random bytes of the element yet */
 };
 
 static kiln_status read_global(const kiln__judge *judge, const kiln__judge_global *g, unsigned char *to,
@@ -29,7 +35,7 @@ static kiln_status read_global(const kiln__judge *judge, const kiln__judge_globa
                : kiln__driver_fail(&judge->engine->driver, judge->mem, result, error, "reading variable %s", g->name);
 }
 
-/* Reads a variable into new memory. The caller frees the memory. */
+/* Copies the bytes of a variable into new host memory. The caller frees this memory. */
 static kiln_status copy_global(const kiln__judge *judge, const kiln__judge_global *g, unsigned char **to,
                                kiln_error **error)
 {
@@ -52,7 +58,7 @@ kiln_status kiln__judge_keep_globals(kiln__judge *judge, kiln_error **error)
     return KILN_OK;
 }
 
-/* Marks the bytes of all elements that have changed. */
+/* Sets g->changed for the bytes of all elements that differ from g->before. */
 static void mark_changed(kiln__judge_global *g, const unsigned char *now)
 {
     g->any = false;
@@ -66,8 +72,8 @@ static void mark_changed(kiln__judge_global *g, const unsigned char *now)
     }
 }
 
-/* Finds the elements that the last call has changed. A counter that every call sets back to its old value does not
- * count as changed. */
+/* Finds the elements of variables that the last call has changed. A counter that every call resets to its old value
+ * does not count as changed. */
 kiln_status kiln__judge_forget_globals(kiln__judge *judge, bool checked, kiln_error **error)
 {
     for (size_t i = 0; i < judge->code.global_count; i++) {
@@ -112,8 +118,8 @@ unsigned kiln__judge_count_spoilt(const kiln__judge *judge)
     return count ? ALL + PARTS + (count < EACH ? count : EACH) : 0;
 }
 
-/* Returns whether the judge writes random bytes to an element of a variable before the spoilt call `number`. `which` is
- * the number of the variable among the changed variables. */
+/* Returns whether the judge overwrites an element of a variable before the spoilt call `number`. `which` is the index
+ * of the variable among the changed variables. */
 static bool is_spoilt(unsigned number, unsigned which, kiln__random *random)
 {
     return number < ALL           ? true
@@ -121,8 +127,9 @@ static bool is_spoilt(unsigned number, unsigned which, kiln__random *random)
                                   : which == number - ALL - PARTS;
 }
 
-/* Spoils elements before a call. Call 1 gets the complements of the random bytes of call 0. So a byte that a call
- * writes differs from the random byte of at least one of the two calls. */
+/* Overwrites elements of variables with random bytes before the spoilt call `number`. Call 1 gets the complements of
+ * the random bytes of call 0. So a value that both calls write differs from the random bytes before at least one of the
+ * two calls. */
 kiln_status kiln__judge_spoil_globals(kiln__judge *judge, uint64_t seed, unsigned number, kiln_error **error)
 {
     kiln__random bytes = {kiln__random_mix(seed + (number == 1 ? 0 : number))};
@@ -151,9 +158,9 @@ kiln_status kiln__judge_spoil_globals(kiln__judge *judge, uint64_t seed, unsigne
     return KILN_OK;
 }
 
-/* Looks for elements that still have their random bytes after every spoilt call, although the first call changed them.
- * A call that does not read these elements would have written them again, as the first call did with the same
- * inputs. */
+/* Searches for elements that the first call changed, but that kept their random bytes in every spoilt call. All these
+ * calls have the inputs of the first call. So a call that does not depend on these elements would have written them
+ * again. */
 static kiln_status find_left(kiln__judge *judge, unsigned number, kiln__judge_fault *fault, kiln_error **error)
 {
     for (size_t i = 0; i < judge->code.global_count; i++) {
@@ -184,7 +191,7 @@ static kiln_status find_left(kiln__judge *judge, unsigned number, kiln__judge_fa
     return KILN_OK;
 }
 
-/* If only one variable was spoilt, returns its name. */
+/* If the judge has overwritten only one variable, returns its name. Otherwise returns NULL. */
 static const char *name_spoilt(const kiln__judge *judge, unsigned number)
 {
     const bool only = count_changed(judge) == 1;

@@ -6,8 +6,8 @@
 #include "judge_internal.h"
 
 enum { ELEMENTS_MOST = 1 << 22, ELEMENTS_MOST_GPU = 1 << 28 };
-/* The largest ratio of bound to measured time. A larger ratio cannot come from variable clocks or from the resolution
- * of events. */
+/* The largest credible ratio between two times: the time that the device's peak rates require, and the measured time.
+ * Variable clocks and the resolution of events cannot explain a larger ratio. */
 #define FASTER 1.05
 
 kiln_status kiln__judge_choose_set(kiln__judge *judge, uint64_t most, size_t *set, bool *found, kiln_error **error)
@@ -72,8 +72,8 @@ kiln_status kiln__judge_time_plan(kiln__judge *judge, kiln_plan *plan, size_t se
     return KILN_OK;
 }
 
-/* Takes the time of a plan of the judged variant. On a GPU each repetition has new inputs (`repeats`), and the answers
- * of some repetitions are compared. */
+/* Takes the time of the candidate or of the spec's own kernel. On a GPU each repetition has new inputs (`repeats`), and
+ * the judge compares the answers of some repetitions. */
 static kiln_status time_repeats(kiln__judge *judge, kiln__judge_repeats *repeats, kiln_plan *plan, size_t set,
                                 const kiln_result **result, kiln_result *kept, kiln__judge_fault *fault,
                                 kiln_error **error)
@@ -81,7 +81,7 @@ static kiln_status time_repeats(kiln__judge *judge, kiln__judge_repeats *repeats
     if (repeats)
         kiln__judge_begin_repeats(repeats, plan);
     kiln_status status = kiln__judge_time_plan(judge, plan, set, result, fault, error);
-    if (*result) { /* copies the result, because it belongs to the plan, which may run again */
+    if (*result) { /* copies the result, because the plan owns it and may run again */
         *kept = **result;
         *result = kept;
     }
@@ -92,8 +92,8 @@ static kiln_status time_repeats(kiln__judge *judge, kiln__judge_repeats *repeats
     return status == KILN_OK ? ended : status;
 }
 
-/* Takes the time of the candidate, and then of the variant's own source. If both have a fault, the spec allows more
- * cases than its own kernel can handle, and a note replaces the fault. */
+/* Takes the time of the candidate, and then of the spec's own kernel. If both have a fault, the spec allows more cases
+ * than its own kernel can handle. A note then replaces the fault. */
 static kiln_status time_both(kiln__judge *judge, kiln__judge_repeats *repeats, size_t set, kiln__judge_fault *fault,
                              kiln_error **error)
 {
@@ -129,9 +129,9 @@ static kiln_status time_both(kiln__judge *judge, kiln__judge_repeats *repeats, s
     return KILN_OK;
 }
 
-/* Takes the times of the candidate and of the variant's own source at a size set that fits the device. Sets *fault if
- * an answer at this size set is wrong, or if a measured time is shorter than the peaks of the device allow. If there is
- * no time, a note has the reason. */
+/* Takes the times of the candidate and of the spec's own kernel at a size set that fits the device. Sets *fault if an
+ * answer at this size set is wrong, or if a measured time is shorter than the peak rates of the device allow. If there
+ * is no time, a note has the reason. */
 kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_error **error)
 {
     const kiln__simulator *simulator = judge->engine->driver.simulator;

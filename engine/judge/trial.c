@@ -1,11 +1,13 @@
-/* trial.c - runs one trial: makes memory with guard zones and contents, runs the kernel, and finds faults in the memory
- * afterwards.
+/* trial.c - runs one trial: allocates memory with guard zones, writes the inputs, runs the kernel, and searches the
+ * memory for faults.
  *
- * A trial runs the kernel twice in the same memory. Outputs, scratch memory and guard zones hold random bytes before
- * the first run, and the complements of these bytes before the second run. The kernel never wrote an element that still
- * has both patterns. A kernel that reads such bytes computes with different numbers in the two runs. Under the checks
- * of the simulated device, each buffer is an allocation of exactly its size without guard zones, so that the checks see
- * its ends. In a trial with checks the kernel runs only once. */
+ * A trial runs the kernel twice in the same memory. Before the first run, outputs, scratch memory and guard zones get
+ * random bytes (poison). Before the second run they get the complements of these bytes. If an element has these bytes
+ * after both runs, the kernel never wrote it. If a kernel computes with such bytes, its two runs give different
+ * numbers.
+ *
+ * Under the checks of the simulated device, the kernel runs only once. Each buffer is then an allocation of exactly its
+ * size without guard zones, so that the checks find accesses beyond its ends. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -16,7 +18,7 @@
 
 enum {
     GUARD = 1024, /* the number of bytes in a guard zone */
-    FAR = 1 << 21 /* the alignment that the large arrays of programs have */
+    FAR = 1 << 21 /* 2 MiB, the alignment that the large arrays of programs have */
 };
 
 /* ---- memory ---- */
@@ -36,10 +38,10 @@ static void free_places(kiln__judge *judge)
     }
 }
 
-/* Returns the number of bytes by which a trial moves a buffer. It is a multiple of the buffer's alignment and of its
- * element size. If `shift` is a number from 1 to the number of buffers, all buffers except buffer shift - 1 move. So a
- * kernel that tests the address of only one buffer may wrongly assume that all buffers are aligned. If `shift` is
- * larger, each buffer moves at random. */
+/* Returns the number of bytes by which a trial moves a buffer from an aligned address. It is a multiple of the buffer's
+ * alignment and of its element size. If `shift` is a number from 1 to the number of buffers, all buffers except buffer
+ * shift - 1 move. A kernel that tests the alignment of only this one buffer then accesses the other buffers wrongly. If
+ * `shift` is larger, each buffer moves at random. */
 static size_t get_shift(const kiln__judge *judge, const kiln__judge_trial *trial, size_t buffer)
 {
     const kiln__once_buffer *b = &judge->buffers[buffer];
@@ -51,7 +53,7 @@ static size_t get_shift(const kiln__judge *judge, const kiln__judge_trial *trial
     return (size_t)by * (align > size ? align : size) % 256;
 }
 
-/* Returns the number of bytes by which a trial moves a buffer in addition to its shift. It is a multiple of 256, the
+/* Returns the number of bytes by which a trial moves a buffer in addition to get_shift(). It is a multiple of 256, the
  * alignment of every allocation. A kernel may treat addresses with certain bits differently, and only some allocations
  * have such addresses. Every eighth trial also changes higher bits of the addresses. */
 static size_t get_distance(const kiln__judge_trial *trial, size_t buffer)
@@ -60,7 +62,7 @@ static size_t get_distance(const kiln__judge_trial *trial, size_t buffer)
     return UNIT * (size_t)(kiln__random_mix(trial->seed + 999 * buffer) % (trial->seed % 8 ? FEW : MANY));
 }
 
-/* Allocates the memory of all buffers, and binds it to the plan. */
+/* Allocates device memory for all buffers, and binds it to the plan. */
 static kiln_status place_buffers(kiln__judge *judge, kiln_plan *plan, const kiln__judge_trial *trial,
                                  kiln_error **error)
 {
@@ -93,7 +95,8 @@ static kiln_status place_buffers(kiln__judge *judge, kiln_plan *plan, const kiln
     return KILN_OK;
 }
 
-/* Writes random bytes. With `pass` 1 it writes the complements of the bytes of `pass` 0. Copies of 8 bytes need no call. */
+/* Writes random bytes. If `pass` is 1, writes the complements of the bytes that `pass` 0 writes. The loop copies 8 bytes
+ * at a time, because such a copy needs no call of a function. */
 static void write_pattern(unsigned char *to, size_t bytes, uint64_t seed, unsigned pass)
 {
     kiln__random random = {seed};
@@ -110,7 +113,7 @@ static void write_pattern(unsigned char *to, size_t bytes, uint64_t seed, unsign
     }
 }
 
-/* Writes the memory before a call. If `again` is true, scratch memory with a fill keeps the bytes that the previous
+/* Writes all buffers before a call. If `again` is true, scratch memory with a fill keeps the bytes that the previous
  * call left there. */
 static kiln_status write_buffers(kiln__judge *judge, const kiln__judge_trial *trial, unsigned pass, bool again,
                                  kiln_error **error)
@@ -152,9 +155,9 @@ static void note_input(kiln__judge *judge, size_t i, kiln__judge_fault *fault)
     fault->message = kiln__judge_print(judge, "%s", change.text);
 }
 
-/* Reads the memory of the buffer `i`, and checks its guard zones. A zone can have two megabytes, so memcmp() first tells
- * whether any byte changed. After `swap` steps of the plan, the memory may belong
- * to other buffers, which then get the bytes. */
+/* Reads the memory of the buffer `i`, and checks its guard zones. A guard zone may have two megabytes, so memcmp()
+ * first tells whether any byte has changed. If `swap` steps of the plan have exchanged memory, the bytes go to the
+ * buffer that now has this memory. */
 static kiln_status read_memory(kiln__judge *judge, size_t i, kiln__judge_fault *fault, kiln_error **error)
 {
     const kiln__judge_place *p = &judge->places[i];
@@ -181,7 +184,7 @@ static kiln_status read_memory(kiln__judge *judge, size_t i, kiln__judge_fault *
                                                       "reading buffer %s", b->buffer->name);
 }
 
-/* Reads all buffers after a run of the plan, and checks guard zones and inputs. */
+/* Reads all buffers after a run of the plan, and checks the guard zones and the inputs. */
 static kiln_status read_buffers(kiln__judge *judge, const kiln_plan *plan, kiln__judge_fault *fault, kiln_error **error)
 {
     CUdeviceptr at;
@@ -205,10 +208,11 @@ static kiln_status read_buffers(kiln__judge *judge, const kiln_plan *plan, kiln_
 typedef struct listener {
     kiln__judge *judge;
     kiln__judge_fault *fault;
-    bool original; /* the variant's own source runs, whose findings are not kept */
-    bool state;    /* an uninitialised read of a variable of the module counts as a fault of state */
-    bool late;     /* the run ended at its limit, and the last finding names the position in the kernel */
-    bool together; /* two calls ran at the same time, so only races in variables of the module count as faults */
+    bool original; /* true if the spec's own kernel runs; its findings are not kept */
+    /* true if an uninitialised read of a variable of the module is a fault of the kind KILN_JUDGED_STATE */
+    bool state;
+    bool late;     /* true if the run ended at its step limit; the last finding then names the position in the kernel */
+    bool together; /* true if two calls ran at the same time; only races in variables of the module are then faults */
 } listener;
 
 static const kiln__judge_global *find_global(const kiln__judge *judge, uint64_t address)
@@ -221,7 +225,7 @@ static const kiln__judge_global *find_global(const kiln__judge *judge, uint64_t 
     return NULL;
 }
 
-/* Returns the same text as kiln_check_text(). That function is in a library that judge/ does not use. */
+/* Returns the same text as kiln_check_text(), which is in a library that judge/ does not use. */
 static const char *get_kind(kiln_check_kind kind)
 {
     static const char *const texts[] = {
@@ -248,7 +252,7 @@ static void note_finding(listener *l, const kiln_check_finding *f)
         return;
     if (!kiln__grow(judge->mem, &judge->findings, &judge->finding_capacity, judge->finding_count + 1,
                     sizeof *judge->findings)) {
-        judge->arena.failed = true; /* the judge reports that memory ran out when it makes the verdict */
+        judge->arena.failed = true; /* kiln__judge_conclude() reports that memory ran out */
         return;
     }
     judge->findings[judge->finding_count++] =
@@ -263,7 +267,8 @@ static void note_finding(listener *l, const kiln_check_finding *f)
                               .note = f->note != 0};
 }
 
-/* Turns a race of two calls in a variable of the module into a fault of state. */
+/* If the finding is a race between two calls in a variable of the module, sets a fault of the kind
+ * KILN_JUDGED_STATE. */
 static void note_shared(listener *l, const kiln_check_finding *f)
 {
     const kiln__judge_global *global = f->kind == KILN_CHECK_RACE ? find_global(l->judge, f->address) : NULL;
@@ -287,9 +292,9 @@ static int on_finding(void *user, const kiln_check_finding *f)
         return 0;
     }
     note_finding(l, f);
-    /* the checks only note the read of a word of which some bytes are unwritten, such as a counter of which one byte
-     * has changed
-     */
+    /* If only some bytes of a word are unwritten, the checks report a read of the word only as a note. This happens to
+     * a counter of which the previous call has changed one byte. So for variables of the module, a note also counts as
+     * a fault. */
     if ((f->note && !global) || (l->late && f->kind == KILN_CHECK_FAULT) || fault->kind != KILN_JUDGED_PASS)
         return 0;
     *fault = (kiln__judge_fault){.kind = global ? KILN_JUDGED_STATE : KILN_JUDGED_UNSAFE};
@@ -346,7 +351,7 @@ static kiln_status run_once(kiln__judge *judge, kiln_plan *plan, const kiln__jud
     if (simulator)
         simulator->order(0);
     l->late = status == KILN_ERROR_TIMEOUT;
-    /* uses the findings, because they describe a fault better than the driver's error or a time limit */
+    /* uses the findings first, because they describe a fault better than an error of the driver or a time limit */
     if (trial->checked)
         kiln__plan_end_checks(plan, &options);
     if (status != KILN_OK)
@@ -354,7 +359,7 @@ static kiln_status run_once(kiln__judge *judge, kiln_plan *plan, const kiln__jud
     return read_buffers(judge, plan, l->fault, error);
 }
 
-/* Notes the first element of an output that the kernel wrote in neither of the two runs. */
+/* Sets the fault if there are elements of an output that the kernel wrote in neither of the two runs. */
 static void find_unwritten(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault)
 {
     for (size_t v = 0; v < judge->spec->verify_count && fault->kind == KILN_JUDGED_PASS; v++) {
@@ -416,7 +421,7 @@ kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *tria
     kiln__free(judge->mem, sizes);
     if (refused)
         return kiln__judge_refuse(judge, status, why, fault, error);
-    /* the spec's own variants cannot have the sizes of this trial */
+    /* the spec's own variants cannot run at the sizes of this trial */
     if (status != KILN_OK && status != KILN_ERROR_MEMORY) {
         *fits = false;
         judge->excluded = status == KILN_ERROR_CONSTRAINT;
@@ -435,7 +440,7 @@ kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *tria
     judge->sized_set = trial->set;
     if (bytes)
         memcpy(judge->sized, trial->ranged, bytes);
-    if (!kiln__judge_read_code(judge)) /* if a size is a macro, the plan has other code after a resize */
+    if (!kiln__judge_read_code(judge)) /* if a size is a macro, the plan has other PTX after kiln_plan_resize() */
         return kiln__fail_memory(error);
     if (judge->code.forbidden)
         *fault = (kiln__judge_fault){.kind = KILN_JUDGED_FORBIDDEN, .message = judge->code.forbidden, .of_code = true};
@@ -454,11 +459,13 @@ static kiln_status make_contents(kiln__judge *judge, kiln__judge_class class, ui
     return KILN_OK;
 }
 
-#define SMALL_MOST (1 << 20) /* the most elements of all buffers together, in a trial that is not large */
-#define PLAIN_MOST 9000000   /* the most elements of all buffers together in a large trial, unless the kernel is fast */
+/* the largest number of elements that all buffers may have together in an ordinary trial */
+#define SMALL_MOST (1 << 20)
+#define PLAIN_MOST 9000000 /* a large trial has more elements than this only if the kernel is fast */
 
-/* Returns the most elements that a large trial may have. The largest products of sizes are tried only if the spec has
- * about two arrays. Some references need much memory for each element. */
+/* Returns the largest number of elements that a large trial may have. `product` is the product of the sizes. If it is
+ * large, only specs with about two arrays stay within this number, because some references need much memory for each
+ * element. */
 static uint64_t get_large_most(double product)
 {
     enum { PLAIN_PRODUCT = 5000000 };
@@ -473,7 +480,7 @@ static double get_product(const kiln__judge *judge, const kiln__judge_trial *tri
     return product;
 }
 
-/* Notes how many elements the buffers have at the trial's sizes. Ignores very small sizes, because they tell nothing
+/* Notes the number of elements divided by the product of the sizes. Ignores very small sizes, because they tell nothing
  * about larger sizes. */
 static void note_density(kiln__judge *judge, const kiln__judge_trial *trial)
 {
@@ -484,11 +491,11 @@ static void note_density(kiln__judge *judge, const kiln__judge_trial *trial)
         *known = density;
 }
 
-/* Estimates whether a trial is too large. A spec may make its arrays with a host function, as a graph or a sparse
- * matrix. The judge can count the elements of such arrays only after making them, which takes gigabytes and minutes for
- * the largest sizes. So the judge estimates the number of elements from the trials before. A trial is too large if the
- * estimate is above twice the allowed number, because the number of elements need not be proportional to the sizes. If
- * no trial had a size set yet, the judge uses the size set with the fewest elements instead. */
+/* Estimates whether a trial is too large. A spec may make its arrays with a host function, for example a graph or a
+ * sparse matrix. To count the elements of such arrays, the judge would have to make them, which takes gigabytes and
+ * minutes at the largest sizes. So the judge estimates the number of elements from the earlier trials. A trial is too
+ * large if the estimate is above twice the allowed number, because the number of elements need not be proportional to
+ * the sizes. If no trial has used the size set yet, the estimate uses the size set with the fewest elements. */
 bool kiln__judge_is_huge(const kiln__judge *judge, const kiln__judge_trial *trial)
 {
     const double product = get_product(judge, trial);
@@ -505,8 +512,8 @@ bool kiln__judge_is_huge(const kiln__judge *judge, const kiln__judge_trial *tria
 bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial, bool on_host)
 {
     enum {
-        STEPS_MOST = 1 << 27, /* the most steps; a trial has larger arrays only if the kernel is fast enough */
-        /* the most bytes of all buffers together; the host also holds contents, answers and expected answers */
+        STEPS_MOST = 1 << 27, /* the most steps of a run; a trial has larger arrays only if the kernel is fast enough */
+        /* the most bytes of all buffers together; the host also holds inputs, answers and expected answers */
         BYTES_MOST = 160 << 20
     };
     const bool large = trial->phase == KILN__JUDGE_PHASE_LARGE;
@@ -538,9 +545,9 @@ static kiln_status begin_checks(const kiln__judge_trial *trial, kiln_plan *plan,
     return trial->checked ? kiln__plan_begin_checks(plan, error) : KILN_OK;
 }
 
-/* Handles a content or a reference that failed. Takes ownership of its error. *fits is false if the spec's expressions
- * or a host function refuse these sizes and contents. It is also false if a reference exceeds its limit on a simulated
- * device. */
+/* Handles the error of a fill or of a reference. Takes ownership of the error `why`. *fits becomes false if the spec's
+ * expressions or a host function refuse the sizes and input values. It also becomes false if a reference exceeds its
+ * time limit on a simulated device. In both cases the function returns KILN_OK. */
 static kiln_status skip_refused(kiln__judge *judge, kiln_status status, kiln_error *why, bool *fits, kiln_error **error)
 {
     const bool late = status == KILN_ERROR_TIMEOUT && judge->simulated,
@@ -557,7 +564,7 @@ static kiln_status skip_refused(kiln__judge *judge, kiln_status status, kiln_err
     return refused ? KILN_OK : status;
 }
 
-/* Makes the contents of all buffers. *fits is false if the spec allows no contents at these sizes. */
+/* Makes the input values of all buffers. If the spec or a host function refuses these sizes, *fits is false. */
 static kiln_status fill_places(kiln__judge *judge, kiln__judge_class class, uint64_t seed, bool *fits,
                                kiln_error **error)
 {
@@ -566,8 +573,8 @@ static kiln_status fill_places(kiln__judge *judge, kiln__judge_class class, uint
     return status == KILN_OK ? KILN_OK : skip_refused(judge, status, why, fits, error);
 }
 
-/* Computes the expected answer of the trial. *fits is false if the spec or a host function refuses these sizes and
- * contents. */
+/* Computes the expected answer of the trial. If the spec or a host function refuses its sizes and input values, *fits
+ * is false. */
 static kiln_status expect_answer(kiln__judge *judge, const kiln__judge_trial *trial, bool *fits, kiln_error **error)
 {
     kiln_error *why = NULL;
@@ -577,7 +584,8 @@ static kiln_status expect_answer(kiln__judge *judge, const kiln__judge_trial *tr
     return status == KILN_OK ? KILN_OK : skip_refused(judge, status, why, fits, error);
 }
 
-/* Runs the kernel twice, or once under checks, and compares the outputs of each run. */
+/* Runs the kernel twice, or once under the checks of the simulated device. Compares the outputs of each run with the
+ * expected outputs. */
 static kiln_status run_trial(kiln__judge *judge, kiln_plan *plan, const kiln__judge_trial *trial, bool original,
                              kiln__judge_fault *fault, bool *fits, kiln_error **error)
 {
@@ -590,7 +598,8 @@ static kiln_status run_trial(kiln__judge *judge, kiln_plan *plan, const kiln__ju
         return KILN_OK;
     KILN__TRY(place_buffers(judge, plan, trial, error));
     for (unsigned pass = 0; pass < passes && fault->kind == KILN_JUDGED_PASS; pass++) {
-        /* each pass begins without state, because kiln__judge_calls() looks for state */
+        /* resets the variables of the module, because only kiln__judge_calls() examines whether they keep data between
+         * calls */
         kiln__judge_reset_globals(judge);
         KILN__TRY(begin_checks(trial, plan, error));
         kiln_status status = write_buffers(judge, trial, pass, false, error);
@@ -606,7 +615,8 @@ static kiln_status run_trial(kiln__judge *judge, kiln_plan *plan, const kiln__ju
         for (size_t i = 0; i < judge->buffer_count && pass == 0; i++)
             memcpy(judge->places[i].first, judge->places[i].got, (size_t)judge->buffers[i].bytes);
     }
-    /* compares the first run's answer last, because only the second run shows which elements are written at all */
+    /* compares the answer of the first run last, because only the second run shows which elements the kernel writes at
+     * all */
     for (size_t i = 0; i < judge->buffer_count && passes == 2 && fault->kind == KILN_JUDGED_PASS; i++)
         memcpy(judge->places[i].got, judge->places[i].first, (size_t)judge->buffers[i].bytes);
     if (passes == 2 && fault->kind == KILN_JUDGED_PASS)
@@ -633,9 +643,9 @@ kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, 
     return status;
 }
 
-/* ---- several calls that use one memory ---- */
+/* ---- several calls that use the same memory ---- */
 
-/* Changes the last element of every input. The new element comes from another content of the same class. */
+/* Changes the last element of every input to the last element of another draw from the same class. */
 static kiln_status change_one(kiln__judge *judge, kiln__judge_class class, uint64_t seed, kiln_error **error)
 {
     for (size_t i = 0; i < judge->spec->buffer_count; i++) {
@@ -652,10 +662,10 @@ static kiln_status change_one(kiln__judge *judge, kiln__judge_class class, uint6
     return KILN_OK;
 }
 
-enum { CALLS = 5 }; /* calls whose variables keep the bytes that the call before left */
+enum { CALLS = 5 }; /* the number of calls before which the judge does not overwrite variables of the module */
 
-/* Writes the memory before the call `number` of the sequence (the first call has number 0). Changes the module's
- * variables as the call needs it. */
+/* Writes the buffers before the call `number` of the sequence, where the first call has number 0. Also treats the
+ * variables of the module as this call requires: keeps, forgets or overwrites them. */
 static kiln_status prepare_call(kiln__judge *judge, const kiln__judge_trial *trial, unsigned number, kiln_error **error)
 {
     KILN__TRY(number >= CALLS ? kiln__judge_spoil_globals(judge, trial->seed, number - CALLS, error)
@@ -664,8 +674,9 @@ static kiln_status prepare_call(kiln__judge *judge, const kiln__judge_trial *tri
     return write_buffers(judge, trial, number % 2, number > 0, error);
 }
 
-/* Makes the call `number` of the sequence (the first call has number 0). A wrong answer of a later call is a fault of
- * state. If the variables of a call were spoilt, each fault of the call is a fault of state too. */
+/* Makes the call `number` of the sequence, where the first call has number 0. A wrong answer of a later call is a fault
+ * of the kind KILN_JUDGED_STATE. If the judge has overwritten variables before the call, each fault of the call has
+ * this kind. */
 static kiln_status call_once(kiln__judge *judge, const kiln__judge_trial *trial, unsigned number, listener *l,
                              bool *fits, kiln_error **error)
 {
@@ -692,9 +703,10 @@ static kiln_status call_once(kiln__judge *judge, const kiln__judge_trial *trial,
     return KILN_OK;
 }
 
-/* Makes five calls in one memory, with the contents A, A again, B, B with one element changed in each input, and A. A
- * kernel that keeps answers, counts calls, or skips work for known pointers or contents fails at one of these calls.
- * Without checks the function makes further calls with the content A, and spoils variables before each of them. */
+/* Makes five calls in the same memory. Their inputs are A, A again, B, B with one changed element in each array, and A.
+ * A kernel fails at one of these calls if it keeps answers, counts calls, or skips work for known pointers or inputs.
+ * Without checks the function makes further calls with the inputs A. Before each further call it overwrites variables
+ * of the module with random bytes. */
 kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault, bool *fits,
                               kiln_error **error)
 {
@@ -730,14 +742,14 @@ kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial
 
 /* ---- two calls that run at the same time ---- */
 
-/* The calls in two streams that run at the same time. On a GPU each call has its own memory for all buffers that it may
- * write. So the judge can compare the answer of each call. No copy between two calls of a stream keeps them from
- * overlapping with calls of the other stream. */
+/* The calls of the candidate in two streams that run at the same time. On a GPU each call has its own memory for all
+ * buffers that it may write. So the judge can compare the answer of each call without a copy between two calls. Such a
+ * copy would keep the calls of one stream from overlapping with calls of the other stream. */
 typedef struct overlap {
     unsigned calls;       /* the number of calls in both streams together */
-    CUdeviceptr memory;   /* on a GPU, the memory for the written buffers of all calls */
-    size_t record;        /* the number of bytes in `memory` for one call */
-    CUdeviceptr *outputs; /* the address at which each call leaves each verified output */
+    CUdeviceptr memory;   /* on a GPU, the memory for the buffers that the calls write */
+    size_t record;        /* the number of bytes of `memory` that one call uses */
+    CUdeviceptr *outputs; /* for each call, the address of each output that the spec's key `verify` names */
 } overlap;
 
 size_t kiln__judge_find_output(const kiln__judge *judge, size_t v)
@@ -748,15 +760,15 @@ size_t kiln__judge_find_output(const kiln__judge *judge, size_t v)
     return i;
 }
 
-/* Returns the number of bytes that a buffer takes in the memory of a call. Returns 0 if all calls of a stream share the
- * buffer. */
+/* Returns the number of bytes that a buffer takes in the memory of one call. Returns 0 for a buffer that kernels only
+ * read, because all calls of a stream share it. */
 static size_t get_room(const kiln__judge *judge, size_t i)
 {
     enum { ALIGN = 256 };
     return judge->buffers[i].keeps ? 0 : ((size_t)judge->buffers[i].bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Allocates the memory of all calls, and writes the bytes that the buffers have before a call. */
+/* Allocates the memory of all calls, and writes into it the bytes that the buffers have before a call. */
 static kiln_status open_overlap(kiln__judge *judge, kiln__judge_place *const *places, overlap *o, kiln_error **error)
 {
     enum { CALLS_MOST = 256, CALLS_LEAST = 16, MEMORY_MOST = 1 << 26 };
@@ -785,7 +797,7 @@ static kiln_status open_overlap(kiln__judge *judge, kiln__judge_place *const *pl
                : kiln__driver_fail(driver, judge->mem, result, error, "memory for calls at the same time");
 }
 
-/* Enqueues call `number`. */
+/* Binds the memory of the call `number` to the plan, and enqueues the call in a stream. */
 static kiln_status enqueue_call(kiln__judge *judge, const overlap *o, kiln__judge_place *const *places, unsigned number,
                                 CUstream stream, kiln_error **error)
 {
@@ -805,8 +817,8 @@ static kiln_status enqueue_call(kiln__judge *judge, const overlap *o, kiln__judg
     return KILN_OK;
 }
 
-/* Holds a stream until the host has enqueued all calls. The function waits at most 50 ms, because a driver may run host
- * functions at once, within the call that enqueues them. */
+/* Holds a stream until the host has enqueued all calls. The driver calls this host function in the stream. The function
+ * waits at most 50 ms, because a driver may call a host function while the host enqueues it. */
 static void CUDA_CB wait_at_gate(void *user)
 {
     const atomic_bool *open = user;
@@ -815,9 +827,9 @@ static void CUDA_CB wait_at_gate(void *user)
         nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
 }
 
-/* Writes the memory of both calls, and enqueues calls in both streams before it waits for them. On a GPU a short call
- * ends before the host has enqueued the next call. So on a GPU the streams wait until all calls are enqueued. Then the
- * calls of one stream overlap with the calls of the other stream. */
+/* Writes the buffers of both streams, enqueues the calls in both streams, and waits for them. On a GPU a short call
+ * would end before the host has enqueued the next call. So on a GPU the streams wait until all calls are enqueued. Then
+ * calls of the two streams overlap. */
 static kiln_status start_both(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_place *const *places,
                               const CUstream *streams, overlap *o, kiln_error **error)
 {
@@ -832,7 +844,7 @@ static kiln_status start_both(kiln__judge *judge, const kiln__judge_trial *trial
     atomic_store(&judge->gate_open, false);
     for (unsigned c = 0; c < 2 && !judge->simulated && driver->cuLaunchHostFunc_; c++)
         if (driver->cuLaunchHostFunc_(streams[c], wait_at_gate, &judge->gate_open) != CUDA_SUCCESS)
-            break; /* the calls overlap less, but the trial still works */
+            break; /* the calls overlap less, but the trial is still valid */
     kiln_status status = KILN_OK;
     for (unsigned c = 0; c < o->calls && status == KILN_OK; c++)
         status = enqueue_call(judge, o, places, c, streams[c % 2], error);
@@ -840,7 +852,7 @@ static kiln_status start_both(kiln__judge *judge, const kiln__judge_trial *trial
     return status == KILN_OK ? kiln__once_wait(judge->candidate, error) : status;
 }
 
-/* Compares the outputs of all calls in one stream. Their expected answer is already known. */
+/* Compares the outputs of all calls in one stream. The caller has already computed their expected answer. */
 static kiln_status compare_calls(kiln__judge *judge, const overlap *o, unsigned stream, kiln__judge_fault *fault,
                                  kiln_error **error)
 {
@@ -882,7 +894,7 @@ static kiln_status compare_both(kiln__judge *judge, const kiln__judge_trial *tri
     return KILN_OK;
 }
 
-/* Makes the contents of two calls, runs the calls, and compares both answers. */
+/* Makes the inputs of the two streams, runs the calls, and compares their answers. */
 static kiln_status call_both(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_place *const *places,
                              const CUstream *streams, listener *l, bool *fits, kiln_error **error)
 {
@@ -912,9 +924,9 @@ static kiln_status call_both(kiln__judge *judge, const kiln__judge_trial *trial,
     return status;
 }
 
-/* Runs two calls of the candidate in two streams. The simulated device runs the two calls one after the other. But the
- * checks know that no stream waits for the other stream. So they report memory that both calls use. If the contract has
- * no `streams`, the fault becomes a note. */
+/* Runs calls of the candidate in two streams at the same time. The simulated device runs the two calls one after the
+ * other. But its checks know that no stream waits for the other stream, so they report memory that both calls use. If
+ * the spec's key `judge` does not allow calls in several streams (`streams`), the fault becomes a note. */
 kiln_status kiln__judge_streams(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
                                 bool *fits, kiln_error **error)
 {
@@ -935,7 +947,7 @@ kiln_status kiln__judge_streams(kiln__judge *judge, const kiln__judge_trial *tri
                              ? call_both(judge, trial, places, streams, &l, fits, error)
                              : kiln__driver_fail(driver, judge->mem, result, error, "making a stream");
     kiln__judge_drop_expected(judge);
-    /* handles the first memory last, so that judge->places is the first memory again */
+    /* handles the memory of the first call last, so that judge->places points to it again */
     for (unsigned c = 2; c-- > 0;) {
         judge->places = places[c];
         free_places(judge);

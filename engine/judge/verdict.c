@@ -1,6 +1,6 @@
-/* verdict.c - writes the verdict as JSON for programs and as a page for people. The digest covers everything that
- * depends only on candidate, spec, seed and device. The digest leaves out times, addresses and the description of
- * the machine. */
+/* verdict.c - writes the verdict as JSON for programs and as a page for people. The digest is a hash of everything that
+ * depends only on candidate, spec, seed and device. The hashed text has no times, addresses or description of the
+ * machine. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -30,8 +30,8 @@ void kiln_judgement_free(kiln_judgement *verdict)
 
 /* ---- JSON ---- */
 
-/* Writes a text as a JSON string. The bytes of a candidate may be anything, so control characters are escaped and bytes
- * that are not UTF-8 become U+FFFD. */
+/* Writes a text as a JSON string. A candidate may contain any bytes. So control characters are escaped, and bytes that
+ * are not UTF-8 become U+FFFD. */
 static void put_string(kiln__text *out, const char *text)
 {
     kiln__text_puts(out, "\"");
@@ -81,7 +81,7 @@ static void put_sizes(const kiln__judge *judge, kiln__text *out)
     kiln__text_puts(out, "}");
 }
 
-/* Writes the smallest case in which the candidate fails, or null. */
+/* Writes the smallest case in which the candidate fails. Writes null if there is no such case. */
 static void put_case(const kiln__judge *judge, kiln__text *out)
 {
     const kiln__judge_fault *f = &judge->fault;
@@ -156,7 +156,7 @@ static void put_trials(const kiln__judge *judge, kiln__text *out)
     kiln__text_puts(out, "}},\n");
 }
 
-/* Writes a number in the same form in every locale. NaN and infinities become null, because JSON cannot hold them. */
+/* Writes a number in the same form in every locale. Writes null for NaN and infinities, which JSON cannot represent. */
 static void put_number(kiln__text *out, const char *name, double value)
 {
     if (isfinite(value))
@@ -269,10 +269,10 @@ static void put_comparison(const kiln__judge *judge, kiln__text *out)
 }
 
 /* Removes the digits of hexadecimal numbers that may be addresses. The address of a variable differs between contexts
- * of one process, and the address of managed memory between processes. */
+ * of one process, and the address of managed memory differs between processes. */
 static void drop_addresses(kiln__text *text)
 {
-    enum { LEAST = 6 }; /* digits of an address */
+    enum { LEAST = 6 }; /* the least number of hexadecimal digits of an address */
     size_t to = 0;
     for (size_t at = 0; at < text->length;) {
         const char *from = text->data + at;
@@ -286,9 +286,9 @@ static void drop_addresses(kiln__text *text)
     text->length = to;
 }
 
-/* Writes the verdict without times and the machine. If `whole` is false, leaves out the notes about the timed
- * repetitions and the message of a fault in them, because the clock decides which of these repetitions are compared.
- * The digest covers the text without these notes. */
+/* Writes the part of the verdict that has no times and does not describe the machine. If `whole` is false, leaves out
+ * the notes about timed repetitions, and the message of a fault in them. The clock decides which repetitions are
+ * compared, so the hash must not cover these texts. */
 static void put_settled(const kiln__judge *judge, bool whole, kiln__text *out)
 {
     const bool all = whole || !judge->timed;
@@ -352,7 +352,8 @@ static void make_json(const kiln__judge *judge, kiln__text *out)
 
 /* ---- the verdict as a page ---- */
 
-/* Writes a text of the candidate. Control characters, which a terminal obeys, become '?'. */
+/* Writes a text that contains parts of the candidate. Control characters become '?', because a terminal would obey
+ * them. */
 static void put_plain(kiln__text *out, const char *text)
 {
     for (const char *at = text; *at; at++)
@@ -423,8 +424,8 @@ static void print_comparison(const kiln__judge *judge, kiln__text *out)
                                                            : "the difference is within noise");
 }
 
-/* Writes the verdict for people: its kind and message, the case that failed, the findings, the notes, the numbers of
- * trials, and the times. */
+/* Writes the verdict for people: its kind and message, the smallest failing case, the findings, the notes, the numbers
+ * of trials, and the times. */
 static void make_page(const kiln__judge *judge, kiln__text *out)
 {
     const kiln__judge_fault *f = &judge->fault;

@@ -1,4 +1,4 @@
-/* words.c - the names of verdicts and phases, and texts that live as long as the judge. */
+/* words.c - the names of verdicts and phases, texts that live as long as the judge, and notes. */
 #include <string.h>
 
 #include "judge_internal.h"
@@ -43,7 +43,7 @@ const char *kiln__judge_print(kiln__judge *judge, const char *format, ...)
     const char *kept = text.failed ? NULL : kiln__arena_strdup(&judge->arena, kiln__text_get(&text));
     kiln__text_free(&text);
     if (!kept)
-        judge->arena.failed = true; /* the judge reports that memory ran out when it makes the verdict */
+        judge->arena.failed = true; /* kiln__judge_conclude() reports that memory ran out */
     return kept ? kept : "";
 }
 

@@ -1,5 +1,5 @@
-/* baseline.c - computes the expected result of random search in a recorded space. Strategies are compared with this
- * result. */
+/* baseline.c - computes the expected result of uniform random search in a recorded space. The score of a strategy
+ * compares the strategy with this result. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@ static int compare_doubles(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* Adds up the k-th fastest time of N times, multiplied by its probability to be the best of n draws. This probability
- * is C(N - k, n - 1) / C(N, n). */
+/* Returns the expected best time of n draws. Adds up, for each k, the k-th fastest of N times multiplied by the
+ * probability that this time is the best of the n draws. This probability is C(N - k, n - 1) / C(N, n). */
 double kiln__baseline_best(const kiln__baseline *b, uint64_t draws)
 {
     if (draws == 0)
@@ -42,7 +42,8 @@ bool kiln__baseline_make(struct kiln_recording *r)
     }
     if (ran == 0)
         return true;
-    qsort(b->sorted, n, sizeof *b->sorted, compare_doubles); /* the times of failed configurations come last */
+    /* the times of failed configurations (HUGE_VAL) come last */
+    qsort(b->sorted, n, sizeof *b->sorted, compare_doubles);
     b->optimum = b->sorted[0];
     b->worst = b->sorted[ran - 1];
     b->median = (b->sorted[(ran - 1) / 2] + b->sorted[ran / 2]) / 2;

@@ -22,16 +22,17 @@ kiln_status kiln_recording_load(kiln_engine *engine, const char *path, kiln_reco
     return status;
 }
 
-/* The place that a param of the recording `from` has in the recording `to`. */
+/* Maps a tuning parameter of one recorded space (`from`) to the same tuning parameter of another recorded space
+ * (`to`). */
 typedef struct value_map {
-    size_t param; /* the index in `to` of the param with the same name */
-    /* for each value, its index in `to`, or UINT32_MAX if `to` does not have the value. The list is NULL if only `from`
-     * has the param */
+    size_t param; /* the index of the tuning parameter with the same name in `to` */
+    /* For each value in `from`, the index of the value in `to`. The index is UINT32_MAX if `to` does not have the
+     * value. The list is NULL if `to` does not have the tuning parameter. */
     uint32_t *positions;
 } value_map;
 
-/* Returns the position of a value among the values of a param. Returns UINT32_MAX if the param does not have the value.
- * A truth value in one file may be the number 1 or 0 in another file. */
+/* Returns the index of a value among the values of a tuning parameter. Returns UINT32_MAX if it is not among them. The
+ * value `true` in one file may be the number 1 in another file, so such values count as equal. */
 static uint32_t find_position(const kiln__axis_values *among, kiln_value value)
 {
     const kiln_value *values = among->values,
@@ -68,16 +69,15 @@ static kiln_status map_values(const kiln_recording *from, const kiln_recording *
     return KILN_OK;
 }
 
-/* Returns the row of `r` that has the same values as `row`, which belongs to `from`. Returns NULL if there is no such
- * row. `point` is memory that the function uses.
- */
+/* Returns the row of the recorded space `r` that has the same configuration as `row` of the recorded space `from`.
+ * Returns NULL if there is no such row. `point` is memory for a point of `r`. */
 static kiln__recording_row *same_row(kiln_recording *r, const kiln__recording_row *row, const kiln_recording *from,
                                      const value_map *maps, uint32_t *point)
 {
     bool holds = true;
     memset(point, 0, r->points.width * sizeof *point);
     for (size_t i = 0; i < from->param_count && holds; i++) {
-        if (!maps[i].positions) /* only `from` has this param */
+        if (!maps[i].positions) /* only `from` has this tuning parameter */
             continue;
         point[1 + maps[i].param] = maps[i].positions[row->positions[i]];
         holds = point[1 + maps[i].param] != UINT32_MAX;
@@ -99,7 +99,9 @@ kiln_status kiln_recording_set_prior(kiln_recording *recording, const kiln_recor
     kiln_status status = arena.failed ? kiln__fail_memory(error) : map_values(prior, r, &arena, maps, error);
     for (size_t i = 0; i < prior->row_count && status == KILN_OK; i++) {
         kiln__recording_row *row = same_row(r, &prior->rows[i], prior, maps, point);
-        if (row && !prior->rows[i].failure) /* a failure on another device is no hint, as in a real sweep */
+        /* a failed configuration of the prior gives no hint; a real sweep gets no hint for such a configuration
+         * either */
+        if (row && !prior->rows[i].failure)
             row->prior = prior->rows[i].seconds;
         known += row != NULL;
     }

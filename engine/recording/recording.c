@@ -1,5 +1,6 @@
-/* recording.c - reads recorded spaces from Kernel Tuner's cache file and from T4 results. The page README.md lists the
- * peculiarities of these formats. */
+/* recording.c - reads recorded spaces from Kernel Tuner's cache file and from files in the T4 results format. A
+ * recorded space is a list of rows, one row per configuration of a search space, with its values, its time or its
+ * failure. README.md lists the peculiarities of both formats. */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@ typedef struct reading {
     recording *r;
     const char *name;
     json_t *root;
-    size_t text_length; /* the length of the unpacked file */
+    size_t text_length; /* the length of the unpacked text of the file */
     kiln_error **error;
 } reading;
 
@@ -31,7 +32,7 @@ static kiln_status bad(const reading *in, const char *format, ...)
     return status;
 }
 
-/* ---- values of params ---- */
+/* ---- values of tuning parameters ---- */
 
 static bool make_value(reading *in, const json_t *json, kiln_value *value)
 {
@@ -47,8 +48,8 @@ static bool make_value(reading *in, const json_t *json, kiln_value *value)
     }
 }
 
-/* Compares two values: numbers come before texts and are ordered by their values. A long double can represent every
- * 64-bit integer and every double. */
+/* Compares two values. Numbers come before texts, in ascending order. A long double can represent every 64-bit integer
+ * and every double. */
 int kiln__recording_compare(const void *one, const void *other)
 {
     const kiln_value *a = one, *b = other;
@@ -83,8 +84,9 @@ static const char *text_of(reading *in, const json_t *object, const char *key)
     return json_is_string(value) ? kiln__arena_strdup(&in->r->arena, json_string_value(value)) : "";
 }
 
-/* Sets the time of a row. If the row has failed, sets the word of the file for the failure. `unit` is the unit of the
- * time in seconds. Errors name the row number `n`. */
+/* Sets the time of a row in seconds. If the configuration has failed, sets row->failure to the text of the file for the
+ * failure instead. `word` is such a text, or NULL. `unit` is the file's unit of time, in seconds. An error message
+ * names the configuration number `n` + 1. */
 static kiln_status set_time(reading *in, kiln__recording_row *row, const json_t *value, const char *word, double unit,
                             size_t n)
 {
@@ -103,7 +105,7 @@ static kiln_status set_time(reading *in, kiln__recording_row *row, const json_t 
     return KILN_OK;
 }
 
-/* ---- params: the values of a param are the different values in the file ---- */
+/* ---- tuning parameters: their values are the different values in the file ---- */
 
 static kiln_status start_params(reading *in, size_t count, size_t rows)
 {
@@ -116,9 +118,9 @@ static kiln_status start_params(reading *in, size_t count, size_t rows)
         return bad(in, "no configurations");
     if (rows > UINT32_MAX / 4)
         return bad(in, "too many configurations");
-    /* the least number of characters that a configuration needs for a param: "a":1 */
+    /* The least number of characters that a configuration needs for a tuning parameter: "a":1 has five. */
     enum { LEAST = 5 };
-    if (rows > in->text_length / (LEAST * count)) /* this is checked before memory is allocated */
+    if (rows > in->text_length / (LEAST * count)) /* this check comes before memory is allocated */
         return bad(in, "%zu configurations cannot all have %zu params in a file of this size", rows, count);
     r->params = kiln__arena_alloc(&r->arena, count * sizeof *r->params);
     r->rows = kiln__arena_alloc(&r->arena, rows * sizeof *r->rows);
@@ -143,8 +145,9 @@ static kiln_status take_values(reading *in, const json_t *configuration, size_t 
     return r->arena.failed ? kiln__fail_memory(in->error) : KILN_OK;
 }
 
-/* At first, `values` of a param has one value for each row. The function replaces it by the sorted list of the
- * different values. It sets the positions of the rows in this list. */
+/* Sorts the values of each tuning parameter. Before the call, its list has one value for each row, in the order of the
+ * rows. After the call, the list has the different values in ascending order. The function sets r->coords to the index
+ * of each row's value in this list. */
 static kiln_status sort_values(reading *in)
 {
     recording *r = in->r;
@@ -171,7 +174,7 @@ static kiln_status sort_values(reading *in)
     return KILN_OK;
 }
 
-/* ---- reading Kernel Tuner's file ---- */
+/* ---- reading Kernel Tuner's cache file ---- */
 
 static kiln_status name_params(reading *in, json_t *keys, json_t *params, size_t rows)
 {
@@ -195,8 +198,8 @@ static kiln_status name_params(reading *in, json_t *keys, json_t *params, size_t
     return r->arena.failed ? kiln__fail_memory(in->error) : KILN_OK;
 }
 
-/* Reads the rows of Kernel Tuner's cache file. A time is in milliseconds. An entry whose time is not a number has
- * failed. */
+/* Reads the rows of Kernel Tuner's cache file, in which times are in milliseconds. A configuration whose time is not a
+ * number has failed. */
 static kiln_status read_cache(reading *in, json_t *cache)
 {
     recording *r = in->r;
@@ -227,10 +230,10 @@ static kiln_status read_cache(reading *in, json_t *cache)
     return status;
 }
 
-/* ---- T4 ---- */
+/* ---- reading a file in the T4 results format ---- */
 
-/* Returns the measurement that is the time of a result. It is the measurement named "time". If there is no such
- * measurement, returns the measurement that the first objective names. */
+/* Returns the measurement of a T4 result that is its time. This is the measurement with the name "time". If there is
+ * none, it is the measurement that the first objective names. */
 static const json_t *time_of(const json_t *result)
 {
     const json_t *objective = json_array_get(json_object_get(result, "objectives"), 0), *measurement, *named = NULL;
@@ -258,7 +261,7 @@ static kiln_status read_result(reading *in, const json_t *result, double unit)
     row->compile = (number(times, "compilation") + number(times, "compilation_time")) * unit;
     row->verify = number(times, "validation") * unit;
     row->benchmark = sum(json_object_get(times, "runtimes")) * unit;
-    /* if the file was converted from Kernel Tuner's file, the benchmark time is one of its measurements */
+    /* If the file was converted from Kernel Tuner's cache file, the benchmark time is one of the measurements. */
     json_array_foreach(json_object_get(result, "measurements"), i, measured)
     {
         const char *name = json_string_value(json_object_get(measured, "name"));
@@ -299,7 +302,7 @@ static kiln_status read_results(reading *in, json_t *results)
     return status;
 }
 
-/* ---- the rows of a recording as the points of a search ---- */
+/* ---- the rows of a recorded space, as the points among which a strategy searches ---- */
 
 static size_t slot_of(const recording *r, const uint32_t *point)
 {
@@ -325,7 +328,8 @@ static kiln_status row_holds(void *user, const uint32_t *point, bool *holds, kil
     return KILN_OK;
 }
 
-/* Makes the points and their hash table. Keeps the first row of each configuration, and drops its other rows. */
+/* Makes the points of the recorded space, and a hash table that finds the row of a point. If a configuration has
+ * several rows, keeps only its first row. */
 static kiln_status make_points(reading *in)
 {
     recording *r = in->r;
@@ -367,7 +371,7 @@ const kiln__recording_row *kiln__recording_find_row(const recording *r, const ui
     return &r->rows[r->table[slot_of(r, point)] - 1];
 }
 
-/* ---- functions for the users of recordings ---- */
+/* ---- functions that other files call ---- */
 
 static kiln_status read_json(reading *in)
 {
@@ -382,8 +386,8 @@ static kiln_status read_json(reading *in)
     return status;
 }
 
-/* Reads a file in either format, sorts the values of each param, removes duplicate rows, and computes the baseline of
- * random search. If a step fails, frees everything and leaves *made unchanged. */
+/* Reads a file in either format, sorts the values of each tuning parameter, removes duplicate rows, and computes the
+ * result of random search (the baseline). If a step fails, frees everything and leaves *made unchanged. */
 kiln_status kiln__recording_parse(const kiln_allocator *mem, const char *name, const void *data, size_t length,
                                   recording **made, kiln_error **error)
 {

@@ -1,4 +1,4 @@
-/* replay.c - replays a search on a recorded space, and scores it against random search. */
+/* replay.c - replays a search in a recorded space, and scores it against random search. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,8 +68,8 @@ kiln_status kiln__replay_next(kiln__replay *p, const kiln__recording_row **row, 
 
 /* ---- computing the score ---- */
 
-/* Replays one search. Adds the best time at the end of each part i of the budget to sums[i]. *share gets the optimum
- * divided by the best time after KILN__SCORE_SHARE configurations. */
+/* Replays one search. The time budget is divided into KILN_SCORE_STEPS equal parts. At the end of part i, adds the best
+ * time so far to sums[i]. *share gets the optimum divided by the best time after KILN__SCORE_SHARE configurations. */
 static kiln_status run_once(const struct kiln_recording *r, const kiln__strategy *strategy, uint64_t seed, double *sums,
                             double *share, kiln_error **error)
 {
@@ -88,7 +88,7 @@ static kiln_status run_once(const struct kiln_recording *r, const kiln__strategy
         best = row->seconds < best ? row->seconds : best;
         share_of = tried++ < KILN__SCORE_SHARE ? best : share_of;
     }
-    for (; step < KILN_SCORE_STEPS; step++) /* all configurations were tried before the end of the budget */
+    for (; step < KILN_SCORE_STEPS; step++) /* all configurations were tried before the end of the time budget */
         sums[step] += best;
     *share = b->optimum / share_of;
     kiln__replay_free(replay);
@@ -109,7 +109,7 @@ kiln_status kiln__score(const struct kiln_recording *r, const kiln__strategy *st
     for (unsigned seed = 0; seed < seeds && status == KILN_OK; seed++)
         status = run_once(r, strategy, first + seed, scored->best, &shares[seed], error);
     for (size_t i = 0; i < KILN_SCORE_STEPS; i++) {
-        /* the number of draws that fit into the time; the last factor guards against rounding errors */
+        /* the number of random draws that cost this time; the last factor guards against rounding errors */
         double draws = b->budget * (double)(i + 1) / KILN_SCORE_STEPS / b->mean_cost * (1 + 1e-12);
         double random = kiln__baseline_best(b, (uint64_t)draws);
         scored->best[i] /= seeds;

@@ -16,18 +16,20 @@ kiln_status kiln__lets_eval(const kiln_allocator *mem, const kiln__variant *vari
     return KILN_OK;
 }
 
-/* The lets of a configuration, and the scope in which constraints are evaluated. Each let is computed when a constraint
- * first needs it. An earlier constraint may exclude a configuration for which the let cannot be computed. */
+/* The named expressions (key `let` of the spec) of a configuration, and the scope in which constraints are evaluated.
+ * Each named expression is computed when a constraint first needs it. For some configurations it cannot be computed,
+ * but an earlier constraint may exclude these. */
 typedef struct asked {
     const kiln__variant *variant;
-    /* the lets that are computed so far; its outer scopes have the params, the sizes and the device */
+    /* The scope of the named expressions that are computed so far. Its outer scopes have the tuning parameters, the
+     * sizes and the device names. */
     kiln__scope scope;
     kiln_setting *lets;
     kiln__diag *diag;
 } asked;
 
-/* Computes the lets that the expression `expr` uses. The recursion is as deep as the chain of lets that use other lets.
- * The spec limits this chain. */
+/* Computes the named expressions that the expression `expr` uses. They may use others, and the recursion is as deep as
+ * this chain, which the spec limits. */
 static bool prepare(asked *a, const kiln__expr *expr)
 {
     for (size_t n = 0; n < kiln__expr_name_count(expr); n++)
@@ -59,7 +61,7 @@ static void report(asked *a, const kiln__expr *constraint)
     kiln__text_free(&names);
 }
 
-/* Allocates the lets of a configuration. No let is computed yet. */
+/* Allocates the named expressions of a configuration. None of them is computed yet. */
 static bool open_lets(asked *a, const kiln_allocator *mem, const kiln__scope *outer)
 {
     a->lets = kiln__calloc(mem, a->variant->let_count, sizeof *a->lets);

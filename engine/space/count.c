@@ -13,8 +13,8 @@ kiln_status kiln__space_count_within(const kiln__space *space, kiln__effort *eff
     kiln__index_free(index);
     if (status != KILN_OK || *counted || *valid > 0 || !effort || effort->stopped)
         return status;
-    /* The index ended before it had counted all groups, so it has no lower bound. A short walk may give a lower
-     * bound. */
+    /* The index ended before it had counted all groups of tuning parameters, so it has no lower bound. A short walk may
+     * give a lower bound. */
     kiln__effort little = {.most = 1 << 22, .stop = effort->stop, .user = effort->user};
     status = kiln__space_walk_count(space, &little, valid, error);
     *counted = status == KILN_OK && !little.over && *valid < UINT64_MAX;

@@ -1,15 +1,15 @@
-/* explain.c - explains why a space has no valid configuration. The function counts the configurations that each
- * constraint leaves, alone and together with the constraints before it. */
+/* explain.c - explains why a space has no valid configuration. It counts the configurations that each constraint
+ * leaves, alone and together with the constraints before it. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "space.h"
 
 enum { MOST_CONSTRAINTS = 40 };
-#define COUNT_UNITS ((uint64_t)1 << 23) /* the effort for one count, in units of work */
+#define COUNT_UNITS ((uint64_t)1 << 23) /* the limit of the work for one count, in units (kiln__effort) */
 
-/* Writes how many configurations the `count` constraints from the constraint number `from` on leave. It writes "12",
- * "more than 12", or "fails" if a constraint cannot be computed. */
+/* Writes the number of configurations that `count` constraints leave, beginning with the constraint `from`. The text is
+ * "12", "more than 12", or "fails" if a constraint cannot be computed. */
 static kiln_status count_with(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *outer,
                               kiln__settings fixed, size_t from, size_t count, char text[40], kiln_error **error)
 {
@@ -29,7 +29,7 @@ static kiln_status count_with(const kiln_allocator *mem, const kiln__variant *va
         kiln_error_free(why);
         return kiln__fail_memory(error);
     }
-    /* the constraint can be computed only if an earlier constraint holds, such as N % A == 0 after A > 0 */
+    /* A constraint may be computable only if an earlier constraint holds, such as N % A == 0 after A > 0. */
     kiln_error_free(why);
     return KILN_OK;
 }

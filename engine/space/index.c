@@ -1,12 +1,13 @@
-/* index.c - counts a space without walking through it.
+/* index.c - counts the valid configurations of a space, and finds the n-th one, without walking through all of them.
  *
- * The constraints become one graph of integer operations (expr/graph.h). The params of the variant form a tree. When a
- * param and all params above it have values, the remaining params fall into groups. No constraint connects two groups.
- * Each group is one subtree, and the number of configurations is the product of the counts of the subtrees. An
- * operation is computed at the param that gives the operation its last operand. The count of a subtree depends only on
- * the values from above that it uses (its `keys`). The keys are mostly products and sums whose values many
- * configurations have in common. So a table remembers the counts (memoization), and the values of the keys are the key
- * of the table. */
+ * The constraints become one expression graph of integer operations (expr/graph.h). The tuning parameters of the
+ * variant become a tree. When a tuning parameter and all those above it in the tree have values, the remaining ones
+ * fall into groups that no constraint connects. Each group is one subtree, and the number of configurations is the
+ * product of the counts of the subtrees.
+ *
+ * An operation of the graph is computed when its last operand gets a value. The count of a subtree depends only on the
+ * values from above that the subtree uses (its keys). These values are mostly products and sums that are equal in many
+ * configurations. So a hash table remembers the count of a subtree for the values of its keys (memoization). */
 #include <string.h>
 
 #include "graph.h"
@@ -14,28 +15,32 @@
 #include "space_internal.h"
 
 #define NONE UINT32_MAX
-/* the number of entries in the table as powers of two; an entry has 32 bytes */
+/* log2 of the number of entries in the hash table; an entry has 32 bytes */
 enum { MEMO_LEAST = 12, MEMO_MOST = 20 };
 
 /* A constraint of the spec, or one operand of an `and` in a constraint. */
 typedef struct piece {
-    size_t constraint; /* the number of the constraint in the variant's `where` */
-    uint32_t node;     /* the node of the graph; NONE means that the expression itself must be evaluated */
-    /* the param in the tree at which the piece can be tested; NONE means that the piece uses no params */
+    size_t constraint; /* the index of the constraint in the variant's `where` */
+    /* the constraint's node of the expression graph; NONE means that the graph cannot represent the constraint */
+    uint32_t node;
+    /* The tuning parameter of the tree at which the piece can be tested. NONE means that the piece depends on no tuning
+     * parameter. */
     uint32_t param;
-    bool whole; /* the piece is the whole constraint */
+    bool whole; /* true if the piece is the whole constraint */
 } piece;
 
-typedef struct branch { /* a param in the tree of params */
+typedef struct branch { /* a tuning parameter in the tree of tuning parameters */
     uint32_t parent, first_child, sibling;
     uint32_t depth;
-    /* ops has the nodes that get their last operand from this param, keys has the nodes above whose values the subtree
-     * uses, and pieces has the constraints that are tested at this param */
+    /* `ops` has the graph nodes that get their last operand from this tuning parameter. `keys` has the graph nodes
+     * above the subtree whose values the subtree uses. `pieces` has the constraints that are tested here. */
     uint32_t *ops, *keys, *pieces;
     size_t op_count, key_count, piece_count;
-    /* the counts of this subtree are kept in the table, because it has fewer keys than there are values above it */
+    /* True if the hash table keeps the counts of this subtree. That pays only if the subtree has fewer keys that are
+     * tuning parameters than there are tuning parameters above it. */
     bool memo;
-    /* for a top param: the number of configurations before each of its values, and the number of all configurations */
+    /* Cumulative counts for a tuning parameter at the top of the tree. before[v] is the number of configurations with
+     * one of its first v values. */
     uint64_t *before;
 } branch;
 
@@ -50,31 +55,39 @@ struct kiln__index {
     const kiln_allocator *mem;
     kiln__arena arena;
     kiln__graph graph;
-    size_t params, words; /* words: the number of words in a set of params */
-    uint32_t *input;      /* the input node of each param in the graph */
-    uint32_t *let_node;   /* the node of each let; NONE means that it is not created yet */
-    bool *let_open;       /* the node of the let is being created, or cannot be created */
-    uint64_t *uses;       /* for each node, the set of params on which it depends */
+    /* `params` is the number of tuning parameters; `words` is the number of 64-bit words in a bit set of tuning
+     * parameters */
+    size_t params, words;
+    uint32_t *input; /* the input node of each tuning parameter in the graph */
+    /* the graph node of each named expression (key `let` of the spec); NONE if the node does not exist */
+    uint32_t *let_node;
+    /* for each named expression, true if its node was requested; the node may then exist, be in progress or be
+     * impossible */
+    bool *let_open;
+    uint64_t *uses; /* for each node, the bit set of the tuning parameters on which it depends */
     piece *pieces;
     size_t piece_count, piece_capacity;
     branch *branches;
-    uint32_t root;    /* the first param at the top of the tree; the other params at the top are its siblings */
-    int64_t **values; /* values[i][v] is the integer that stands for the value number v of param i */
-    int64_t *value;   /* the current value of each node */
-    bool *unknown;    /* true for a node that has no value at present (expr/graph.h) */
-    size_t *choice;   /* the number of the chosen value of each param */
+    uint32_t root; /* the first tuning parameter at the top of the tree; the others at the top are its siblings */
+    /* values[i][v] is the integer that stands in the graph for the value v of the tuning parameter i */
+    int64_t **values;
+    int64_t *value; /* the current value of each node of the graph */
+    bool *unknown;  /* for each node, true if it has no value at present (expr/graph.h) */
+    size_t *choice; /* the index of the current value of each tuning parameter */
     kiln_setting *settings;
     memo_entry *memo;
     size_t memo_bits, memo_used;
-    bool impossible;      /* a constraint that uses no params does not hold */
-    bool lost;            /* a constraint cannot be computed for some values, so the walk must be used */
-    bool failed;          /* out of memory */
-    kiln__effort *effort; /* NULL means no limit; only opening an index has a limit */
-    bool halted;          /* the effort has ended, so the count is a lower bound */
+    bool impossible; /* true if a constraint without tuning parameters does not hold */
+    /* true if a constraint cannot be computed for some values, so that the index must walk through the space */
+    bool lost;
+    bool failed; /* true if memory ran out */
+    /* the limit of the work in kiln__index_open_within() and kiln__index_quick(); NULL means no limit */
+    kiln__effort *effort;
+    bool halted; /* true if the limit was reached, so that the count is only a lower bound */
     uint64_t count;
 };
 
-/* ---- making the graph ---- */
+/* ---- making the expression graph ---- */
 
 static uint32_t resolve(void *user, const kiln__expr *expr, size_t name)
 {
@@ -89,7 +102,7 @@ static uint32_t resolve(void *user, const kiln__expr *expr, size_t name)
     for (size_t i = 0; i < variant->let_count; i++)
         if (strcmp(variant->lets[i].name, text) == 0) {
             if (x->let_node[i] == NONE && !x->let_open[i]) {
-                x->let_open[i] = true; /* the recursion ends, because a let uses only earlier lets */
+                x->let_open[i] = true; /* the recursion ends, because a named expression uses only earlier ones */
                 x->let_node[i] = kiln__graph_add(&x->graph, variant->lets[i].expr, resolve, x);
             }
             return x->let_node[i];
@@ -140,7 +153,7 @@ static bool add_piece(kiln__index *x, size_t constraint, uint32_t node, bool who
 static uint64_t *uses_of(const kiln__index *x, uint32_t node) { return x->uses + (size_t)node * x->words; }
 static bool has(const uint64_t *set, size_t param) { return set[param / 64] >> (param % 64) & 1; }
 
-/* Adds the params on which a name depends, directly or through lets. */
+/* Adds to `set` the tuning parameters on which an expression depends, directly or through named expressions. */
 static void add_names(kiln__index *x, const kiln__expr *expr, uint64_t *set)
 {
     const kiln__variant *variant = x->space->variant;
@@ -171,7 +184,7 @@ static bool find_uses(kiln__index *x)
             for (size_t w = 0; w < x->words; w++)
                 uses_of(x, k)[w] |= uses_of(x, operands[n])[w];
     }
-    /* A piece without a node has a set of params of its own. These sets follow the sets of the nodes. */
+    /* A piece without a graph node also has a bit set. These sets come after the sets of the nodes. */
     for (size_t p = 0; p < x->piece_count; p++) {
         uint64_t *set = uses_of(x, (uint32_t)(count + p));
         if (x->pieces[p].node == NONE)
@@ -186,9 +199,9 @@ static const uint64_t *piece_uses(const kiln__index *x, size_t number)
     return uses_of(x, (uint32_t)(x->graph.count + number));
 }
 
-/* ---- making the tree ---- */
+/* ---- making the tree of tuning parameters ---- */
 
-/* Counts `units` units of work. Returns false if the effort has ended. */
+/* Counts `units` units of work. Returns false if the limit of the work is reached. */
 static bool step(kiln__index *x, uint64_t units)
 {
     if (!x->halted && !kiln__effort_step(x->effort, units))
@@ -196,7 +209,7 @@ static bool step(kiln__index *x, uint64_t units)
     return !x->halted;
 }
 
-/* Returns the param of the group `id` that occurs in the most constraints. If several params occur equally often,
+/* Returns the tuning parameter of the group `id` that occurs in the most constraints. If several occur equally often,
  * returns the first of them. Returns NONE if the group is empty. */
 static size_t choose(const kiln__index *x, const uint32_t *group, uint32_t id)
 {
@@ -220,8 +233,8 @@ static uint32_t find_leader(uint32_t *of, uint32_t i)
     return i;
 }
 
-/* Splits the params of the group `id` into groups that no constraint connects. `of` becomes a union-find forest, in
- * which all params of one new group have the same leader. */
+/* Splits the tuning parameters of the group `id` into groups that no constraint connects. `of` becomes a union-find
+ * forest, in which all members of one new group have the same leader. */
 static void split_group(kiln__index *x, uint32_t *group, uint32_t id, uint32_t *of)
 {
     for (uint32_t i = 0; i < x->params; i++)
@@ -238,24 +251,25 @@ static void split_group(kiln__index *x, uint32_t *group, uint32_t id, uint32_t *
     }
 }
 
-/* Makes the tree by adding one param after the other. `group` has the group of each param that is not in the tree
- * yet. */
+/* Makes the tree by adding one tuning parameter after the other. `group` has the group of each tuning parameter that is
+ * not in the tree yet. */
 static bool plant(kiln__index *x)
 {
     size_t n = x->params;
     uint32_t *group = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *group);
     uint32_t *of = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *of);
-    /* above[g]: the last param of the tree that is above group g */
+    /* above[g] is the last tuning parameter of the tree that is above the group g */
     uint32_t *above = kiln__arena_alloc(&x->arena, (2 * n + 2) * sizeof *above);
     x->branches = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *x->branches);
     if (x->arena.failed)
         return false;
-    uint32_t groups = 1, open = 0; /* group 0 has all params; NONE marks a param that is already in the tree */
+    /* at first, group 0 has all tuning parameters; NONE marks those that are already in the tree */
+    uint32_t groups = 1, open = 0;
     above[0] = NONE;
     x->root = NONE;
     for (size_t i = 0; i < n; i++)
         group[i] = x->space->axes[i].count == 1 ? NONE : 0;
-    bool whole = false; /* at first, the group of all params is only split */
+    bool whole = false; /* false in the first iteration, which only splits the group of all tuning parameters */
     while (open < groups && step(x, n * (x->piece_count + 1))) {
         uint32_t id = open++, parent = above[id];
         if (whole) {
@@ -289,7 +303,7 @@ static bool plant(kiln__index *x)
     return true;
 }
 
-/* Returns the param of the set that is deepest in the tree. Returns NONE if the set is empty. */
+/* Returns the tuning parameter of the set that is deepest in the tree. Returns NONE if the set is empty. */
 static uint32_t find_deepest(const kiln__index *x, const uint64_t *set)
 {
     uint32_t best = NONE;
@@ -301,7 +315,7 @@ static uint32_t find_deepest(const kiln__index *x, const uint64_t *set)
 
 static bool push(kiln__index *x, uint32_t **list, size_t *count, uint32_t item)
 {
-    if ((*count & (*count - 1)) == 0) { /* the array is full, because the count is a power of two */
+    if ((*count & (*count - 1)) == 0) { /* the array is full if its count is a power of two */
         uint32_t *more = kiln__arena_alloc(&x->arena, (*count ? 2 * *count : 1) * sizeof *more);
         if (!more)
             return false;
@@ -313,7 +327,8 @@ static bool push(kiln__index *x, uint32_t **list, size_t *count, uint32_t item)
     return true;
 }
 
-/* Decides which nodes are needed, and at which param each node and each piece is computed. */
+/* Decides which graph nodes are needed, and at which tuning parameter of the tree each node and each piece is
+ * computed. */
 static bool schedule(kiln__index *x)
 {
     bool *wanted = kiln__arena_alloc(&x->arena, x->graph.count + 1);
@@ -325,7 +340,7 @@ static bool schedule(kiln__index *x)
         if (each->node != NONE)
             wanted[each->node] = true;
         if (each->param == NONE)
-            continue; /* constants that could not be folded are tested separately, and only once */
+            continue; /* such a piece has constants that could not be folded; build() tests it once */
         branch *b = &x->branches[each->param];
         if (!push(x, &b->pieces, &b->piece_count, (uint32_t)p))
             return false;
@@ -354,9 +369,9 @@ static bool schedule(kiln__index *x)
     return true;
 }
 
-/* Sets the keys of each param in a subtree. Children come before their parents. The keys of a param are the nodes above
- * its subtree whose values the subtree uses. `set` has one byte for each node. All its bytes are zero before the call,
- * and after a call that succeeds. an expression that is evaluated without the graph uses its params */
+/* Sets the keys of each tuning parameter in a subtree. Handles children before their parents. The keys are the graph
+ * nodes above the subtree whose values the subtree uses. `set` has one byte for each node. All its bytes are zero
+ * before the call, and after a call that succeeds. */
 static bool find_keys(kiln__index *x, uint32_t param, unsigned char *set)
 {
     branch *b = &x->branches[param];
@@ -374,7 +389,8 @@ static bool find_keys(kiln__index *x, uint32_t param, unsigned char *set)
             set[operands[n]] = 1;
     }
     for (size_t k = 0; k < b->piece_count; k++)
-        for (uint32_t i = 0; i < x->params; i++) /* an expression that is evaluated itself uses its params */
+        /* a piece without a graph node is evaluated as an expression, and uses its tuning parameters directly */
+        for (uint32_t i = 0; i < x->params; i++)
             if (has(piece_uses(x, b->pieces[k]), i) && x->pieces[b->pieces[k]].node == NONE)
                 set[x->input[i]] = 1;
     size_t inputs = 0;
@@ -416,7 +432,8 @@ static bool remember(kiln__index *x, kiln__hash128 key, uint64_t count)
     return true;
 }
 
-/* Returns true if the table may keep the count of a subtree for the current values. Then sets the key of this count. */
+/* Returns true if the hash table may keep the count of a subtree for the current values. Then sets *key to the key of
+ * this count. */
 static bool key_of(const kiln__index *x, uint32_t param, kiln__hash128 *key)
 {
     enum { KEYS = 32 };
@@ -434,8 +451,9 @@ static bool key_of(const kiln__index *x, uint32_t param, kiln__hash128 *key)
     return true;
 }
 
-/* Evaluates a constraint that the graph cannot represent because it has values that are not integers. All params of the
- * constraint must have values. If the constraint cannot be evaluated, sets `lost` and returns false. */
+/* Evaluates a constraint that the graph cannot represent, because it has values that are not integers. All tuning
+ * parameters of the constraint must have values. If the constraint cannot be evaluated, sets `lost` and returns
+ * false. */
 static bool evaluate_plainly(kiln__index *x, size_t constraint)
 {
     bool holds = false;
@@ -447,8 +465,8 @@ static bool evaluate_plainly(kiln__index *x, size_t constraint)
     return holds;
 }
 
-/* Gives a param its value number `v`, and computes the nodes that belong to the param. Returns false if a constraint
- * excludes this value, or if `lost` is set. */
+/* Gives a tuning parameter its value with the index `v`, and computes the graph nodes that belong to it. Returns false
+ * if a constraint excludes this value, or if `lost` is set. */
 static bool set_value(kiln__index *x, uint32_t param, size_t v)
 {
     const branch *b = &x->branches[param];
@@ -461,7 +479,8 @@ static bool set_value(kiln__index *x, uint32_t param, size_t v)
             if (!x->value[p->node])
                 return false;
         } else if (p->node != NONE && !p->whole) {
-            x->lost = true; /* another piece of the constraint may decide, but perhaps it cannot be computed yet */
+            /* another piece of the constraint may decide the result, but perhaps it cannot be computed yet */
+            x->lost = true;
             return false;
         } else if (!evaluate_plainly(x, p->constraint)) {
             return false;
@@ -470,16 +489,16 @@ static bool set_value(kiln__index *x, uint32_t param, size_t v)
     return true;
 }
 
-/* Counts saturate: The number UINT64_MAX stands for every count from 2^64 - 1 on. A product with 0 is still 0. A sum or
- * a product of UINT64_MAX with a positive number is UINT64_MAX. So if the count of the whole space is below UINT64_MAX,
- * the count of each subtree to which a number can lead is exact. */
+/* Counts saturate: UINT64_MAX stands for every number from 2^64 - 1 on. A product with 0 is 0. A sum or product of
+ * UINT64_MAX with a positive number is UINT64_MAX. So if the count of the whole space is below UINT64_MAX, the counts
+ * that pick() uses are exact. */
 static uint64_t multiply_saturated(uint64_t a, uint64_t b)
 {
     uint64_t product;
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* Returns the units of work that set_value() takes for a param. */
+/* Returns the units of work that set_value() takes for a tuning parameter. */
 static uint64_t cost_of(const kiln__index *x, uint32_t param)
 {
     const branch *b = &x->branches[param];
@@ -491,8 +510,8 @@ static uint64_t cost_of(const kiln__index *x, uint32_t param)
 
 static uint64_t count_all(kiln__index *x, uint32_t first);
 
-/* Counts the configurations of a subtree for the current values above the subtree. The depth of the recursion is the
- * number of params. */
+/* Counts the configurations of a subtree for the current values above it. The depth of the recursion is at most the
+ * number of tuning parameters. */
 static uint64_t count_branch(kiln__index *x, uint32_t param)
 {
     const branch *b = &x->branches[param];
@@ -514,8 +533,8 @@ static uint64_t count_branch(kiln__index *x, uint32_t param)
     return sum;
 }
 
-/* Counts the configurations of a param and its siblings, with all params below them, for the current values above
- * them. */
+/* Counts the configurations of a tuning parameter and its siblings, with everything below them, for the current values
+ * above them. */
 static uint64_t count_all(kiln__index *x, uint32_t first)
 {
     uint64_t product = 1;
@@ -524,8 +543,8 @@ static uint64_t count_all(kiln__index *x, uint32_t first)
     return product;
 }
 
-/* Counts the whole space, and sets x->count. The params at the top of the tree keep cumulative sums, so that bisection
- * finds the configuration with a given number. */
+/* Counts the whole space, and sets x->count. The tuning parameters at the top of the tree keep cumulative sums, so that
+ * a binary search finds the configuration with a given number. */
 static bool count_top(kiln__index *x)
 {
     x->count = 1;
@@ -551,8 +570,8 @@ static bool count_top(kiln__index *x)
     return true;
 }
 
-/* Returns the last value of a top param before which there are at most `number` configurations. The method is
- * bisection. */
+/* Returns the last value of a top tuning parameter before which there are at most `number` configurations. The function
+ * uses a binary search. */
 static size_t find_top(const kiln__index *x, uint32_t param, uint64_t number)
 {
     const uint64_t *before = x->branches[param].before;
@@ -581,13 +600,13 @@ static void pick_top(kiln__index *x, uint64_t n)
     }
 }
 
-/* Sets the values of a param, of its siblings and of all params below them to their configuration number `n`. */
+/* Sets a tuning parameter, its siblings and everything below them to their configuration with the number `n`. */
 static void pick(kiln__index *x, uint32_t first, uint64_t n)
 {
     for (uint32_t at = first; at != NONE; at = x->branches[at].sibling) {
-        bool last = x->branches[at].sibling == NONE; /* n is less than the count of the last sibling */
+        bool last = x->branches[at].sibling == NONE; /* for the last sibling, `n` is less than the count */
         uint64_t count = last ? UINT64_MAX : count_branch(x, at);
-        if (!count) /* the effort or the memory has ended, and the caller tests both */
+        if (!count) /* the limit of the work or the memory has ended, and the caller tests both */
             return;
         uint64_t here = n % count;
         n /= count;
@@ -603,10 +622,10 @@ static void pick(kiln__index *x, uint32_t first, uint64_t n)
     }
 }
 
-/* ---- functions for the users of an index ---- */
+/* ---- functions that other files call ---- */
 
-/* Builds the graph, the tree and the schedule. Then counts the space. Returns false if memory runs out. If the effort
- * ends early, sets `halted` and leaves out the rest of the work. */
+/* Builds the graph and the tree, decides where each node is computed, and counts the space. Returns false if memory
+ * runs out. If the limit of the work is reached, sets `halted` and leaves out the rest of the work. */
 static bool build(kiln__index *x)
 {
     const kiln__space *space = x->space;
@@ -666,7 +685,8 @@ kiln_status kiln__index_open_within(const kiln__space *space, kiln__effort *effo
     bool walked = x->lost && !x->halted;
     if (x->lost)
         x->count = 0;
-    /* an earlier constraint of the spec may exclude the values for which a constraint cannot be computed */
+    /* If a constraint cannot be computed for some values, an earlier constraint may exclude these values. A walk tests
+     * the constraints in the order of the spec. */
     if (status == KILN_OK && walked)
         status = kiln__space_walk_count(space, effort, &x->count, error);
     x->halted |= walked && effort && effort->over;
@@ -700,7 +720,7 @@ void kiln__index_free(kiln__index *x)
 
 uint64_t kiln__index_count(const kiln__index *x) { return x->count; }
 
-/* Finds the configuration with a number by a walk, for a space that the graph cannot count (`lost`). */
+/* Finds the configuration with a number by a walk, for a space whose constraints the graph cannot compute (`lost`). */
 static kiln_status walk_to(const kiln__index *x, uint64_t number, kiln_setting *settings, kiln_error **error)
 {
     kiln__walk *walk = NULL;
@@ -749,7 +769,7 @@ kiln_status kiln__index_quick(kiln__index *x, uint64_t units, bool *quick, kiln_
     return status;
 }
 
-/* ---- configurations as positions ---- */
+/* ---- configurations as lists of value indices ---- */
 
 size_t kiln__index_values(const kiln__index *x, size_t param, const kiln_value **values)
 {
@@ -774,8 +794,8 @@ kiln_status kiln__index_positions(kiln__index *x, uint64_t number, uint32_t *pos
     return KILN_OK;
 }
 
-/* Gives the params the values at `positions`. The order is the same as in counting, so the function computes only
- * values that counting computed too. Returns false if a constraint excludes these values. */
+/* Gives all tuning parameters the values at `positions`, in the order of the tree, which is the order of counting. So
+ * it computes only values that counting also computed. Returns false if a constraint excludes these values. */
 static bool descend(kiln__index *x, uint32_t first, const uint32_t *positions)
 {
     for (uint32_t at = first; at != NONE; at = x->branches[at].sibling)
@@ -796,7 +816,8 @@ kiln_status kiln__index_holds(kiln__index *x, const uint32_t *positions, bool *h
         x->settings[i] = (kiln_setting){x->space->variant->params[i].name, x->space->axes[i].values[positions[i]]};
     kiln_status status = kiln__space_check(x->space, x->settings, &why);
     *holds = status == KILN_OK;
-    if (status == KILN_OK || status == KILN_ERROR_CONSTRAINT || status == KILN_ERROR_SPEC) { /* cannot be computed */
+    /* a constraint that cannot be computed counts as not satisfied */
+    if (status == KILN_OK || status == KILN_ERROR_CONSTRAINT || status == KILN_ERROR_SPEC) {
         kiln_error_free(why);
         return KILN_OK;
     }

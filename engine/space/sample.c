@@ -1,13 +1,13 @@
-/* sample.c - draws valid configurations at random, without an index of the space. It gives one param after the other a
- * value. It tries the values of each param in random order. It tests each constraint as early as possible. It goes back
- * to the previous param if no value is left (backtracking), and restarts after a while. */
+/* sample.c - draws valid configurations at random, without an index of the space. It gives one tuning parameter after
+ * the other a value, in random order of its values, and tests each constraint as early as possible. If no value is
+ * left, it goes back to the previous tuning parameter (backtracking). After a while it restarts. */
 #include <string.h>
 
 #include "space_internal.h"
 
 enum {
     FIRST_ATTEMPT = 1 << 16
-}; /* the units of work for the first attempt; each later attempt may take twice as many units as the attempt before */
+}; /* The units of work for the first attempt. Each later attempt may take twice as many units as the attempt before. */
 
 typedef struct level {
     uint64_t count, start, stride, tried;
@@ -18,7 +18,7 @@ struct kiln__sampler {
     kiln_value *slots;
     level *levels;
     kiln__tally tally;
-    bool none; /* the whole space was searched, and no configuration is valid */
+    bool none; /* true if the whole space was searched, and no configuration is valid */
 };
 
 kiln_status kiln__sampler_open(const kiln__space *space, kiln__sampler **out, kiln_error **error)
@@ -63,8 +63,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* Begins to visit every value of a param once. The visit begins at a random value, and advances by a random step that
- * has no common divisor with the number of values. */
+/* Begins to visit every value of a tuning parameter once. The visit begins at a random value. It advances by a random
+ * step that has no common divisor with the number of values. */
 static void enter(level *l, size_t count, kiln__below_fn below, void *user)
 {
     *l = (level){.count = count, .stride = 1};
@@ -79,7 +79,8 @@ static void enter(level *l, size_t count, kiln__below_fn below, void *user)
 typedef enum attempt { FOUND, EXHAUSTED, ENOUGH, BROKEN } attempt;
 
 /* Makes one attempt of the randomised backtracking search, with at most `most` units of work. Returns FOUND with a
- * value for each param, EXHAUSTED if the whole space was searched, or the reason for stopping early. */
+ * value for each tuning parameter, EXHAUSTED if the whole space was searched, ENOUGH if a limit was reached, or BROKEN
+ * if a constraint cannot be computed. */
 static attempt try_once(kiln__sampler *s, kiln__below_fn below, void *user, kiln__effort *effort, uint64_t most,
                         kiln__diag *diag)
 {
@@ -162,7 +163,8 @@ kiln_status kiln__space_holds_at(const kiln__space *space, const uint32_t *posit
         return KILN_OK;
     kiln_status status = kiln__diag_finish(&diag, KILN_ERROR_SPEC, &why);
     kiln_error_free(why);
-    return status == KILN_ERROR_SPEC ? KILN_OK : kiln__fail_memory(error); /* a constraint cannot be computed */
+    /* a constraint that cannot be computed counts as not satisfied */
+    return status == KILN_ERROR_SPEC ? KILN_OK : kiln__fail_memory(error);
 }
 
 kiln_status kiln__space_none_found(const kiln__space *space, const kiln__tally *tally, double seconds,

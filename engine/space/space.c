@@ -1,7 +1,8 @@
-/* space.c - walks through the configurations of a variant. Params, lets and outer names get numbered slots when the
- * space is opened. Each let and each constraint is in the list of the last param on which it depends. So the walk
- * evaluates a let or a constraint as soon as that param has a value. If a constraint does not hold, the walk skips all
- * values of the later params. */
+/* space.c - walks through the configurations of a variant. When a space is opened, each name gets a slot in a list of
+ * values. Names are tuning parameters, named expressions (key `let` of the spec), and outer names (sizes and device
+ * names). Each named expression and each constraint belongs to the last tuning parameter on which it depends. So the
+ * walk evaluates it as soon as that tuning parameter has a value. If a constraint does not hold, the walk skips all
+ * values of the later tuning parameters. */
 #include <string.h>
 
 #include "index.h"
@@ -12,7 +13,7 @@ struct kiln__walk {
     kiln_value *slots;
     size_t *index;
     kiln_setting *settings;
-    size_t depth;         /* the depth at which the walk continues after an effort has ended the walk */
+    size_t depth;         /* the depth at which the walk continues after it has reached a limit */
     kiln__effort *effort; /* the limit of the work; NULL means no limit */
     kiln__tally tally;
     bool started, halted, done;
@@ -47,7 +48,8 @@ static uint32_t outer_slot(kiln__space *space, const char *name, kiln_value valu
     return (uint32_t)space->slot_count++;
 }
 
-/* Returns the slot of a name in an expression. *level gets the number of params after which the name has a value. */
+/* Returns the slot of a name in an expression. *level gets the number of tuning parameters after which the name has a
+ * value. */
 static uint32_t find_slot(kiln__space *space, const kiln__expr *expr, size_t name, size_t *level, kiln__diag *diag)
 {
     const kiln__variant *variant = space->variant;
@@ -62,7 +64,7 @@ static uint32_t find_slot(kiln__space *space, const kiln__expr *expr, size_t nam
     if (let) {
         size_t i = (size_t)(let - variant->lets);
         uint32_t slot = (uint32_t)(variant->param_count + i);
-        if (!space->let_checks[i]) /* the recursion ends, because a let uses only earlier lets */
+        if (!space->let_checks[i]) /* the recursion ends, because a named expression uses only earlier ones */
             space->let_checks[i] = add_check(space, let->expr, slot, 0, diag);
         *level = space->let_checks[i] ? space->let_checks[i]->level : 0;
         return slot;
@@ -96,7 +98,7 @@ static kiln__check *add_check(kiln__space *space, const kiln__expr *expr, uint32
     kiln__check **end = &space->levels[made->level];
     while (*end)
         end = &(*end)->next;
-    *end = made; /* adds it after the lets that the constraint needs and after all earlier constraints */
+    *end = made; /* appends the step after the named expressions that it needs, and after all earlier constraints */
     if (made->level > space->deepest)
         space->deepest = made->level;
     return made;
@@ -263,8 +265,8 @@ void kiln__walk_free(kiln__walk *walk)
 void kiln__walk_limit(kiln__walk *walk, kiln__effort *effort) { walk->effort = effort; }
 const kiln__tally *kiln__walk_tally(const kiln__walk *walk) { return &walk->tally; }
 
-/* Goes to the next assignment of the first `depth` params that no constraint excludes. Returns EXCLUDED if no
- * assignment is left, or if the effort has ended and the walk is halted. */
+/* Goes to the next values of the first `depth` tuning parameters that no constraint excludes. Returns EXCLUDED if no
+ * values are left, or if the limit of the work is reached and the walk is halted. */
 static kiln__outcome advance(kiln__walk *walk, size_t depth, kiln__diag *diag)
 {
     const kiln__space *space = walk->space;
@@ -327,8 +329,8 @@ kiln_status kiln__walk_next(kiln__walk *walk, const kiln_setting **settings, kil
     return KILN_OK;
 }
 
-/* Walks only through the params up to the last check. The params after the last check have no constraints, so the count
- * is multiplied by their numbers of values. */
+/* Walks only through the tuning parameters up to the last constraint. No constraint uses the later ones, so each valid
+ * assignment counts once for each combination of their values. */
 kiln_status kiln__space_walk_count(const kiln__space *space, kiln__effort *effort, uint64_t *valid, kiln_error **error)
 {
     kiln__walk *walk = NULL;

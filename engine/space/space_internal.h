@@ -10,14 +10,15 @@ typedef struct kiln__axis {
     bool pinned;
 } kiln__axis;
 
-/* A let that is computed, or a constraint that is tested, during a walk. */
+/* A step of a walk: either computes a named expression (key `let` of the spec), or tests a constraint. */
 typedef struct kiln__check {
     const kiln__expr *expr;
-    const uint32_t *slots;    /* the slots of the names in the expression */
-    uint32_t target;          /* the slot for the value of a let; KILN__CONSTRAINT for a constraint */
-    uint32_t number;          /* the number of a constraint in the variant's `where` */
-    size_t level;             /* the number of params that must have a value before this check */
-    struct kiln__check *next; /* the next check of the same level */
+    const uint32_t *slots; /* for each name in the expression, the index of its value in kiln__space.slots */
+    /* for a named expression, the index of its value in kiln__space.slots; KILN__CONSTRAINT for a constraint */
+    uint32_t target;
+    uint32_t number;          /* the index of a constraint in the variant's `where` */
+    size_t level;             /* the number of tuning parameters that must have values before this step */
+    struct kiln__check *next; /* the next step of the same level */
 } kiln__check;
 #define KILN__CONSTRAINT UINT32_MAX
 
@@ -28,25 +29,28 @@ struct kiln__space {
     const kiln__variant *variant;
     const kiln__scope *outer;
     kiln__axis *axes;
-    kiln_value *slots; /* the values of params, then of lets, then of outer names, which have values from the start */
+    /* The values of all names: first the tuning parameters, then the named expressions, then the outer names (sizes and
+     * device names), which have values from the start. */
+    kiln_value *slots;
     size_t slot_count, slot_capacity;
-    const char **outer_names; /* the names of the slots after the lets */
-    kiln__check **levels;     /* param_count + 1 lists of checks */
-    kiln__check **let_checks; /* the check that computes each let; NULL if no constraint needs the let */
-    size_t deepest;           /* the last level that has a check */
+    const char **outer_names; /* the names of the slots after the named expressions */
+    kiln__check **levels;     /* a list of steps for each level; there are param_count + 1 levels */
+    kiln__check **let_checks; /* for each named expression, the step that computes it; NULL if no constraint needs it */
+    size_t deepest;           /* the last level that has a step */
 };
 
 typedef enum kiln__outcome { KILN__FAILED, KILN__EXCLUDED, KILN__HOLDS } kiln__outcome;
-/* Computes the lets and tests the constraints of one level, in order. `tally` counts the values that each constraint
- * rejects. It may be NULL. */
+/* Computes the named expressions and tests the constraints of one level, in order. `tally` counts the values that each
+ * constraint rejects. It may be NULL. */
 kiln__outcome kiln__space_run(const kiln__check *checks, kiln_value *slots, kiln__tally *tally, kiln__diag *diag);
 
 enum { KILN__CHECK_UNITS = 16 }; /* the units of work for evaluating an expression */
 
-/* Counts by walking. If the effort ends first, *valid is the number that was found so far. */
+/* Counts the valid configurations by a walk. If the limit of the work is reached, *valid is the number that was found
+ * so far. */
 kiln_status kiln__space_walk_count(const kiln__space *space, kiln__effort *effort, uint64_t *valid, kiln_error **error);
-/* Tests the constraint with a number, in a scope that has params and outer names. Returns false if the constraint
- * cannot be computed, or if memory runs out. */
+/* Tests the constraint with the index `constraint` in a scope that has tuning parameters and outer names. Returns false
+ * if the constraint cannot be computed, or if memory runs out. */
 bool kiln__space_holds(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *scope,
                        size_t constraint, bool *holds);
 #endif
