@@ -19,7 +19,7 @@
 /* A variable in global or constant memory that the candidate's module declares. */
 typedef struct kiln__judge_global {
     const char *name;
-    CUdeviceptr address; /* the address of the variable; 0 means that the driver does not find the variable */
+    CUdeviceptr address; /* the address of the variable; 0 before the driver has told it */
     size_t bytes;
     /* the bytes of the variable after the module was loaded; NULL if the driver could not read them */
     unsigned char *initial;
