@@ -319,8 +319,8 @@ enum { PARAMS_MOST = 1 << 15 }; /* the parameters of a kernel have at most 32764
 struct kiln__argument_room {
     uint64_t zeros[PARAMS_MOST / sizeof(uint64_t)];
     void *pointers[PARAMS_MOST];
-    size_t words;      /* the words of the largest launch, without the zeros behind them */
-    uint64_t values[]; /* the arguments, and zeros behind them */
+    size_t words;      /* the largest number of argument words of a launch */
+    uint64_t values[]; /* the arguments, then zeros */
 };
 
 bool kiln__arguments_make_room(kiln_plan *plan, size_t words)
