@@ -124,10 +124,23 @@ static void read_records(reader *in, kiln__cubin_kernel *kernel, const char *byt
 
 /* ---- sections ---- */
 
+/* Returns true if a table of names ends with a NUL. If a table does not, libelf searches its whole rest for each name. */
+static bool is_table(reader *in, size_t index)
+{
+    Elf_Scn *section = elf_getscn(in->elf, index);
+    GElf_Shdr header;
+    if (!section || !gelf_getshdr(section, &header) || header.sh_flags & SHF_COMPRESSED)
+        return false;
+    const Elf_Data *data = elf_rawdata(section, NULL);
+    return data && data->d_buf && data->d_size && ((const char *)data->d_buf)[data->d_size - 1] == '\0';
+}
+
 static kiln_status read_symbols(reader *in, Elf_Scn *section, const GElf_Shdr *header, kiln_error **error)
 {
     Elf_Data *data = elf_getdata(section, NULL);
     size_t count = data && data->d_buf ? data->d_size / sizeof(Elf64_Sym) : 0;
+    if (count && !is_table(in, header->sh_link))
+        return kiln__fail(in->mem, error, KILN_ERROR_IO, "the names of the cubin's symbols do not end");
     for (size_t i = 0; i < count && i < INT32_MAX; i++) {
         GElf_Sym symbol;
         if (!gelf_getsym(data, (int)i, &symbol) || GELF_ST_TYPE(symbol.st_info) != STT_FUNC ||
@@ -233,7 +246,7 @@ kiln_status kiln__cubin_kernels(const kiln_allocator *mem, const void *cubin, si
         memcpy(copy, cubin, length);
     if (elf_version(EV_CURRENT) == EV_NONE || !(in.elf = elf_memory(copy, length)) || elf_kind(in.elf) != ELF_K_ELF ||
         !gelf_getehdr(in.elf, &header) || header.e_machine != EM_CUDA || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-        elf_getshdrstrndx(in.elf, &in.names) != 0) {
+        elf_getshdrstrndx(in.elf, &in.names) != 0 || !is_table(&in, in.names)) {
         status = kiln__fail(mem, error, KILN_ERROR_IO, "not a cubin");
         goto done;
     }

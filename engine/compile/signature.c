@@ -36,7 +36,14 @@ static void skip_blank(scanner *s)
     }
 }
 
-/* Reads the next word, quoted text, or single character of punctuation. Returns false at the end. */
+const char *kiln__ptx_skip_quoted(const char *at, const char *end)
+{
+    const char *close = memchr(at + 1, '"', (size_t)(end - at - 1));
+    return close ? close + 1 : end;
+}
+
+/* Reads the next word, quoted text, or single character of punctuation. A word that begins with a dot ends at the next
+ * dot, because an assembler accepts `.visible.entry`. Returns false at the end. */
 static bool read_word(scanner *s)
 {
     skip_blank(s);
@@ -44,12 +51,10 @@ static bool read_word(scanner *s)
         return false;
     s->word = s->at;
     if (*s->at == '"') {
-        do
-            s->at++;
-        while (s->at < s->end && *s->at != '"' && *s->at != '\n');
-        s->at += s->at < s->end;
+        s->at = kiln__ptx_skip_quoted(s->at, s->end);
     } else if (is_word(*s->at)) {
-        while (s->at < s->end && is_word(*s->at))
+        const bool directive = *s->at++ == '.';
+        while (s->at < s->end && is_word(*s->at) && !(directive && *s->at == '.'))
             s->at++;
     } else {
         s->at++;

@@ -25,6 +25,9 @@ typedef struct kiln__signature {
  * KILN_ERROR_NOT_FOUND if the PTX has no such entry. */
 kiln_status kiln__signature_read(kiln__arena *arena, const char *ptx, size_t length, const char *symbol,
                                  kiln__signature *signature, kiln_error **error);
+/* Returns the end of the quoted text in PTX that begins at `at`. As in an assembler, a quoted text may have several
+ * lines, and a backslash does not hide a quotation mark. A text that is never closed ends at `end`. */
+const char *kiln__ptx_skip_quoted(const char *at, const char *end);
 /* Describes a type for messages: "a pointer", "a 32-bit integer", ... */
 const char *kiln__param_type_text(const kiln__param_type *type);
 

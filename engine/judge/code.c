@@ -1,11 +1,11 @@
-/* code.c - reads the PTX of a candidate before the candidate runs. Finds the integers in its instructions, its the
- * largest number of variables in global memory that the judge watches, and instructions that no kernel needs for an
- * answer. */
+/* code.c - reads the PTX of a candidate before the candidate runs. Finds the integers in its instructions, its
+ * variables in global and constant memory, and instructions that no kernel needs for an answer. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "chars.h"
 #include "judge_internal.h"
+#include "signature.h"
 
 #define COUNTER(number)                                                                                                \
     {"%pm" #number, "it reads a counter of events: an answer must not depend on them"},                                \
@@ -190,31 +190,35 @@ const char *kiln__judge_find_macro(const char *text, size_t length)
     return NULL;
 }
 
-enum { GLOBALS_MOST = 4096 }; /* the largest number of variables in global memory that the judge watches */
+/* Forbids the candidate, unless it is forbidden already. */
+static void forbid(kiln__judge *judge, const char *why)
+{
+    if (!judge->code.forbidden)
+        judge->code.forbidden = why;
+}
+
+enum { GLOBALS_MOST = 4096 }; /* the largest number of variables that the judge watches */
 
 /* The largest number of bytes of all variables together. The judge keeps up to five copies of the variables in the
  * memory of the host. */
 static const size_t global_bytes_most = (size_t)256 << 20;
 
-static kiln__judge_global *find_global(const kiln__judge_code *code, const char *name, size_t length)
+static bool is_global(const kiln__judge_code *code, const char *name, size_t length)
 {
     for (size_t i = 0; i < code->global_count; i++)
         if (strncmp(code->globals[i].name, name, length) == 0 && code->globals[i].name[length] == '\0')
-            return &code->globals[i];
-    return NULL;
+            return true;
+    return false;
 }
 
-/* Adds a variable in global memory to the list. The judge assumes that one element has `unit` bytes. */
+/* Adds a variable in global or constant memory to the list. The judge assumes that one element has `unit` bytes. */
 static bool add_global(kiln__judge *judge, const char *name, size_t length, size_t unit)
 {
     kiln__judge_code *code = &judge->code;
-    kiln__judge_global *known = length ? find_global(code, name, length) : NULL;
-    if (known)
-        known->twice = true;
-    if (known || length == 0)
+    if (length == 0 || is_global(code, name, length))
         return true;
     if (code->global_count == GLOBALS_MOST) {
-        code->forbidden = "its PTX declares more variables than the judge can watch";
+        forbid(judge, "its PTX declares more variables than the judge can watch");
         return true;
     }
     if (!kiln__grow(judge->mem, &code->globals, &code->global_capacity, code->global_count + 1, sizeof *code->globals))
@@ -235,7 +239,10 @@ static bool add_global(kiln__judge *judge, const char *name, size_t length, size
 typedef struct words {
     const char *at, *end, *word;
     size_t length;
-    const char *run; /* the first token of the instruction's name that contains this token: `ld` in ld.global */
+    /* the first token of the instruction's name that contains this token: `ld` in ld.global, and also in `ld .global` */
+    const char *run;
+    bool dotted; /* true if a dot follows the first token of that name, unlike a label: `ld:` */
+    bool torn;   /* true if a quoted text so far has the end of a line, or is never closed */
 } words;
 
 static bool is_equal(const words *w, const char *text)
@@ -243,7 +250,7 @@ static bool is_equal(const words *w, const char *text)
     return w->length == strlen(text) && memcmp(w->word, text, w->length) == 0;
 }
 
-/* Skips blanks, comments and string literals. A string literal ends at the end of its line at the latest. */
+/* Skips blanks, comments and quoted texts. */
 static void skip_between(words *w)
 {
     for (; w->at < w->end; w->at++) {
@@ -255,9 +262,9 @@ static void skip_between(words *w)
             const char *close = memchr(w->at, '\n', left);
             w->at = close ? close : w->end - 1;
         } else if (*w->at == '"') {
-            do
-                w->at++;
-            while (w->at + 1 < w->end && *w->at != '"' && *w->at != '\n');
+            const char *next = kiln__ptx_skip_quoted(w->at, w->end);
+            w->torn |= next[-1] != '"' || next == w->at + 1 || memchr(w->at, '\n', (size_t)(next - w->at));
+            w->at = next - 1;
         } else if (!is_space(*w->at)) {
             return;
         }
@@ -270,8 +277,10 @@ static bool read_word(words *w)
     skip_between(w);
     if (w->at >= w->end)
         return false;
-    /* the name of an instruction has no blanks between its tokens: cp.async.bulk.shared::cluster.global */
-    const bool joined = w->run && before == w->at && (*w->at == '.' || *w->at == ':' || w->word[w->length - 1] == ':');
+    /* an instruction's name is for example cp.async.bulk.shared::cluster.global, and blanks may stand before a dot */
+    const bool joined = w->run &&
+                        (*w->at == '.' || (before == w->at && (*w->at == ':' || w->word[w->length - 1] == ':')));
+    w->dotted = joined && (w->word == w->run ? *w->at == '.' : w->dotted);
     w->run = joined ? w->run : w->at;
     w->word = w->at++;
     if (*w->word == '.' || is_word(*w->word))
@@ -289,13 +298,17 @@ static bool is_suffix(const words *w)
         "createpolicy", "isspacep", "multimem", "discard", "applypriority", "wmma",     "tensormap", "fence"};
     for (size_t i = 0; i < KILN__COUNT(instructions); i++) {
         const size_t length = strlen(instructions[i]);
-        if (w->word > w->run + length - 1 && memcmp(w->run, instructions[i], length) == 0 && w->run[length] == '.')
+        if (w->dotted && w->word >= w->run + length && memcmp(w->run, instructions[i], length) == 0 &&
+            !is_word(w->run[length]))
             return true;
     }
     return false;
 }
 
-/* Reads the rest of a declaration after its token `.global`, and adds the declared variables. */
+static bool is_space_word(const words *w) { return is_equal(w, ".global") || is_equal(w, ".const"); }
+
+/* Reads the rest of a declaration after its token `.global` or `.const`, and adds the declared variables. Refuses
+ * numbered names: `h<4>` declares h0, h1, h2 and h3. */
 static bool read_declaration(kiln__judge *judge, words *w)
 {
     const char *name = "";
@@ -305,7 +318,7 @@ static bool read_declaration(kiln__judge *judge, words *w)
         const char first = *w->word;
         const bool outside = depth == 0;
         ended = outside && (first == ';' || first == ')' || first == '}' || (first == '{' && !value));
-        if (ended || (outside && (first == ',' || is_equal(w, ".global")))) {
+        if (ended || (outside && (first == ',' || is_space_word(w)))) {
             added = add_global(judge, name, length, unit);
             length = 0;
             value = false;
@@ -316,6 +329,8 @@ static bool read_declaration(kiln__judge *judge, words *w)
             depth -= depth > 0;
         } else if (outside && first == '=') {
             value = true;
+        } else if (outside && first == '<') {
+            forbid(judge, "its PTX declares variables with numbered names, which the judge cannot watch");
         } else if (outside && is_equal(w, ".align") && read_word(w)) {
             const long align = strtol(w->word, NULL, 10);
             unit = align == 2 ? 2 : align > 2 ? 4 : 1;
@@ -327,21 +342,34 @@ static bool read_declaration(kiln__judge *judge, words *w)
     return added;
 }
 
-/* Finds all declarations of variables in global memory. Other uses of the word `.global` are suffixes of instructions,
- * and the memory to which a parameter points (`.ptr .global`). An unknown use counts as a declaration, because a name
- * that the driver does not know costs nothing. Also finds `discard`, whose suffixes may stand behind a blank. */
+/* Finds all declarations of variables in global and constant memory. A kernel can write constant memory too, through
+ * the address from `cvta.const`. Other uses of the words `.global` and `.const` are suffixes of instructions, and the
+ * memory to which a parameter points (`.ptr .global`). An unknown use counts as a declaration.
+ *
+ * An assembler gives a variable inside a function another name, and then the driver does not find the variable by its
+ * name. Therefore such a declaration is forbidden. NVRTC declares all variables outside of functions. Also finds
+ * `discard`, whose suffixes may stand behind a blank. */
 static bool read_globals(kiln__judge *judge, const char *ptx, const char *end)
 {
     words w = {.at = ptx, .end = end};
     bool read = true, pointer = false, discards = false;
-    while (read && read_word(&w)) {
+    size_t depth = 0;
+    while (read && !judge->code.forbidden && read_word(&w)) {
         if (discards && *w.word == '.')
-            judge->code.forbidden = discarded;
-        if (is_equal(&w, ".global") && !pointer && !is_suffix(&w))
+            forbid(judge, discarded);
+        if (is_space_word(&w) && !pointer && !is_suffix(&w)) {
+            if (depth > 0)
+                forbid(judge, "its PTX declares a variable inside a function, which the judge cannot watch");
             read = read_declaration(judge, &w);
+        }
+        depth += is_equal(&w, "{");
+        depth -= depth > 0 && is_equal(&w, "}");
         pointer = is_equal(&w, ".ptr");
         discards = is_equal(&w, "discard");
     }
+    /* a line that begins inside of a quoted text would have another meaning for find_forbidden() */
+    if (w.torn)
+        forbid(judge, "its PTX has a quoted text of several lines, which may hide instructions");
     return read;
 }
 
@@ -408,17 +436,15 @@ static bool find_variables(kiln__judge *judge)
     for (size_t i = 0; i < code->global_count; i++) {
         kiln__judge_global *g = &code->globals[i];
         if (driver->cuModuleGetGlobal_(&g->address, &g->bytes, kiln__plan_module(judge->candidate), g->name) !=
-            CUDA_SUCCESS)
+            CUDA_SUCCESS) {
             g->address = 0;
-        if (!g->address || !g->bytes)
-            continue;
-        /* two functions may each have a variable with this name, and the driver finds only one of them */
-        if (g->twice) {
-            code->forbidden = "its PTX declares two variables of one name, so the judge cannot watch both";
+            forbid(judge, "the driver does not find a variable of its PTX, so the judge cannot watch the variable");
             return true;
         }
+        if (!g->address || !g->bytes)
+            continue;
         if (g->bytes > global_bytes_most - bytes) {
-            code->forbidden = "its variables have more than 256 MiB, which is more than the judge can watch";
+            forbid(judge, "its variables have more than 256 MiB, which is more than the judge can watch");
             return true;
         }
         bytes += g->bytes;

@@ -16,10 +16,10 @@
 
 /* ---- facts in the candidate's code (code.c) ---- */
 
-/* A variable in global memory that the candidate's module declares. */
+/* A variable in global or constant memory that the candidate's module declares. */
 typedef struct kiln__judge_global {
     const char *name;
-    CUdeviceptr address; /* the address of the variable; 0 means that the driver does not find the variable */
+    CUdeviceptr address; /* the address of the variable; 0 before the driver has told it */
     size_t bytes;
     /* the bytes of the variable after the module was loaded; NULL if the driver could not read them */
     unsigned char *initial;
@@ -30,8 +30,7 @@ typedef struct kiln__judge_global {
     unsigned char *changed;
     /* the bytes of the variable after the judge has overwritten some elements with random bytes */
     unsigned char *spoilt;
-    bool any;   /* true if a call of the kernel has changed an element of the variable */
-    bool twice; /* true if the PTX declares two variables with this name */
+    bool any; /* true if a call of the kernel has changed an element of the variable */
 } kiln__judge_global;
 typedef struct kiln__judge_code {
     /* the magnitudes of the integers in the PTX instructions of all modules, without duplicates, in ascending order */

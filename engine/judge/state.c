@@ -48,7 +48,7 @@ kiln_status kiln__judge_keep_globals(kiln__judge *judge, kiln_error **error)
     for (size_t i = 0; i < judge->code.global_count; i++) {
         kiln__judge_global *g = &judge->code.globals[i];
         if (!g->initial)
-            continue; /* the driver did not find the variable, or could not read it */
+            continue; /* the variable has no bytes, or the driver could not read it */
         if (!g->before)
             g->before = kiln__alloc(judge->mem, g->bytes);
         if (!g->before)

@@ -308,3 +308,50 @@ kiln_status kiln__arguments_set(kiln_plan *plan, const kiln__step *step, const k
     }
     return status;
 }
+
+/* ---- drivers that do not tell parameters ---- */
+
+enum { PARAMS_MOST = 1 << 15 }; /* the parameters of a kernel have at most 32764 bytes together */
+
+/* A driver before CUDA 12.4 does not tell how many bytes it copies for a parameter, and how many parameters it copies.
+ * If the compiled code had more bytes of parameters than its PTX, such a driver would give memory of this process to
+ * the kernel. With this memory the kernel gets zeros. */
+struct kiln__argument_room {
+    uint64_t zeros[PARAMS_MOST / sizeof(uint64_t)];
+    void *pointers[PARAMS_MOST];
+    size_t words;      /* the largest number of argument words of a launch */
+    uint64_t values[]; /* the arguments, then zeros */
+};
+
+bool kiln__arguments_make_room(kiln_plan *plan, size_t words)
+{
+    const size_t zeros = PARAMS_MOST / sizeof(uint64_t);
+    plan->room = kiln__arena_alloc(&plan->arena, sizeof *plan->room + (words + zeros) * sizeof *plan->room->values);
+    if (!plan->room)
+        return false;
+    memset(plan->room->zeros, 0, sizeof plan->room->zeros);
+    memset(plan->room->values, 0, (words + zeros) * sizeof *plan->room->values);
+    for (size_t i = 0; i < PARAMS_MOST; i++)
+        plan->room->pointers[i] = plan->room->zeros;
+    plan->room->words = words;
+    return true;
+}
+
+void **kiln__arguments_pad(const kiln_plan *plan, const kiln__step *step, void **pointers)
+{
+    struct kiln__argument_room *room = plan->room;
+    if (!room)
+        return pointers;
+    const size_t count = step->as.launch.arg_count;
+    uint64_t *to = room->values;
+    memset(to, 0, room->words * sizeof *to);
+    for (size_t i = 0; i < room->words && i < PARAMS_MOST; i++)
+        room->pointers[i] = room->zeros; /* an earlier launch may have had more arguments */
+    for (size_t i = 0; i < count && i < PARAMS_MOST; i++) {
+        const size_t words = words_of(&step->as.launch.args[i]);
+        memcpy(to, pointers[i], words * sizeof *to);
+        room->pointers[i] = to;
+        to += words;
+    }
+    return room->pointers;
+}

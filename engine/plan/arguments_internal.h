@@ -16,6 +16,12 @@ size_t kiln__arguments_words(const kiln__step *step);
 /* Evaluates the arguments into `values`, and points pointers[i] to each. The memory of buffers must exist. */
 kiln_status kiln__arguments_set(kiln_plan *plan, const kiln__step *step, const kiln__plan_kernel *kernel,
                                 const kiln__scope *scope, uint64_t *values, void **pointers, kiln_error **error);
+/* Makes the memory from which kiln__arguments_pad() passes arguments. A launch has at most `words` argument words. Returns
+ * false if memory runs out. */
+bool kiln__arguments_make_room(kiln_plan *plan, size_t words);
+/* Copies the arguments of a launch to memory that is as large as the largest parameters of a kernel, if the plan has such
+ * memory. Returns the pointers to pass to the driver. */
+void **kiln__arguments_pad(const kiln_plan *plan, const kiln__step *step, void **pointers);
 /* frees the lists of pointers in device memory; the context must be current */
 void kiln__arguments_free(kiln_plan *plan);
 

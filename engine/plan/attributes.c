@@ -96,7 +96,7 @@ kiln_status kiln__attributes_set(kiln_plan *plan, const kiln__step *step, const 
 }
 
 /* Launches the kernel with cuLaunchKernelEx(), which takes a list of attributes. */
-CUresult kiln__attributes_launch(const kiln__driver *driver, const kiln__plan_op *op, CUstream stream)
+CUresult kiln__attributes_launch(const kiln__driver *driver, const kiln__plan_op *op, CUstream stream, void **args)
 {
     enum { MOST = 6 };
     const kiln__launch_attributes *has = &op->as.launch.attributes;
@@ -143,5 +143,5 @@ CUresult kiln__attributes_launch(const kiln__driver *driver, const kiln__plan_op
     };
     if (!driver->cuLaunchKernelEx_)
         return CUDA_ERROR_NOT_SUPPORTED;
-    return driver->cuLaunchKernelEx_(&config, op->as.launch.function, op->as.launch.args, NULL);
+    return driver->cuLaunchKernelEx_(&config, op->as.launch.function, args, NULL);
 }

@@ -71,7 +71,7 @@ kiln_status kiln__attributes_set(kiln_plan *plan, const kiln__step *step, const 
                                  const kiln__scope *scope, const unsigned grid[3], kiln__launch_attributes *attributes,
                                  kiln_error **error);
 /* makes a launch whose attributes have `any` set */
-CUresult kiln__attributes_launch(const kiln__driver *driver, const kiln__plan_op *op, CUstream stream);
+CUresult kiln__attributes_launch(const kiln__driver *driver, const kiln__plan_op *op, CUstream stream, void **args);
 
 /* ---- refused.c ---- */
 /* If the reason why the driver refused a launch can be found, adds it to `out` as "; ..." with numbers. */

@@ -82,7 +82,7 @@ static kiln_status tell_registers(const kiln_plan *plan, CUfunction function, co
 
 /* Compares the parameters in the PTX with the parameters that the driver copies at a launch. If the driver copied more
  * bytes than the plan has for an argument, it would give memory of this process to the kernel. A driver before CUDA 12.4
- * does not tell the parameters. */
+ * does not tell the parameters. For such a driver the plan pads the arguments of each launch with zeros. */
 static kiln_status check_parameters(const kiln_plan *plan, const kiln__plan_kernel *kernel, kiln_error **error)
 {
     const kiln__driver *driver = &plan->engine->driver;
@@ -127,6 +127,14 @@ static kiln_status find_kernel(kiln_plan *plan, kiln__plan_kernel *kernel, kiln_
     return status == KILN_OK && driver->simulator ? tell_registers(plan, kernel->function, symbol, error) : status;
 }
 
+/* Returns the largest number of argument words of a launch of the variant. */
+static size_t find_most_words(const kiln__variant *variant)
+{
+    const size_t a = kiln__steps_most_words(variant->steps, variant->step_count);
+    const size_t b = kiln__steps_most_words(variant->before, variant->before_count);
+    return a > b ? a : b;
+}
+
 /* Loads the plan's code and finds its kernels. The context must be current. */
 static kiln_status load(kiln_plan *plan, kiln_error **error)
 {
@@ -149,6 +157,9 @@ static kiln_status load(kiln_plan *plan, kiln_error **error)
         plan->kernels[i].name = names[i];
         status = find_kernel(plan, &plan->kernels[i], error);
     }
+    if (status == KILN_OK && !plan->engine->driver.cuFuncGetParamInfo_ &&
+        !kiln__arguments_make_room(plan, find_most_words(plan->variant)))
+        return kiln__fail_memory(error);
     return status;
 }
 
@@ -157,8 +168,7 @@ static kiln_status load(kiln_plan *plan, kiln_error **error)
 bool kiln__plan_make_tables(kiln_plan *plan)
 {
     const kiln__variant *variant = plan->variant;
-    size_t buffers = variant->buffer_count, a = kiln__steps_most_words(variant->steps, variant->step_count);
-    size_t b = kiln__steps_most_words(variant->before, variant->before_count), args = (a > b ? a : b) + 1;
+    size_t buffers = variant->buffer_count, args = find_most_words(variant) + 1;
     kiln__arena *arena = &plan->arena;
     plan->inputs = kiln__arena_alloc(arena, (variant->input_count + 1) * sizeof *plan->inputs);
     plan->buffers = kiln__arena_alloc(arena, (buffers + 1) * sizeof *plan->buffers);

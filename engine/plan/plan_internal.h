@@ -42,7 +42,8 @@ struct kiln_plan {
     bool sparse;      /* only a few blocks will run, so large buffers need not be filled completely */
     uint64_t *values; /* the arguments of a launch that is evaluated during the run */
     void **pointers;
-    struct kiln__pointers *lists; /* lists of pointers in device memory, to which arguments point */
+    struct kiln__argument_room *room; /* memory for the arguments of a launch; NULL if the driver tells parameters */
+    struct kiln__pointers *lists;     /* lists of pointers in device memory, to which arguments point */
     size_t list_count, list_capacity;
     struct kiln__plan_texture *textures;
     size_t texture_count, texture_capacity;

@@ -92,20 +92,22 @@ static kiln_status driver_failed(walk *w, CUresult result, const kiln__step *ste
 
 /* ---- one operation ---- */
 
-static inline CUresult run_op(const kiln__driver *driver, const kiln__plan_op *op, CUstream stream)
+static inline CUresult run_op(const kiln_plan *plan, const kiln__plan_op *op, CUstream stream)
 {
+    const kiln__driver *driver = &plan->engine->driver;
+    void **args = op->kind == KILN__OP_LAUNCH ? kiln__arguments_pad(plan, op->step, op->as.launch.args) : NULL;
     switch (op->kind) {
     case KILN__OP_LAUNCH:
         if (op->as.launch.attributes.any)
-            return kiln__attributes_launch(driver, op, stream);
+            return kiln__attributes_launch(driver, op, stream, args);
         if (op->as.launch.attributes.cooperative)
-            return driver->cuLaunchCooperativeKernel_(
-                op->as.launch.function, op->as.launch.grid[0], op->as.launch.grid[1], op->as.launch.grid[2],
-                op->as.launch.block[0], op->as.launch.block[1], op->as.launch.block[2], op->as.launch.shared, stream,
-                op->as.launch.args);
+            return driver->cuLaunchCooperativeKernel_(op->as.launch.function, op->as.launch.grid[0],
+                                                      op->as.launch.grid[1], op->as.launch.grid[2],
+                                                      op->as.launch.block[0], op->as.launch.block[1],
+                                                      op->as.launch.block[2], op->as.launch.shared, stream, args);
         return driver->cuLaunchKernel_(op->as.launch.function, op->as.launch.grid[0], op->as.launch.grid[1],
                                        op->as.launch.grid[2], op->as.launch.block[0], op->as.launch.block[1],
-                                       op->as.launch.block[2], op->as.launch.shared, stream, op->as.launch.args, NULL);
+                                       op->as.launch.block[2], op->as.launch.shared, stream, args, NULL);
     case KILN__OP_SET:
         if (op->as.set.width == 4)
             return driver->cuMemsetD32Async_(op->as.set.to, op->as.set.pattern, (size_t)op->as.set.count, stream);
@@ -161,7 +163,7 @@ static kiln_status emit(walk *w, const kiln__plan_op *op)
             late = kiln__textures_fill(w->plan, w->stream, w->error);
         if (late != KILN_OK)
             return late;
-        CUresult result = run_op(&w->plan->engine->driver, op, w->stream);
+        CUresult result = run_op(w->plan, op, w->stream);
         return result == CUDA_SUCCESS ? KILN_OK : op_failed(w, result, op);
     }
     if (program->count >= PROGRAM_MOST) {
@@ -753,7 +755,6 @@ kiln_status kiln__steps_enqueue(kiln_plan *plan, bool before, CUstream stream, k
     }
     if (*dynamic)
         return walk_now(&w, steps, count);
-    const kiln__driver *driver = &plan->engine->driver;
     kiln_status filled = fill_arrays(plan, before, stream, error);
     if (filled != KILN_OK)
         return filled;
@@ -761,7 +762,7 @@ kiln_status kiln__steps_enqueue(kiln_plan *plan, bool before, CUstream stream, k
         kiln_status late = plan->limit.on ? look_at_time(&w) : KILN_OK;
         if (late != KILN_OK)
             return late;
-        CUresult result = run_op(driver, &program->ops[i], stream);
+        CUresult result = run_op(plan, &program->ops[i], stream);
         if (result != CUDA_SUCCESS)
             return op_failed(&w, result, &program->ops[i]);
     }

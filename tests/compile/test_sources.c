@@ -525,8 +525,8 @@ static void test_sections_that_share_bytes(void)
     }
 }
 
-/* Thousands of symbols may share one long name. Measuring the name for each symbol would take hours, so the name is read
- * up to the limit of a name only. */
+/* Thousands of symbols may share one long name. Measuring the name for each symbol would take minutes, so the name is
+ * read up to the limit of a name only. A table of names that does not end is refused. */
 static void test_long_names(void)
 {
     enum { SYMBOLS = 1 << 19, BYTES = 1 << 22, SECTIONS = 3 };
@@ -540,15 +540,15 @@ static void test_long_names(void)
                          .e_shentsize = sizeof(Elf64_Shdr),
                          .e_shnum = SECTIONS,
                          .e_shstrndx = 1};
-    const Elf64_Shdr sections[SECTIONS] = {{0},
-                                           {.sh_type = SHT_STRTAB, .sh_offset = sizeof header, .sh_size = BYTES},
-                                           {.sh_name = 1,
-                                            .sh_type = SHT_SYMTAB,
-                                            .sh_offset = sizeof header + BYTES,
-                                            .sh_size = symbols,
-                                            .sh_link = 1,
-                                            .sh_entsize = sizeof(Elf64_Sym),
-                                            .sh_addralign = 8}};
+    Elf64_Shdr sections[SECTIONS] = {{0},
+                                     {.sh_type = SHT_STRTAB, .sh_offset = sizeof header, .sh_size = BYTES},
+                                     {.sh_name = 1,
+                                      .sh_type = SHT_SYMTAB,
+                                      .sh_offset = sizeof header + BYTES,
+                                      .sh_size = symbols,
+                                      .sh_link = 1,
+                                      .sh_entsize = sizeof(Elf64_Sym),
+                                      .sh_addralign = 8}};
     const size_t length = header.e_shoff + sizeof sections;
     unsigned char *file = calloc(length, 1);
     kiln__cubin_kernel *kernels = NULL;
@@ -569,6 +569,20 @@ static void test_long_names(void)
     CHECK_OK(kiln__cubin_kernels(NULL, file, length, &kernels, &count, &error), error);
     CHECK(count == 0);
     kiln__free(NULL, kernels);
+    /* the symbols get a table of their own, which is the same bytes without the NUL at the end */
+    sections[0] = sections[1];
+    sections[0].sh_size--;
+    sections[2].sh_link = 0;
+    memcpy(file + header.e_shoff, sections, sizeof sections);
+    CHECK(kiln__cubin_kernels(NULL, file, length, &kernels, &count, &error) == KILN_ERROR_IO);
+    CHECK_TEXT(kiln_error_message(error), "the names of the cubin's symbols do not end");
+    kiln_error_free(error);
+    error = NULL;
+    header.e_shstrndx = 0;
+    memcpy(file, &header, sizeof header);
+    CHECK(kiln__cubin_kernels(NULL, file, length, &kernels, &count, &error) == KILN_ERROR_IO);
+    CHECK_TEXT(kiln_error_message(error), "not a cubin");
+    kiln_error_free(error);
     free(file);
 }
 

@@ -93,15 +93,17 @@ static void test_damaged(void)
     }
 }
 
-/* Inline assembly may write any comment. The parameters in a comment are not the parameters of the kernel, even if the
- * line looks like a directive. An array of arrays does not divide by a size of 0. */
+/* Inline assembly may write any comment, and any quoted text. A quoted text may have several lines. The parameters in
+ * such a text are not the parameters of the kernel, even if the line looks like a directive. An array of arrays does not divide by a size of 0. */
 static void test_comment(void)
 {
     static const char text[] = ".visible .entry first()\n{\n"
                                "\t/*\n.visible .entry k(.param .u64 a, .param .b8 b[0][1])\n*/\n"
                                "\t.file 1 \".visible .entry k(.param .u8 a)\"\n"
+                               "\t.pragma \"a\n.visible .entry k(.param .u16 a)\n\";\n"
+                               "\t.pragma \"a\\\"; .pragma \" .visible .entry k(.param .u32 a) \";\n"
                                "\tret;\n}\n"
-                               ".visible .entry k(.param .u64 a, .param .b8 b[3000])\n{\nret;\n}\n"
+                               ".visible.entry k(.param .u64 a, .param .b8 b[3000])\n{\nret;\n}\n"
                                ".visible .entry twice(.param .b8 b[0][1])\n{\nret;\n}\n";
     kiln__arena arena = {0};
     kiln__signature s;

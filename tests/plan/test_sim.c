@@ -113,6 +113,27 @@ static CUresult CUDAAPI tell_parameter(CUfunction function, size_t index, size_t
     return index < told.count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* Launches like a driver that copies as many parameters as a kernel can have, with as many bytes. */
+static kiln__driver simulated;
+static CUresult CUDAAPI launch_all(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                   unsigned bz, unsigned shared, CUstream stream, void **params, void **extra)
+{
+    enum { BYTES = 32764 };
+    const unsigned char *last = params[2], *more = NULL;
+    uint64_t sum = 0, different = 0;
+    for (size_t i = sizeof(int); i < BYTES; i++)
+        sum += last[i];
+    for (size_t k = 3; k < BYTES; k++) {
+        more = more ? more : params[k];
+        different += params[k] != more;
+    }
+    CHECK(more != NULL && different == 0);
+    for (size_t i = 0; more && i < BYTES; i++)
+        sum += more[i];
+    CHECK(sum == 0);
+    return simulated.cuLaunchKernel_(function, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
+}
+
 /* The plan has memory for the parameters in the PTX. A kernel with other parameters would get memory of the host. */
 static void test_parameters(void)
 {
@@ -130,8 +151,12 @@ static void test_parameters(void)
     told.bytes = 16;
     told.count = 1;
     run(text, NULL, KILN_ERROR_COMPILE, "takes other parameters than its PTX", NULL, 0);
+    /* a driver that does not tell the parameters gets zeros behind the arguments */
+    simulated = engine->driver;
     engine->driver.cuFuncGetParamInfo_ = NULL;
+    engine->driver.cuLaunchKernel_ = launch_all;
     run(text, NULL, KILN_OK, "", y, 40);
+    engine->driver.cuLaunchKernel_ = simulated.cuLaunchKernel_;
     engine->driver.cuFuncGetParamInfo_ = before.cuFuncGetParamInfo_;
 }
 
