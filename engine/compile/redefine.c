@@ -219,7 +219,8 @@ static scope find_scope(const editor *e, size_t open)
 
 /* The place of the current word, while the words of a text are read in order. */
 typedef struct place {
-    size_t depth, level, start;   /* open braces; open #ifs; the '#' of the last directive */
+    size_t depth, level;          /* the numbers of open braces and of open #ifs */
+    size_t start;                 /* the '#' of the last directive */
     scope inside[MOST_NESTED];    /* for each depth */
     size_t depth_at[MOST_NESTED]; /* for each open #if, the depth at its beginning */
     bool odd;                     /* the branches of an #if open and close other braces, or braces are too deep */
