@@ -218,6 +218,7 @@ static kiln_status check_text(const kiln_allocator *mem, const char *name, kiln_
  * the key `bake`. */
 typedef struct macro {
     const char *name, *of, *value; /* `of` is the name without the prefix of the spec */
+    const char *written; /* the name in the text for the compiler: kiln__definitions_replace() may change it */
     bool param;
 } macro;
 
@@ -234,6 +235,7 @@ static kiln_status add_macro(kiln__code_job *job, const char *name, kiln_value v
                     .of = kiln__arena_strdup(&job->arena, name),
                     .value = kiln__arena_strdup(&job->arena, kiln__text_get(&text)),
                     .param = param};
+    made->written = made->name;
     bool failed = text.failed || job->arena.failed;
     kiln__text_free(&text);
     return failed ? kiln__fail_memory(error) : check_text(job->arena.mem, name, value, error);
@@ -373,7 +375,7 @@ static bool includes_cuda_later(const kiln__code_job *job, const char *const *pr
 
 static void write_macro(kiln__code_job *job, const macro *m)
 {
-    kiln__text_printf(&job->source, "#define %s %s\n", m->name, m->value);
+    kiln__text_printf(&job->source, "#define %s %s\n", m->written, m->value);
 }
 
 /* Writes the prelude of the text, which consists of the CUDA headers that the source includes first. Sets the fields of
@@ -386,7 +388,7 @@ static kiln_status write_prelude(kiln__code_job *job, const char *const *prelude
     if (!macros)
         return kiln__fail_memory(error);
     for (size_t i = 0; i < job->macro_count; i++)
-        macros[i] = (kiln__prelude_macro){job->macros[i].name, job->macros[i].value};
+        macros[i] = (kiln__prelude_macro){job->macros[i].written, job->macros[i].value};
     KILN__TRY(
         kiln__prelude_write(job->engine->nvrtc, prelude, count, macros, job->macro_count, &job->source, first, error));
     if (job->source.length == 0)
@@ -419,7 +421,7 @@ static kiln_status write_macros(kiln__code_job *job, kiln_error **error)
     for (size_t i = 0; i < job->macro_count; i++) {
         bool named = any;
         for (size_t k = 0; k < count && !named; k++)
-            named = contains_name(texts[k], job->macros[i].name);
+            named = contains_name(texts[k], job->macros[i].written);
         if (named && (request->prelude == 0 || !(first >> i & 1)))
             write_macro(job, &job->macros[i]);
     }
@@ -554,7 +556,7 @@ static kiln_status replace_definitions(kiln__code_job *job, kiln_error **error)
         macros[i] = (kiln__prelude_macro){job->macros[i].name, job->macros[i].value};
     KILN__TRY(kiln__definitions_replace(job->arena.mem, &job->arena, &job->includes, macros, job->macro_count, error));
     for (size_t i = 0; i < job->macro_count; i++)
-        job->macros[i].name = macros[i].name;
+        job->macros[i].written = macros[i].name;
     job->request.includes = job->includes.items;
     return KILN_OK;
 }
@@ -859,15 +861,18 @@ static bool is_own_line(const kiln__code_job *job, const char *line)
 
 /* Explains the macros in the source line of an error: appends one sentence to `out` for each macro that the line names.
  * `ours` is true if the line is in the source or in a header of the project. If an earlier error has already explained
- * the macro i, told[i] is set, and the function adds nothing for it. */
+ * the macro i, told[i] is set, and the function adds nothing for it. If the value of the macro is the value of a
+ * constant of the source, no macro has the name, and the macro is not the cause of an error in CUDA's headers. The line
+ * then may show the written name. */
 static void explain_line(const kiln__code_job *job, const char *line, bool ours, unsigned char *told, kiln__text *out)
 {
     for (size_t i = 0; i < job->macro_count; i++) {
         const macro *m = &job->macros[i];
-        if (told[i] || !contains_name(line, m->name))
+        const bool constant = m->written != m->name;
+        if (told[i] || (constant && !ours) || !(contains_name(line, m->name) || contains_name(line, m->written)))
             continue;
         told[i] = 1;
-        if (ours && m->param && contains_name(line, "template"))
+        if (ours && m->param && !constant && contains_name(line, "template"))
             kiln__text_printf(out,
                               "\n(%s is a param, here %s, and its macro replaces the template's own %s: give the param "
                               "another name, or 'macro: false')",

@@ -121,9 +121,10 @@ typedef struct kiln__prelude_macro {
 } kiln__prelude_macro;
 /* Lets the macros replace the values that the source and its project headers give to the same names: `#define TILE 16`
  * or `constexpr int TILE = 16;`. Edits the texts of `includes`, so that each text is the same for all values. If a text
- * has a constant of a name, the function changes the name of the macro to a name that the constant refers to. If a text
- * has an #include that names a macro, the function changes nothing. A #define with arguments or without a value, and a
- * name that a text undefines, keep their definitions. */
+ * has a constant of a name, the function changes the name of the macro to a name that the constant refers to. A name
+ * keeps all its definitions if the function does not surely understand each of them. For example, a directive tests the
+ * name or undefines it, or the host's code may have a constant of the name. If no text changes, `includes` keeps the
+ * same pointers to the texts. */
 kiln_status kiln__definitions_replace(const kiln_allocator *mem, kiln__arena *arena, kiln__includes *includes,
                                       kiln__prelude_macro *macros, size_t count, kiln_error **error);
 /* Writes the prelude: an #include for each of `headers`. If a directive of these headers mentions a macro, the function

@@ -75,8 +75,9 @@ static bool read_word(reader *in, kiln__word *word)
     if (in->at >= in->end)
         return false;
     in->directive = in->directive || (in->fresh && *in->at == '#');
+    *word =
+        (kiln__word){.text = in->at, .line = in->line, .kind = *in->at, .directive = in->directive, .first = in->fresh};
     in->fresh = false;
-    *word = (kiln__word){.text = in->at, .line = in->line, .kind = *in->at, .directive = in->directive};
     if (kiln__is_word_start(*in->at)) {
         word->kind = 'w';
         while (in->at < in->end && (kiln__is_word_start(*in->at) || kiln__is_digit(*in->at)))

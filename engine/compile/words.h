@@ -13,6 +13,7 @@ typedef struct kiln__word {
      * itself */
     char kind;
     bool directive; /* the word is on a line that begins with # */
+    bool first;     /* the word is the first one of its line; a joined line goes on */
 } kiln__word;
 
 enum { KILN__WORDS_MAX = 1 << 20 };

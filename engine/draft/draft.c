@@ -732,6 +732,7 @@ static kiln_status scan(kiln_engine *engine, kiln__draft *draft, const char *tex
         place_kernels(scan, kept, &includes, begins, begun);
     kiln__text_free(&whole);
     kiln__free(engine->mem, other);
+    draft->texts = includes;
     draft->scan = scan;
     return status;
 }

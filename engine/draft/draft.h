@@ -262,6 +262,7 @@ typedef struct kiln__draft {
     const char *folder, *source;     /* the folder of the spec, and the path of the source in the spec */
     const kiln_draft_options *options;
     kiln__scan *scan;
+    kiln__includes texts; /* the source and its headers; `source` is NULL if they cannot be read */
     const kiln__kernel *kernel;
     kiln__tunable tunables[KILN__MOST_TUNABLES];
     size_t tunable_count;

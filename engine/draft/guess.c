@@ -555,6 +555,20 @@ static bool is_name_of_device(const kiln__draft *draft, const char *name)
     return false;
 }
 
+/* Returns true if a param of the spec replaces the definitions of the name in the source and in its headers. */
+static bool is_replaced(kiln__draft *draft, const char *name)
+{
+    kiln__includes texts = draft->texts;
+    kiln__prelude_macro macro = {name, "2"};
+    draft->looked += 20; /* reads all texts that have the name */
+    if (!texts.source || kiln__definitions_replace(draft->mem, draft->arena, &texts, &macro, 1, NULL) != KILN_OK)
+        return false;
+    bool replaced = texts.source != draft->texts.source;
+    for (size_t i = 0; i < texts.count && !replaced; i++)
+        replaced = texts.items[i].text != draft->texts.items[i].text;
+    return replaced;
+}
+
 /* Adds a tuning parameter for a name to which the source itself gives the value at the token `at`. The trial runs later
  * decide which other values keep the answer. */
 static void add_own(kiln__draft *draft, const char *name, size_t at)
@@ -562,7 +576,7 @@ static void add_own(kiln__draft *draft, const char *name, size_t at)
     int64_t value = 0;
     if (!name || !kiln__word_whole(draft->scan, at, &value) || value < 2 || value > 1024 ||
         (value & (value - 1)) != 0 || draft->looked++ >= MOST_LOOKED || !is_tile_name(name) ||
-        kiln__tunable_find(draft, name) || !is_name_of_device(draft, name))
+        kiln__tunable_find(draft, name) || !is_name_of_device(draft, name) || !is_replaced(draft, name))
         return;
     kiln__tunable *tunable = add_tunable(draft, KILN__TUNABLE_MACRO, name);
     if (!tunable)

@@ -604,30 +604,87 @@ static void check_replaced(const char *text, const char *header, const char *wan
     kiln__arena_free(&arena);
 }
 
-/* A macro of the caller replaces a #define and a constant of the same name. It does not replace a name that the text
- * itself changes, a #define that is not a value, or a variable of the host. */
-static void test_definitions(void)
+/* A macro of the caller replaces a #define and a constant of the same name. A name keeps all its definitions if one of
+ * them is not plain. For example, a directive tests or undefines the name, or one of its constants may be code of the
+ * host. */
+static void test_kept_definitions(void)
 {
-    static const char v[] = "KILN_VALUE_OF_A";
     static const char *const kept[] = {
         "int x = A;\n",
         "#define A\n",
         "#define A(x) x\n",
         "#define A \"text\"\n",
+        "#define A // a/*\nint x; /* why */\n", /* no value */
         "#define A 1\n#undef A\n",
         "#define AB 1\n#define C A\n",
         "// #define A 1\n",
         "const char *s = \"#define A 1\";\n",
-        "#define A 1\n#define NAME <x.h>\n#include NAME\n",
         "__constant__ const int A = 1;\n",
         "const float A = 1;\n",
         "int A = 1;\n",
         "const int A = f();\n",
         "void host() { const int A = 1; }\n",
         "template <class T> void host() { if (1) { const int A = 1; } }\n",
+        /* a directive tests the name */
+        "#ifndef A\nconstexpr int A = 16;\n#endif\n#if A % 4 == 0\nint x;\n#endif\n",
+        "#ifdef A\nint x = A;\n#else\nconstexpr int A = 16;\n#endif\n",
+        "constexpr int A = 16;\n#if A == 16\n#endif\n",
+        "constexpr int A = 16;\n#if 0\n#elif defined(A)\n#endif\n",
+        "#define A 1\n#ifdef A\n#endif\n",
+        "#if defined A\n#endif\n#define A 1\n",
+        "#ifndef A\n#define A 1\n#define C 2\n#endif\n#define A 3\n",
+        "#define A 1\n#pragma push_macro(\"A\")\n#pragma pop_macro(\"A\")\n",
+        "#if 0\nconstexpr int A = 16;\n#endif\n",
+        "#ifndef __CUDACC_RTC__\nconstexpr int A = 16;\n#endif\n__global__ void k() { int x = A; }\n",
+        "#define C (A * 2)\nconstexpr int A = 16;\n",
+        /* only a part of the constants can be replaced */
+        "namespace f { constexpr int A = 16; }\nnamespace b { constexpr int A = 2 * 8; }\n",
+        "namespace f { constexpr int A = 16; }\nnamespace b { enum { A = 16 }; }\n",
+        "namespace f { constexpr int A = 16; }\nnamespace b { enum { C, A }; }\n",
+        "namespace f { constexpr int A = 16; }\nnamespace b { constexpr int A{16}; }\n",
+        "namespace f { constexpr int A = 16; }\nnamespace b { constexpr int A(16); }\n",
+        "namespace f { constexpr int A = 16; }\nnamespace b { constexpr int C = 1, A = 16; }\n",
+        "namespace f { constexpr int A = 16; }\ntemplate <int A> __global__ void k() {}\n",
+        "namespace f { constexpr int A = 16; }\n#define A 16\n",
+        "void host() { const int A = 1; }\n__global__ void k() { { constexpr int A = 1; } }\n",
+        /* a scope that may belong to the host */
+        "template <class T> void run() const { const int A = 128; }\n",
+        "template <class T> void run() noexcept { const int A = 128; }\n",
+        "template <class T> auto run(T x) -> struct s { const int A = 128; }\n",
+        "struct s { const int A = 1; };\n",
+        "#ifdef X\n__global__ void k(int a) {\n#else\n__global__ void k(float a) {\n#endif\n}\n"
+        "void host() { const int A = 1; }\n",
+        "} const int A = 1;\n",
+        "const int A = 1; {\n",
+        "__global__ void k() { for (const int A = 1; A < x;) {} }\n",
+        "__global__ void k(int n) { if (n > 1'000) { } }\nvoid host() { const int A = 1; }\n",
+        /* types and values that do not hold every whole number */
+        "const unsigned char A = 1;\n",
+        "const bool A = 1;\n",
+        "const short A = 1;\n",
+        "const int A = 1.5;\n",
+        "constexpr auto A = 1u;\n",
+        /* other words for the compiler */
+        "?\?=define A 2\n#define A 1\n",
+        "%:undef A\n#define A 1\n",
+        "// joined \\\n#define A 1\n",
+        "/* *\\\n/ const int A = 1; /* */\n",
+        "const int X\\\nA = 1;\nconst int A = 1;\n",
+        "#define A 1 \\\r\r\n + 2\n",
+        "const char *s = \"x\\\r\n#define A 1\";\n",
+        "#if 0\nR\"x(\n#endif\n#undef A\n//)x\"\n#define A 1\n",
+        "auto s = FOOR\"x(\";\n#define A 1\n//)x\"\n",
     };
     for (size_t i = 0; i < KILN__COUNT(kept); i++)
         check_replaced(kept[i], NULL, kept[i], NULL, "A", "B");
+    check_replaced("#define A 1\n", "#if A == 1\n#endif\n", "#define A 1\n", "#if A == 1\n#endif\n", "A", "B");
+    check_replaced("const int A = 1;\n", "void host() { const int A = 1; }\n", "const int A = 1;\n",
+                   "void host() { const int A = 1; }\n", "A", "B");
+}
+
+static void test_definitions(void)
+{
+    static const char v[] = "KILN_VALUE_OF_A";
     check_replaced("#define A 1\nint x = A;\n", "# define B (2 + \\\n 3) // why\n", "           \nint x = A;\n",
                    "                \\\n    // why\n", "A", "B");
     check_replaced("#define A 1 /* goes\non */ + 2\nint x;\n", NULL, "            /* goes\non */    \nint x;\n", NULL,
@@ -636,14 +693,99 @@ static void test_definitions(void)
     check_replaced("static constexpr int A = 1;\n", "namespace n { struct s { static const unsigned A = 2u; }; }\n",
                    "static constexpr int A = KILN_VALUE_OF_A;\n",
                    "namespace n { struct s { static const unsigned A = KILN_VALUE_OF_A; }; }\n", v, "B");
-    check_replaced(
-        "void host() { const int A = 1; }\n__global__ void k() { { constexpr std::size_t A = 1; } }\n", NULL,
-        "void host() { const int A = 1; }\n__global__ void k() { { constexpr std::size_t A = KILN_VALUE_OF_A; } "
-        "}\n",
-        NULL, v, "B");
-    check_replaced("const int A = 1;\nconst int B = 2;\n#define B 3\n", NULL,
-                   "const int A = KILN_VALUE_OF_A;\nconst int B = KILN_VALUE_OF_B;\n           \n", NULL, v,
+    check_replaced("void host() { run(A); }\n__global__ void k() { { constexpr std::size_t A = 1; } }\n", NULL,
+                   "void host() { run(A); }\n__global__ void k() { { constexpr std::size_t A = KILN_VALUE_OF_A; } }\n",
+                   NULL, v, "B");
+    check_replaced("const int A = 1;\nconst int B = 2;\n#define C 3\n", NULL,
+                   "const int A = KILN_VALUE_OF_A;\nconst int B = KILN_VALUE_OF_B;\n#define C 3\n", NULL, v,
                    "KILN_VALUE_OF_B");
+    /* the name in other directives */
+    check_replaced("#define A 1\n#define C (A * A)\n#pragma unroll A\n", NULL,
+                   "           \n#define C (A * A)\n#pragma unroll A\n", NULL, "A", "B");
+    check_replaced("const int A = 1;\n#pragma unroll A\n", NULL, "const int A = KILN_VALUE_OF_A;\n#pragma unroll A\n",
+                   NULL, v, "B");
+    check_replaced("#define A 1\n#define NAME <x.h>\n#include NAME\n", NULL,
+                   "           \n#define NAME <x.h>\n#include NAME\n", NULL, "A", "B");
+    /* the end of a directive */
+    check_replaced("#define A 16 // see src/*.cu\n__global__ void k() {}\nint f(); /* helper */\n", NULL,
+                   "             // see src/*.cu\n__global__ void k() {}\nint f(); /* helper */\n", NULL, "A", "B");
+    check_replaced("#define A 16 //* a\nint f(); /* helper */\n", NULL, "             //* a\nint f(); /* helper */\n",
+                   NULL, "A", "B");
+    check_replaced("#define A f(\"/*\")\nint f(); /* helper */\n", NULL, "                 \nint f(); /* helper */\n",
+                   NULL, "A", "B");
+    /* the lines keep their numbers */
+    check_replaced("#define A f(\"x\\\ny\")\nint x;\n", NULL, "              \\\n   \nint x;\n", NULL, "A", "B");
+    /* the constant is in a header with a guard, in a structure, or in an inline namespace */
+    check_replaced("#include \"h.cuh\"\n", "#ifndef H\n#define H\nconst int A = 1;\n#if X\n#endif\n#endif // H\n",
+                   "#include \"h.cuh\"\n",
+                   "#ifndef H\n#define H\nconst int A = KILN_VALUE_OF_A;\n#if X\n#endif\n#endif // H\n", v, "B");
+    check_replaced("template <class T> struct s : b<T> { public: static const int A = 1; int f() { return A; } };\n",
+                   NULL,
+                   "template <class T> struct s : b<T> { public: static const int A = KILN_VALUE_OF_A; int f() { "
+                   "return A; } };\n",
+                   NULL, v, "B");
+    check_replaced("inline namespace n { extern \"C\" { const int A = 1; } }\n", NULL,
+                   "inline namespace n { extern \"C\" { const int A = KILN_VALUE_OF_A; } }\n", NULL, v, "B");
+}
+
+/* Tests values that are no whole numbers, a macro that is twice in the list, too many constants, and a text that is too
+ * long. */
+static void test_many_definitions(void)
+{
+    enum { CONSTANTS = 65, WORDS = 1 << 20 };
+    static const char constant[] = "const int A = 1;\n";
+    static const char *const values[] = {"1.5", "half", "-1", "4294967296", ""};
+    for (size_t i = 0; i < KILN__COUNT(values); i++) {
+        kiln__arena arena = {0};
+        kiln__includes includes = {.source = "const unsigned A = 1;\n"};
+        kiln__prelude_macro macro = {"A", values[i]};
+        CHECK(kiln__definitions_replace(NULL, &arena, &includes, &macro, 1, NULL) == KILN_OK);
+        CHECK_TEXT(includes.source, "const unsigned A = 1;\n");
+        CHECK_TEXT(macro.name, "A");
+        kiln__arena_free(&arena);
+    }
+    kiln__arena arena = {0};
+    kiln__includes includes = {.source = constant};
+    kiln__prelude_macro twice[] = {{"A", "2"}, {"A", "2"}};
+    CHECK(kiln__definitions_replace(NULL, &arena, &includes, twice, 2, NULL) == KILN_OK);
+    CHECK_TEXT(includes.source, "const int A = KILN_VALUE_OF_A;\n");
+    CHECK_TEXT(twice[0].name, "KILN_VALUE_OF_A");
+    CHECK_TEXT(twice[1].name, "KILN_VALUE_OF_A");
+    kiln__arena_free(&arena);
+    kiln__text many = {0}, large = {0};
+    for (int i = 0; i < CONSTANTS; i++)
+        kiln__text_printf(&many, "namespace n%d { %s }\n", i, constant);
+    check_replaced(many.data, NULL, many.data, NULL, "A", "B");
+    kiln__text_puts(&large, "#define A 1\n");
+    for (int i = 0; i < WORDS; i++)
+        kiln__text_puts(&large, ";");
+    kiln__text_puts(&large, "\n#undef A\n");
+    check_replaced(large.data, NULL, large.data, NULL, "A", "B");
+    kiln__text_free(&many);
+    kiln__text_free(&large);
+}
+
+/* Memory may run out at each allocation of the replacement. */
+static void test_definitions_without_memory(void)
+{
+    for (long n = 0;; n++) {
+        check_oom oom = {.countdown = n};
+        kiln_allocator mem = {check_oom_resize, &oom};
+        kiln__arena arena = {.mem = &mem};
+        kiln_error *error = NULL;
+        const kiln__include item = {.name = "h.cuh", .text = "#define A 1\n", .path = "/h.cuh"};
+        kiln__includes includes = {.source = "const int B = 1;\n", .items = &item, .count = 1};
+        kiln__prelude_macro macros[] = {{"A", "32"}, {"B", "64"}};
+        const kiln_status status = kiln__definitions_replace(&mem, &arena, &includes, macros, 2, &error);
+        CHECK(status == (oom.failed ? KILN_ERROR_MEMORY : KILN_OK));
+        if (!oom.failed)
+            CHECK_TEXT(includes.source, "const int B = KILN_VALUE_OF_B;\n");
+        kiln_error_free(error);
+        kiln__arena_free(&arena);
+        CHECK(oom.live == 0);
+        if (!oom.failed)
+            break;
+    }
 }
 
 static const check_case cases[] = {{"options", test_options},
@@ -652,5 +794,8 @@ static const check_case cases[] = {{"options", test_options},
                                    {"folders", test_folders},
                                    {"numbers of lines", test_numbers_of_lines},
                                    {"definitions", test_definitions},
+                                   {"kept definitions", test_kept_definitions},
+                                   {"many definitions", test_many_definitions},
+                                   {"definitions without memory", test_definitions_without_memory},
                                    {"sections that share bytes", test_sections_that_share_bytes}};
 KILN_SUITE("sources", cases)

@@ -24,3 +24,10 @@ launch: {kernel: own, grid: ["ceil_div(N, BLOCK * ITEMS * WIDTH)"], block: [BLOC
 X
 kiln tune own.yaml -q | grep configurations
 kiln run own.yaml -p BLOCK=32 -p ITEMS=2 -p WIDTH=8 | head -1
+# A message about a constant shows the name in the source.
+cat >wrong.cu <<'X'
+namespace tiles { constexpr int WIDTH = 32; }
+__global__ void own(float *x, int n) { x[n] = WIDTH; }
+X
+sed 's/own.cu/wrong.cu/; s/BLOCK: .*, WIDTH/WIDTH/; s/grid: .*block: .BLOCK./grid: [N], block: [32]/' own.yaml >wrong.yaml
+kiln run wrong.yaml 2>&1 | tail -1
