@@ -710,13 +710,33 @@ static kiln__range find_condition_before(const kiln__draft *draft, size_t at)
     return (kiln__range){0, 0};
 }
 
+/* Returns true if a statement begins at the token `at`, and every run of the statements behind `from` reaches
+ * this statement once. A statement in braces, or behind `else`, `for (...)` or a label, gives false. */
+static bool always_runs(const kiln__draft *draft, size_t from, size_t at)
+{
+    size_t open = 0;
+    while (from < at && kind_of_word(draft, from) != ';')
+        from++;
+    for (size_t i = from; i < at; i++) {
+        const char kind = kind_of_word(draft, i);
+        if (kind == '}' && open == 0)
+            return false;
+        open += kind == '{';
+        open -= kind == '}';
+    }
+    return open == 0 && strchr(";}", kind_of_word(draft, at - 1)) != NULL;
+}
+
 /* Reads a statement that adds to an axis of a dim3, such as `if (n % 16 != 0) grid.x += 1;`, and changes the tree
  * *axis. The tokens `added` are the summand, and {0, 0} means 1. If the axis was n / 16 before this example, it becomes
- * ceil_div(n, 16). Returns false if the statement cannot be read. */
-static bool add_to_axis(kiln__draft *draft, size_t at, kiln__range added, kiln__tree **axis)
+ * ceil_div(n, 16). `from` is a token in the definition of the dim3. Returns false if the statement
+ * cannot be read, or if it depends on more than one condition. */
+static bool add_to_axis(kiln__draft *draft, size_t from, size_t at, kiln__range added, kiln__tree **axis)
 {
     const reader r = {.draft = draft};
     const kiln__range where = find_condition_before(draft, at);
+    if (!always_runs(draft, from, where.from ? where.from - 2 : at)) /* -2: the word `if` */
+        return false;
     kiln__tree *plus = added.from ? kiln__host_read(draft, added) : make_number(&r, 1);
     kiln__tree *condition = where.from ? kiln__host_read(draft, where) : NULL;
     if (!plus || !*axis || (where.from && !condition))
@@ -747,7 +767,7 @@ static bool add_to_axes(kiln__draft *draft, size_t name, kiln__range before, kil
         while (end < before.to && kind_of_word(draft, end) != ';')
             end++;
         const bool counts = kind_of_word(draft, i + 4) == '+';
-        if (!add_to_axis(draft, i, counts ? (kiln__range){0, 0} : (kiln__range){i + 5, end}, &axes[axis]))
+        if (!add_to_axis(draft, before.from, i, counts ? (kiln__range){0, 0} : (kiln__range){i + 5, end}, &axes[axis]))
             return false;
     }
     return true;

@@ -84,3 +84,20 @@ __global__ void parts(const float *x, float *y, int n)
 void run(const float *x, float *y, int n) { parts<<<32, BLOCK>>>(x, y, n); }
 X
 kiln init parts.cu | sed -n '/^params/,/^$/p; /^  y/p; /^  grid/,$p' | cut -c 1-110
+# The number of blocks depends on a condition in whose braces other statements stand, so kiln does not read it.
+cat >nested.cu <<'X'
+__global__ void nested(const float *x, float *y, int n)
+{
+    int i = blockIdx.x * 64 + threadIdx.x;
+    if (i < n)
+        y[i] = 2 * x[i];
+}
+void run(const float *x, float *y, int n)
+{
+    dim3 grid(n / 64);
+    int rest = 0;
+    if (n % 64) { rest = n % 64; grid.x += 1; }
+    nested<<<grid, 64>>>(x, y, n);
+}
+X
+kiln init nested.cu -o nested.yaml && sed -n '/^  grid/,$p' nested.yaml
