@@ -114,6 +114,8 @@ static void leave_series(progress *p, vm_warp *last, uint64_t ran, uint64_t adde
                                                                                      : code + runner->series_place;
     uint64_t more = 0;
     set_paths(p);
+    if (ran)
+        vm_warp_save(last);
     block->barred = !first || place;
     for (vm_warp *w = block->warps; w < last; w++)
         end_turn(w, place);
@@ -139,7 +141,6 @@ static void leave_series(progress *p, vm_warp *last, uint64_t ran, uint64_t adde
     block->next_warp = last->index;
     block->begun = ran;
     block->begun_issued = ran - added;
-    block->moved = true;
 }
 
 /* Tests the limits of the launch between two turns of all warps. Returns false if the block must leave its series. */
