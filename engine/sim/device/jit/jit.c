@@ -316,6 +316,7 @@ static jit_unit get_unit(const compiler *c, const made_function *made, const vm_
                       .seen = made->seen,
                       .moves = made->moves,
                       .live = made->live,
+                      .shuffles = made->shuffles,
                       .typed = jit_llvm_typed(c->llvm),
                       .wide = jit_llvm_wide(c->llvm),
                       .watched = runner->access ? runner->shown + function->first_tally : NULL,
