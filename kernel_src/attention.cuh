@@ -116,8 +116,8 @@ struct Softmax {
         return base_now;
     }
     // Turns scores into exponentials. The caller must multiply the accumulators of O by `scale`. Returns false if the
-    // scale is 1 for all rows of the warp. For most tiles after the first tile, it is 1. A score times `units` is a
-    // power of 2.
+    // scale is 1 for all rows of the warp. For most tiles after the first tile, it is 1. A score times `units` is an
+    // exponent of 2.
     template <unsigned count>
     __device__ __forceinline__ bool take(float (&s)[count], float (&scale)[2], float units = factor())
     {

@@ -190,8 +190,8 @@ static inline __attribute__((always_inline)) void normalise(four *f, size_t r)
     flush(&terms, &f->squares[r]);
 }
 
-/* Adds the values, weighted by P, to the outputs of the queries. The function processes LANES elements of the depth at
- * a time. */
+/* Sets the outputs of the queries to the sums of the values, weighted by P. The function processes LANES elements of
+ * the depth at a time. */
 static inline __attribute__((always_inline)) void add_values(four *f)
 {
     for (size_t d = 0; d < f->depth; d += LANES) {

@@ -8,14 +8,14 @@
 // - wgmma reads its second operand along K, and in this product K are the keys. V is stored in rows, one for each key.
 //   wgmma can read only elements of 16 bits across rows. Therefore V must be transposed before it is multiplied.
 // - The accumulators of the first product are not in the layout of the first operand of the second product. A lane has
-//   two neighbouring columns of each square of 8 keys, but the operand needs four neighbouring bytes. One permutation
-//   of the keys solves both problems. The result of a product does not depend on the order of the terms along K.
-//   Therefore byte 4 t + i of 16 bytes along K may stand for key 8 (i / 2) + 2 t + i % 2 of 16 keys. With this order, a
-//   lane of the first operand has exactly the keys of its own accumulators. So no value moves between lanes. The
-//   transposition of V puts the keys into the same order. It loads two squares of 8 x 8 pairs of bytes
-//   (ldmatrix.trans), and prmt takes the bytes of even columns, or the bytes of odd columns, from two registers. In
-//   each block of 16 columns of O, the even columns come first. The last step of the kernel puts the columns back into
-//   their order.
+//   two neighbouring columns of each square of 8 keys, but the operand needs four neighbouring bytes.
+//
+// One permutation of the keys solves both problems. The result of a product does not depend on the order of the terms
+// along K. Therefore byte 4 t + i of 16 bytes along K may stand for key 8 (i / 2) + 2 t + i % 2 of 16 keys. With this
+// order, a lane of the first operand has exactly the keys of its own accumulators. So no value moves between lanes. The
+// transposition of V puts the keys into the same order. It loads two squares of 8 x 8 pairs of bytes (ldmatrix.trans),
+// and prmt takes the bytes of even columns, or the bytes of odd columns, from two registers. In each block of 16
+// columns of O, the even columns come first. The last step of the kernel puts the columns back into their order.
 //
 // Precision: the exponential of a row's greatest score is about 2^RAISE, so that smaller exponentials are not too small
 // for e4m3. Except in `naive`, exponentials are rounded to e4m3 before they are multiplied by V. The relative error of
@@ -64,8 +64,8 @@ struct Scales {
     const float *q, *k, *v; // one scale for each head of queries (q) or of keys (k, v)
 };
 
-// Returns the factor that converts a score to a power of 2. It is the factor of attention.cuh times the scales of both
-// operands.
+// Returns the factor that converts a score to an exponent of 2. It is the factor of attention.cuh times the scales of
+// both operands.
 __device__ __forceinline__ float score_units(const Scales &scales, const Place &at)
 {
     return factor() * scales.q[at.head] * scales.k[at.kv_head];
@@ -469,7 +469,8 @@ extern "C" __global__ void __launch_bounds__(TURN_KEYS)
 #define SUM_COLUMN 1 // 1: the product with V also sums the exponentials of each row. 0: additions sum them
 #endif
 #ifndef EARLY
-#define EARLY 0 // 1, with OVERLAP 0: tests whether the next tiles have arrived before the exponentials of this tile
+// 1, with OVERLAP 0: tests before the exponentials of this tile whether the next tiles have arrived
+#define EARLY 0
 #endif
 #ifndef TURN_INSIDE
 // 1: warps of the producer's warp group transpose V. 0: attention8_turn has transposed V
@@ -895,7 +896,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 ring_v.wait_full();
             ring_v.leave();
         }
-        group_sync(1 + GROUPS + group, GROUP); // all warps of the group have read the queries
+        // all warps of the group have read the queries, and no warp waits for them
+        group_sync(1 + GROUPS + group, GROUP);
         if (threadIdx.x % GROUP == 0)
             barrier_arrive(&rings.q_empty[second]);
         take_column();

@@ -277,9 +277,10 @@ template <u32 lanes> __device__ __forceinline__ void join_lanes(Sum &sum)
     }
 }
 
-// Returns the node in the form for the walks: its centre, its mass, and the square of the distance from which on it
-// represents its bodies. The warp that completes the last of the four children continues. `arrived` counts the complete
-// children. It is 0 before and after the launch. One lane of a warp calls the function.
+// Computes a node from its four children, and continues with its parent as long as all four children are complete. The
+// warp that completes the last of the four children continues. `four` is the number of the group of four children, and
+// `done` is the number of these children that the warp has completed. `arrived` counts the complete children. It is 0
+// before and after the launch. One lane of a warp calls the function.
 __device__ __forceinline__ void climb(u32 four, u32 done, const u32 *parents, float4 *moments, float4 *boxes, u32 *arrived,
                                       float inverse_theta2)
 {

@@ -14,8 +14,8 @@
 // neighbouring places. Each tap of a row of the filter multiplies this run, but begins at another place. Without a
 // swizzle, wgmma takes operands in groups of 8 places of 16 bytes, which may begin at any place. If there is a stride,
 // the coordinates with the same remainder (a phase) have their own places. Rows are outermost, so zeros above and below
-// an image are not multiplied. The zero at the end of a row is also the zero before the next row, so a layer of 56 x 56
-// has PITCH = 57.
+// an image are not multiplied. The zeros at the end of a row are also the zeros before the next row. So a layer of 56
+// x 56 has PITCH = 57.
 
 #include "async.cuh"
 #include "common.cuh"

@@ -410,7 +410,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 enum : unsigned { SHARED = POINTS - OWN, TILE_ROWS = 3 * ROWS };
 
-// The positions of a thread's rows along y, and the exact distance of neighbouring points of a group.
+// The positions of a thread's rows along y, and the intended distance of neighbouring points of a group.
 struct Tile {
     float x[POINTS], y[TILE_ROWS], z, spacing;
 

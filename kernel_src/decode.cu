@@ -229,9 +229,9 @@ __device__ __forceinline__ void finish(const char *room, unsigned apart, const W
 //
 // In the variant one_head, a block processes one head of queries. Every head of a group reads K and V again. The reads
 // come from the L2 if the blocks of the group run at the same time. In the variant grouped, a block processes all heads
-// of a group, and multiplies each row of keys GROUP times. If BATCH is small, there are then too few blocks to fill the
-// device. In the variant split_direct, the keys are divided among `parts` blocks, and the last of these blocks joins
-// the sums.
+// of a group, and multiplies each row of K and V GROUP times. If BATCH is small, there are then too few blocks to fill
+// the device. In the variant split_direct, the keys are divided among `parts` blocks, and the last of these blocks
+// joins the sums.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     decode_direct(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
                   const int *__restrict__ lengths, const int *__restrict__ table, bf16 *__restrict__ o, unsigned heads,

@@ -299,9 +299,9 @@ struct stage {
 
 // The part of a tile that a warp computes. Lane 4 g + t needs element t of four elements along K: in row g of A, and in
 // column g of B. The result of a product does not depend on the order of its terms. So any four of 16 elements along K
-// may be multiplied together. Let p be t ^ s. In step s of the four steps, the lane takes element 2 p + t / 2, or 4 +
-// (t ^ s) if t is odd. Half a warp reads shared memory at once. With this order, its 16 doubles are in different banks,
-// for A and for B.
+// may be multiplied together. In step s of the four steps, the lane takes element 2 p + t / 2. Here p is t ^ s
+// if t is even, and 4 + (t ^ s) if t is odd. Half a warp reads shared memory at once. With this order, its 16 doubles
+// are in different banks, for A and for B.
 struct warp_part {
     enum : unsigned { down = TILE_M / WARPS_M / 16, across = TILE_N / WARPS_N / 8, together = DEEP / 4 };
     double sums[down][across][4];

@@ -14,9 +14,8 @@
 // precision has a smaller error. Infinities and NaN have no remainders. If the row or the column of an element of C has
 // one, the element is computed in double precision.
 //
-// Five kernels compute four things: the scales of A and of B, the remainders of A and of B, the products of remainders,
-// and C from its remainders. The remainders of B are transposed, because instructions for 8 bits read both operands
-// along K.
+// Six kernels compute the scales of A and of B, the remainders of A and of B, the products of remainders, and C from
+// its remainders. The remainders of B are transposed, because instructions for 8 bits read both operands along K.
 
 #include "async.cuh"
 #include "tensor.cuh"

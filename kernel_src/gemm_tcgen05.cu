@@ -414,7 +414,7 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
     }
     __syncwarp();
     tcgen05_fence_before();
-    // both blocks have read all accumulators, and neither block will arrive on the other block's barriers again
+    // all blocks have read their accumulators, and no block will arrive on another block's barriers again
     cluster_sync();
     if (warp == role::issuer) {
         tcgen05_fence_after();

@@ -231,8 +231,9 @@ extern "C" __global__ void memory_offset(const unsigned *__restrict__ x, unsigne
 #endif
 
 #if defined(MEMORY_PERMUTED) || !defined(MEMORY_ONE)
-// The lanes of a warp read the 32 elements of the warp in reverse order. This is the worst case of a table lookup. (The
-// first CUDA devices made one transaction per such lane.)
+// The lanes of a warp read the 32 elements of the warp in reverse order. The order of the lanes within a sector does
+// not matter, so a request has 4 sectors, as in memory_aligned. (The first CUDA devices made one transaction per such
+// lane.)
 extern "C" __global__ void memory_permuted(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     for_each(y, N, [&](offset i) {

@@ -180,7 +180,7 @@ __device__ __forceinline__ u32 place_of(u32 i)
 }
 
 // Writes items 0 to count - 1 of the block from shared memory to the places from `at` on, by accesses of 16 bytes.
-// NETWORK: words of shared memory for 32 items and a gap
+// `at` is a multiple of PACK.
 template <u32 block> __device__ __forceinline__ void write_tile(const Output &out, const item *s, offset at, u32 count)
 {
     const u32 words = count / PACK;

@@ -403,8 +403,8 @@ __device__ __forceinline__ void clear_counts(Tile &tile)
 }
 
 #if defined(RADIXSORT_THREE_KERNEL) || !defined(RADIXSORT_ONE)
-// Each pass clears the set of the pass before it, which all blocks have read. The kernel radixsort_count_all clears the
-// set that the last pass of the previous launch used. `table` has a row for each digit, and a column for each tile.
+// The first of the three kernels of a pass counts the items of each digit in each tile. `table` has a row for each
+// digit, and a column for each tile.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     radixsort_count(const word *keys, const unsigned *values, word *scratch_keys, unsigned *scratch_values, word *sorted_keys,
                     unsigned *sorted_values, unsigned *table, unsigned pass, unsigned passes, unsigned first_bit,
@@ -631,7 +631,8 @@ __device__ __forceinline__ unsigned look_back(const note *notes, unsigned tile)
 // Does a whole pass in one launch. A block takes a tile when it begins, in the order of the tiles. So the blocks of all
 // earlier tiles have begun too. The block publishes its counts, puts its keys in order in shared memory, and then looks
 // back. Notes must be NOTHING before a pass. There are two sets of notes. Each pass clears the set of the pass before
-// it, which all blocks have read. The kernel radixsort_count_all clears all notes before the first pass.
+// it, which all blocks have read. The kernel radixsort_count_all clears the set that the last pass of the previous
+// launch used.
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
     radixsort_onesweep(const word *keys, const unsigned *values, word *scratch_keys, unsigned *scratch_values,
                        word *sorted_keys, unsigned *sorted_values, const unsigned *starts, note *all_notes, unsigned *turn,

@@ -255,9 +255,9 @@ __device__ __forceinline__ void read_plane(Reader &reader, Plane &plane)
     ++reader.z;
 }
 
-// Begins to prefetch a thread's rows of a plane to the L2. The plane is `ahead` planes after the next plane to be read,
-// and it must come before `end`. If the prefetch has ended when the plane is read, the loads wait only for the L2. A
-// prefetch in flight needs no registers.
+// Begins to prefetch a thread's rows of a plane to the L2. The plane is `ahead` planes after the next plane to be read.
+// If it does not come before `end`, the function does nothing. If the prefetch has ended when the plane is read, the
+// loads wait only for the L2. A prefetch in flight needs no registers.
 __device__ __forceinline__ void prefetch_plane(const Reader &reader, unsigned ahead, unsigned end)
 {
     if ((unsigned)reader.z + ahead >= end || (unsigned)reader.x >= reader.nx)

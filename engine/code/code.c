@@ -9,11 +9,12 @@
 #include "config.h"
 
 #define SOURCE_LIMIT ((size_t)16 << 20) /* the largest number of bytes that a source file may have */
-/* Jobs with the same source are compiled together only if the source and its headers have at least this number of
- * bytes; see allow_together(). */
+/* If the source includes no headers of CUDA, the job is compiled together with other jobs only if the source and its
+ * headers have at least this number of bytes; see allow_together(). */
 #define TOGETHER_LEAST ((size_t)64 << 10)
 
-/* A job that makes the code of one configuration. kiln__code_take(), _leave or _cancel frees the job. */
+/* A job that makes the code of one configuration. kiln__code_take() or kiln__code_cancel() frees the job.
+ * kiln__code_leave() frees it too, or leaves it to the engine, which later takes it. */
 struct kiln__code_job {
     kiln_engine *engine;
     kiln__arena arena;
@@ -452,8 +453,8 @@ static bool names_kernel(const kiln__code_job *job, const char *plain)
 
 /* Fails if the name of a kernel occurs nowhere in the source, its headers and the options. So a misspelt name is
  * reported before anything is compiled. The function refuses only names that are certainly wrong, and leaves all other
- * names to the compiler. It does not check a name such as `space::sum`, which is more than one identifier. It checks no
- * names if may_have_other_names() returns true. */
+ * names to the compiler. It does not check a name such as `space::sum`, which is more than one identifier, or a name
+ * with characters outside of ASCII. It checks no names if may_have_other_names() returns true. */
 static kiln_status check_kernel_names(kiln__code_job *job, kiln_error **error)
 {
     const kiln__compile_request *request = &job->request;

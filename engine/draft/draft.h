@@ -397,7 +397,7 @@ const char *kiln__type_of_range(kiln__draft *draft, kiln__range range);
 /* ---- reading the launch in host code ---- */
 
 /* Searches the folder of the source and the two folders above it for a file that launches the kernel (nearby.c).
- * Returns the path of this file relative to the user's folder, or NULL. */
+ * Returns the path of this file as the user sees it, like the path of the source for messages, or NULL. */
 const char *kiln__nearby_launch(const kiln__draft *draft);
 /* finds the launches of the kernel in the tokens of the source and of the file with the launch */
 void kiln__host_find(kiln__draft *draft);

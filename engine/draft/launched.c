@@ -79,10 +79,8 @@ static void take_arguments(kiln__draft *draft)
         if (!tree || kiln__tree_free(tree) || (argument->role == KILN__ROLE_SCALAR && !literal))
             continue;
         int64_t value = 0;
-        if (size &&
-            kiln__tree_constant(draft, tree,
-                                /* the launch passes a literal number, and the kernel may need exactly this number */
-                                &value)) {
+        if (size && kiln__tree_constant(draft, tree, &value)) {
+            /* the launch passes a literal number, and the kernel may need exactly this number */
             size->fixed = size->given = value > 0 ? value : 1;
         } else if (!size || !kiln__tree_uses(tree, argument->name)) {
             argument->given = kiln__tree_text(draft, tree);
@@ -103,9 +101,8 @@ static bool add_free(kiln__draft *draft, kiln__tree *tree)
             if (draft->sizes[i].host && strcmp(draft->sizes[i].host, name) == 0)
                 made = draft->sizes[i].name;
         for (size_t i = 0; i < draft->argument_count && i < draft->host.argument_count && !made; i++) {
-            size_t word = only_word(draft,
-                                    /* an integer argument of the kernel on which the grid also depends */
-                                    draft->host.arguments[i]);
+            /* an integer argument of the kernel on which the grid also depends */
+            size_t word = only_word(draft, draft->host.arguments[i]);
             if (word && kiln__word_is(draft->scan, word, name) && (made = kiln__guess_size_of(draft, i)) != NULL)
                 draft->sizes[draft->size_count - 1].host = name;
         }

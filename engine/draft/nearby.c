@@ -86,7 +86,7 @@ const char *kiln__nearby_launch(const kiln__draft *draft)
     const char *shown = kiln__arena_folder(draft->arena, draft->shown);
     for (int up = 0; up <= MOST_UP && folder && shown && strchr(folder + 1, '/'); up++) {
         const char *found = find_in(draft, folder);
-        if (found) /* returns the path relative to the user's folder, like the path of the source */
+        if (found) /* returns the path as the user sees it, like the path of the source */
             return strcmp(shown, ".") == 0 ? kiln__arena_strdup(draft->arena, strrchr(found, '/') + 1)
                                            : kiln__arena_printf(draft->arena, "%s%s", shown, strrchr(found, '/'));
         folder = kiln__arena_folder(draft->arena, folder);

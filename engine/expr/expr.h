@@ -61,7 +61,8 @@ bool kiln__expr_eval(const kiln__expr *expr, const kiln__scope *scope, kiln_valu
 bool kiln__expr_eval_slots(const kiln__expr *expr, const kiln_value *values, const uint32_t *slots, kiln_value *value,
                            kiln__diag *diag);
 /* These functions evaluate an expression and convert the result to one kind. They return false after a failure, also if
- * the conversion is not possible. `what` is the name of the value in messages, such as "grid x". */
+ * the result is a text. kiln__expr_eval_int() also returns false if the result is a fraction or does not fit 64 bits.
+ * `what` is the name of the value in messages, such as "grid x". */
 bool kiln__expr_eval_int(const kiln__expr *expr, const kiln__scope *scope, const char *what, int64_t *value,
                          kiln__diag *diag);
 bool kiln__expr_eval_float(const kiln__expr *expr, const kiln__scope *scope, const char *what, double *value,

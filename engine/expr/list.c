@@ -256,8 +256,8 @@ static bool clauses_inside(reader *r, const kiln__expr *element, const kiln__sco
     return kiln__expr_eval(element, scope, &v, r->diag) && add(r, out, v);
 }
 
-/* Parses and runs the clauses after a loop's `in`, or evaluates the element after the last clause. Each call has its
- * own arena. With one common arena, a long loop would fill the memory with copies of the same clauses. */
+/* Parses and runs the remaining clauses of a comprehension, or evaluates the element after the last clause. Each call
+ * has its own arena. With one common arena, a long loop would fill the memory with copies of the same clauses. */
 static bool run_clauses(reader *r, const kiln__expr *element, const kiln__scope *scope, values *out)
 {
     if (++r->nesting > 16)

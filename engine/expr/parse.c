@@ -356,8 +356,8 @@ static bool list_extreme(parser *p, kiln__opcode code, size_t at)
     return true;
 }
 
-/* Returns this language's name of a function that CUDA sources call `name`, such as "ceil_div" for "cdiv". Returns NULL
- * for any other name. */
+/* Returns the function that an error message suggests for `name`, a name from CUDA sources and other programs: for
+ * example, "ceil_div" for "cdiv". Returns NULL for any other name. */
 static const char *other_function(const char *name)
 {
     static const char *const others[][2] = {

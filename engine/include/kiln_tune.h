@@ -537,8 +537,8 @@ typedef struct kiln_best {
     size_t param_count;
     const kiln_setting *sizes; /* all sizes for which the configuration was requested */
     size_t size_count;
-    /* `known_sizes` and the members after it describe the sample from which the configuration was taken. With
-     * KILN_BEST_DEFAULT they have no meaning. */
+    /* `known_sizes` and the members after it, up to `input_functions`, describe the sample from which the configuration
+     * was taken. With KILN_BEST_DEFAULT they have no meaning. */
     const kiln_setting *known_sizes;
     size_t known_size_count;
     const char *device, *cc; /* "NVIDIA H200", "9.0" */

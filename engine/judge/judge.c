@@ -289,10 +289,9 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
     }
     bool smaller = trial->phase != KILN__JUDGE_PHASE_CALLS && trial->phase != KILN__JUDGE_PHASE_STREAMS &&
                    !judge->broken && !fault.of_code;
-    if (trial->phase == KILN__JUDGE_PHASE_LARGE && smaller &&
+    if (trial->phase == KILN__JUDGE_PHASE_LARGE && smaller && !most) {
         /* If the host can hold the arrays, runs an ordinary trial at the sizes of the large trial. An ordinary trial
          * has two runs, and so it tells more about the fault. */
-        !most) {
         KILN__TRY(kiln__judge_try(judge, &judge->failed, false, &fault, &fits, error));
         smaller = fits && fault.kind != KILN_JUDGED_PASS && !judge->broken;
         judge->fault = smaller ? fault : judge->fault;
@@ -382,10 +381,8 @@ static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned num
         kiln__judge_take_set(judge, judge->sets[number - ANSWERS], trial);
     else if (!judge->range_count)
         trial->set = judge->sets[number % judge->set_count];
-    else if (judge->variant->bake_count + judge->variant->define_count >
-             /* neighbouring trials share a size set, because sizes that are macros need a new compile for each size
-              * set */
-             0)
+    else if (judge->variant->bake_count + judge->variant->define_count > 0)
+        /* neighbouring trials share a size set, because sizes that are macros need a new compile for each size set */
         trial->set = judge->sets[(number + judge->options.seed) % count * judge->set_count / count];
     trial->seed = kiln__random_next(&random);
 }

@@ -244,14 +244,14 @@ typedef struct kiln__judge {
     size_t untimed_notes; /* the number of notes before the judge began to measure times */
     unsigned ran[KILN__JUDGE_PHASE_COUNT], skipped, unsettled;
     /* For each size set, the number of elements in all buffers divided by the product of the sizes with a range. The
-     * smallest such ratio of all trials counts. 0 means that no trial ran. */
+     * smallest such ratio of all trials counts, except trials with very small sizes. 0 means that it is not known. */
     double *density;
     bool excluded; /* true if a constraint of the spec excluded the sizes of the last trial */
     /* True if the notes already name an error for which a trial was left out. Violated constraints do not count as such
      * errors. */
     bool left_out;
     uint64_t largest;      /* the largest number of elements that all buffers had together in a trial */
-    uint64_t reference_ns; /* the time that the reference kernels took in all trials, in nanoseconds */
+    uint64_t reference_ns; /* the time that the references took in all trials, in nanoseconds */
     bool late;             /* true if the judge left out trials because the time budget was used up */
     struct kiln__judge_times {
         bool known, measured, against_known;
@@ -322,7 +322,8 @@ void kiln__judge_pass_threshold(const kiln__judge *judge, unsigned number, kiln_
  * allows that. */
 void kiln__judge_round_sizes(const kiln__judge *judge, int64_t step, kiln__judge_trial *trial);
 /* Gives the size `number` a value above a thousand, so that there are several tiles along this dimension. All other
- * sizes get small values. All values are multiples of 8, because many kernels with large tiles need such sizes. */
+ * sizes get small values. With at most three sizes, all values are multiples of 8, because many kernels with large
+ * tiles need such sizes. */
 void kiln__judge_take_tiles(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial);
 /* Takes the values of all sizes from a size set. If a value is not in the range of its size, the size gets the nearest
  * value of the range. */

@@ -234,8 +234,8 @@ static kiln_status check_guards(kiln__judge *judge, const place *places, kiln__j
     return KILN_OK;
 }
 
-/* Finds the window `number` of an output: *first gets its first element, and *count its number of elements. Returns
- * false if the output has no window with this number. */
+/* Finds the window `number` of a buffer: *first gets its first element, and *count its number of elements. Returns
+ * false if the buffer has no window with this number. */
 static bool find_window(const kiln__once_buffer *b, uint64_t seed, unsigned number, uint64_t *first, uint64_t *count)
 {
     const uint64_t size = kiln__type_bytes(b->type);

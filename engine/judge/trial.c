@@ -95,8 +95,8 @@ static kiln_status place_buffers(kiln__judge *judge, kiln_plan *plan, const kiln
     return KILN_OK;
 }
 
-/* Writes random bytes. If `pass` is 1, writes the complements of the bytes that `pass` 0 writes. The loop copies 8 bytes
- * at a time, because such a copy needs no call of a function. */
+/* Writes random bytes. If `pass` is 1, writes the complements of the bytes that `pass` 0 writes. The loop copies 8
+ * bytes at a time, because such a copy needs no call of a function. */
 static void write_pattern(unsigned char *to, size_t bytes, uint64_t seed, unsigned pass)
 {
     kiln__random random = {seed};
@@ -211,7 +211,8 @@ typedef struct listener {
     bool original; /* true if the spec's own kernel runs; its findings are not kept */
     /* true if an uninitialised read of a variable of the module is a fault of the kind KILN_JUDGED_STATE */
     bool state;
-    bool late;     /* true if the run ended at its step limit; the last finding then names the position in the kernel */
+    /* true if the run ended at its limit of steps or time; the last finding then names the position in the kernel */
+    bool late;
     bool together; /* true if two calls ran at the same time; only races in variables of the module are then faults */
 } listener;
 

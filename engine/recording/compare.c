@@ -32,7 +32,7 @@ typedef struct value_map {
 } value_map;
 
 /* Returns the index of a value among the values of a tuning parameter. Returns UINT32_MAX if it is not among them. The
- * value `true` in one file may be the number 1 in another file, so such values count as equal. */
+ * values `true` and `false` in one file may be the numbers 1 and 0 in another file, so such values count as equal. */
 static uint32_t find_position(const kiln__axis_values *among, kiln_value value)
 {
     const kiln_value *values = among->values,

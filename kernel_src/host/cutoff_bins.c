@@ -255,7 +255,7 @@ static bool share_examined(kiln_call *call, fit *f, double *share)
     return true;
 }
 
-/* Counts the atoms whose bin is full, and the atoms that have a bin. */
+/* Counts the atoms that find their bin full, and the atoms that have a bin. */
 static bool count_overflow(kiln_call *call, const fit *f, int64_t capacity, uint64_t *over, uint64_t *binned)
 {
     uint64_t bin;
@@ -288,7 +288,7 @@ static kiln_status export_shares(kiln_call *call, fit *f, int64_t capacity)
 /* Exports two shares for bins of `bin` points along each axis. A bin has room for `capacity` atoms, or for any number
  * of atoms if `capacity` is 0.
  *
- * - `overflow`: the share of atoms whose bin is full.
+ * - `overflow`: the share of atoms that find their bin full.
  * - `within`: the share of those pairs of an atom and a point that are within the radius, among all examined pairs. The
  *   function computes it from up to 2^13 atoms.
  *
@@ -331,8 +331,8 @@ kiln_status kiln__host_cutoff_shares(void *user, kiln_call *call)
 
 /* ---- bins that the host fills ---- */
 
-/* Fills the bins (count x capacity x 4 floats), and sets `counts` to the numbers of atoms in them. If a bin has no room
- * for an atom, the atom goes to `overflow`. taken[0] is the number of such atoms. */
+/* Fills the bins (count x capacity x 4 floats), and sets `counts` to the numbers of atoms in them. If an atom
+ * finds no place in a bin, it goes to `overflow`. taken[0] is the number of such atoms. */
 kiln_status kiln__host_cutoff_bins(void *user, kiln_call *call)
 {
     (void)user;

@@ -20,8 +20,8 @@
  *
  * - `panels`, `width`: the number of panels, and the number of columns of a panel.
  * - `panel.starts`: the first octet of each panel; one more element is the end of the last panel.
- * - `columns`, `values`: the column of each entry in its panel (u16), and the value of the entry, in the order by panels.
- *   Both are 0 for padding.
+ * - `columns`, `values`: the column of each entry in its panel (u16), and the value of the entry, in the order by
+ *   panels. Both are 0 for padding.
  * - `to`: the place of each octet in the order by groups. The octets are in the order by panels.
  * - `groups`, `chunks`: the number of groups, and the number of chunks of all groups.
  * - `group.starts`: the first chunk of each group; one more element is the end of the last group.

@@ -30,7 +30,8 @@ int_multiply_lanes: 64                  # guide
 sfu_lanes: 16                           # guide
 load_store_lanes: 32                    # assumed: like Hopper
 shuffle_lanes: 32                       # guide
-# Tensor cores, dense (the datasheet's figures for sparse matrices are twice these), rounded to a power of two for 148 SMs and 1965 MHz:
+# Tensor cores, dense (the datasheet's figures for sparse matrices are twice these), rounded up to a power of two for
+# 148 SMs and 1965 MHz:
 tensor_fp16_fma: 4096                   # datasheet: 2.25 PFLOP/s of fp16 and bf16
 tensor_fp16_fp16_fma: 4096              # assumed: the same rate with fp16 accumulators
 tensor_tf32_fma: 2048                   # datasheet: 1.1 PFLOP/s

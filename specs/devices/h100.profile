@@ -1,4 +1,5 @@
-# NVIDIA H100 SXM5, 80 GB. The H100 has the same chip as the H200, so this profile also uses figures that were measured on an H200.
+# NVIDIA H100 SXM5, 80 GB. The H100 has the same chip as the H200, so this profile also uses figures that were measured
+# on an H200.
 # Sources:
 #   driver      the value that the device's driver reports (cuDeviceGetAttribute), from public listings
 #   guide       CUDA C++ Programming Guide 13.0: technical specifications, and arithmetic throughput, of compute capability 9.0
@@ -34,7 +35,8 @@ int_multiply_lanes: 64                  # guide
 sfu_lanes: 16                           # guide
 load_store_lanes: 32                    # whitepaper
 shuffle_lanes: 32                       # guide
-# Tensor cores, dense (the whitepaper's figures for sparse matrices are twice these), from the whitepaper's clock of 1830 MHz and 132 SMs:
+# Tensor cores, dense (the whitepaper's figures for sparse matrices are twice these), from the whitepaper's clock of
+# 1830 MHz and 132 SMs:
 tensor_fp16_fma: 2048                   # whitepaper: 989.4 TFLOP/s of fp16 and bf16
 tensor_fp16_fp16_fma: 2048              # whitepaper: the same rate with fp16 accumulators
 tensor_tf32_fma: 1024                   # whitepaper: 494.7 TFLOP/s

@@ -34,7 +34,8 @@ int_multiply_lanes: 64                  # guide
 sfu_lanes: 16                           # guide
 load_store_lanes: 32                    # whitepaper
 shuffle_lanes: 32                       # guide
-# Tensor cores, dense (the whitepaper's figures for sparse matrices are twice these), from the whitepaper's clock of 1830 MHz and 132 SMs:
+# Tensor cores, dense (the whitepaper's figures for sparse matrices are twice these), from the whitepaper's clock of
+# 1830 MHz and 132 SMs:
 tensor_fp16_fma: 2048                   # whitepaper: 989.4 TFLOP/s of fp16 and bf16
 tensor_fp16_fp16_fma: 2048              # whitepaper: the same rate with fp16 accumulators
 tensor_tf32_fma: 1024                   # whitepaper: 494.7 TFLOP/s

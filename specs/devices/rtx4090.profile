@@ -30,7 +30,8 @@ int_multiply_lanes: 64                  # guide
 sfu_lanes: 16                           # guide
 load_store_lanes: 32                    # assumed
 shuffle_lanes: 32                       # guide
-# Tensor cores, dense (the whitepaper's figures for sparse matrices are twice these). A GeForce product has half of the rate with fp32 accumulators:
+# Tensor cores, dense (the whitepaper's figures for sparse matrices are twice these).
+# With fp32 accumulators a GeForce product has half of the chip's rate:
 tensor_fp16_fma: 256                    # whitepaper: 165.2 TFLOP/s of fp16 and bf16
 tensor_fp16_fp16_fma: 512               # whitepaper: 330.3 TFLOP/s
 tensor_tf32_fma: 128                    # whitepaper: 82.6 TFLOP/s

@@ -5,8 +5,8 @@
 #   h200        the value measured on an H200 (h200.profile), because no better value is known
 #   assumed     a value like the published values of the neighbouring GPU generations
 # A. Jarmusch, N. Graddon and S. Chandrasekaran, "Dissecting the NVIDIA Blackwell Architecture with Microbenchmarks"
-# (arXiv 2507.10789, 2025), has latencies of an RTX 5080. The profile does not use them: the RTX 5080 is another chip, and
-# only the abstract was available.
+# (arXiv 2507.10789, 2025), has latencies of an RTX 5080. The profile does not use them: the RTX 5080 is another chip,
+# and only the abstract was available.
 title: NVIDIA GeForce RTX 5090 (simulated)
 compute_capability: 12.0
 sm_count: 170                           # whitepaper
@@ -30,7 +30,8 @@ int_multiply_lanes: 64                  # assumed: like Ada (RTX 4090)
 sfu_lanes: 16                           # guide
 load_store_lanes: 32                    # assumed
 shuffle_lanes: 32                       # guide
-# Tensor cores, dense (the whitepaper's figures for sparse matrices are twice these). A GeForce product has half of the rate with fp32 accumulators:
+# Tensor cores, dense (the whitepaper's figures for sparse matrices are twice these).
+# With fp32 accumulators a GeForce product has half of the chip's rate:
 tensor_fp16_fma: 256                    # whitepaper: 209.5 TFLOP/s of fp16 and bf16
 tensor_fp16_fp16_fma: 512               # whitepaper: 419 TFLOP/s
 tensor_tf32_fma: 128                    # whitepaper: 104.8 TFLOP/s

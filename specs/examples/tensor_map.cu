@@ -15,7 +15,7 @@ extern "C" __global__ void transpose_tiles(const __grid_constant__ map a, float 
     bool first = threadIdx.x == 0 && threadIdx.y == 0;
     if (first) {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&full)) : "memory");
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); // makes the new barrier visible to the copy engine
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); // shows the new barrier to the copy engine
     }
     __syncthreads();
     if (first) { // one thread starts the copy of the whole tile

@@ -453,7 +453,8 @@ class Reader:
         return None
 
     def argument(self, function, name, value, scope):
-        """The value that a call passes. If only the command line of the script tells it, the default of the parameter counts."""
+        """The value that a call passes. If the value is unknown, for example because it comes from the command line of the script,
+        the default of the parameter counts, and a note says so."""
         if not isinstance(value, Unknown) or isinstance(scope.get(name), Unknown) or scope.get(name) is None:
             return value
         self.note("the script passes a value for '%s' of %s() that is not known before it runs (%s), so its default %r counts" % (

@@ -371,8 +371,8 @@ static tensor tensor_of(const ptx_insn *in)
 }
 
 /* Returns the number of multiply-adds that the tensor cores of an SM do per clock. Products of 4-bit integers run at
- * twice the rate of 8-bit integers, and products of 1-bit integers at 8 times this rate (whitepapers of Turing and
- * Ampere). Later devices differ. */
+ * twice the rate of 8-bit integers, and products of 1-bit integers at 8 times the rate of 8-bit integers (whitepapers
+ * of Turing and Ampere). Later devices differ. */
 static double tensor_rate(const sim_model *m, const ptx_insn *in)
 {
     bool halves = in->types[0] == PTX_F16;

@@ -325,7 +325,8 @@ static void find_heights(scheduler *s, uint32_t first, uint32_t count)
 
 /* Orders a region by list scheduling. Repeatedly takes an instruction whose dependences are scheduled and whose
  * operands are ready. If there are several, takes the instruction with the greatest height: the length of the longest
- * path to the end of the region. An instruction may overtake at most WINDOW instructions. */
+ * path to the end of the region. If there is none, takes the instruction whose operands are ready first. An instruction
+ * may overtake at most WINDOW instructions. */
 static void schedule_region(scheduler *s, uint32_t first, uint32_t count, uint32_t *order)
 {
     uint32_t now = 0, oldest = 0;
