@@ -368,6 +368,62 @@ static const char segments[] =
               "ld.shared.u32 %r14, [%r6];\nadd.u32 %r8, %r8, %r14;\nst.global.u32 [%rd5], %r8;\nret;\n"
               "EARLY:\nst.global.u32 [%rd5], %r10;\nret;\n}\n";
 
+/* Reads single words and pairs of words through one register, and writes them through another. If S is 1, the halves of
+ * a warp use two places instead of one. If S is 2, the halves also read words and pairs at two places through a register
+ * of which the compiler knows nothing before. */
+static const char pairs[] = HEAD(
+    "k") "mov.u32 %r6, 0;\nmov.u32 %r7, 0;\nshr.u32 %r8, %r3, 4;\nand.b32 %r8, %r8, 1;\nand.b32 %r9, %r2, 1;\n"
+         "mul.wide.u32 %rd6, %r8, 16;\nmul.lo.u32 %r9, %r9, %r8;\nmul.wide.u32 %rd7, %r9, 16;\nshr.u32 %r10, %r5, 5;\n"
+         "mul.wide.u32 %rd9, %r10, 32;\nadd.u64 %rd9, %rd9, %rd2;\nadd.u64 %rd9, %rd9, %rd7;\nadd.u64 %rd8, %rd1, %rd7;\n"
+         "setp.lt.u32 %p2, %r2, 2;\nLOOP:\n"
+         "ld.global.u32 %r11, [%rd8];\nld.global.v2.u32 {%r12, %r13}, [%rd8+8];\nmad.lo.u32 %r7, %r7, 3, %r11;\n"
+         "mad.lo.u32 %r7, %r7, 3, %r12;\nmad.lo.u32 %r7, %r7, 3, %r13;\n"
+         "st.global.u32 [%rd9+4096], %r7;\nst.global.v2.u32 [%rd9+4104], {%r13, %r7};\n@%p2 bra NEXT;\n"
+         "add.u64 %rd10, %rd1, %rd6;\nld.global.u32 %r14, [%rd10+64];\n"
+         "ld.global.v2.u32 {%r15, %r16}, [%rd10+72];\nmad.lo.u32 %r7, %r7, 3, %r14;\n"
+         "mad.lo.u32 %r7, %r7, 3, %r15;\nmad.lo.u32 %r7, %r7, 3, %r16;\n"
+         "NEXT:\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 40;\n@%p1 bra LOOP;\n"
+         "st.global.u32 [%rd5], %r7;\nret;\n}\n";
+
+/* The first block runs S rounds, each from barrier to barrier. The other blocks run one round. A round changes a word of
+ * each thread and runs a loop. In round N, the lanes of the first warp diverge. At the end, the first thread of each
+ * block takes a ticket. */
+static const char long_blocks[] = HEAD(
+    "k") "mov.u32 %r6, box;\nshl.b32 %r7, %r3, 2;\nadd.u32 %r6, %r6, %r7;\nst.shared.u32 [%r6], %r3;\n"
+         "mov.u32 %r10, 0;\nsetp.eq.u32 %p1, %r4, 0;\nselp.b32 %r11, %r2, 1, %p1;\nmov.u32 %r15, 0;\nbar.sync 0;\n"
+         "AGAIN:\nld.shared.u32 %r8, [%r6];\nmad.lo.u32 %r8, %r8, 5, 3;\nst.shared.u32 [%r6], %r8;\n"
+         "setp.eq.u32 %p2, %r10, %r1;\nsetp.lt.and.u32 %p3, %r3, 11, %p2;\n@%p3 bra ELSE;\n"
+         "add.u32 %r8, %r8, 7;\nbra JOIN;\nELSE:\nxor.b32 %r8, %r8, 9;\nJOIN:\n"
+         "mov.u32 %r12, 0;\nINNER:\nmad.lo.u32 %r8, %r8, 5, %r12;\nadd.u32 %r12, %r12, 1;\n"
+         "setp.lt.u32 %p4, %r12, 64;\n@%p4 bra INNER;\n"
+         "add.u32 %r15, %r15, %r8;\nadd.u32 %r10, %r10, 1;\nbar.sync 0;\nsetp.lt.u32 %p5, %r10, %r11;\n"
+         "@%p5 bra AGAIN;\nld.shared.u32 %r9, [%r6];\nadd.u32 %r9, %r9, %r15;\nst.global.u32 [%rd5], %r9;\nbar.sync 0;\n"
+         "setp.ne.u32 %p6, %r3, 0;\n@%p6 bra END;\natom.global.add.u32 %r13, [%rd2+16000], 1;\n"
+         "mul.wide.u32 %rd6, %r4, 4;\nadd.u64 %rd6, %rd6, %rd2;\nst.global.u32 [%rd6+15000], %r13;\nEND:\nret;\n}\n";
+
+/* From block N on, the warps of a block wait at different places. S has a bit for each warp that waits at the second
+ * barrier, and in the next byte a bit for each warp that ends there. All lanes of a warp go the same way. */
+static const char places[] = HEAD(
+    "k") "setp.ge.u32 %p1, %r4, %r1;\nshr.u32 %r6, %r3, 5;\nshr.u32 %r7, %r2, %r6;\nand.b32 %r8, %r7, 1;\n"
+         "setp.eq.and.u32 %p2, %r8, 1, %p1;\nshr.u32 %r7, %r7, 8;\nand.b32 %r8, %r7, 1;\n"
+         "setp.eq.and.u32 %p3, %r8, 1, %p1;\nld.global.u32 %r9, [%rd4];\nmad.lo.u32 %r9, %r9, 5, %r3;\n"
+         "xor.b32 %r9, %r9, %r5;\nadd.u32 %r9, %r9, 77;\nmad.lo.u32 %r9, %r9, 3, %r6;\n@%p3 bra END;\n@%p2 bra OTHER;\n"
+         "add.u32 %r9, %r9, 1;\nbar.sync 0;\nmad.lo.u32 %r9, %r9, 7, 1;\nxor.b32 %r9, %r9, 5;\nbra END;\n"
+         "OTHER:\nadd.u32 %r9, %r9, 2;\nbar.sync 0;\nmad.lo.u32 %r9, %r9, 9, 2;\nEND:\nst.global.u32 [%rd5], %r9;\n"
+         "ret;\n}\n";
+
+/* The first block runs S & 0xffff rounds from barrier to barrier, of about 700 operations each. The other blocks run one
+ * round. Then, if the block's number is at least S >> 16, one half of each warp runs a loop of N iterations, for which the
+ * other half waits. If the waiting lanes do not wait long enough, the warp runs the code behind the loop twice. */
+static const char patience[] = HEAD(
+    "k") "mov.u32 %r10, 0;\nsetp.eq.u32 %p1, %r4, 0;\nand.b32 %r11, %r2, 0xffff;\nselp.b32 %r11, %r11, 1, %p1;\nmov.u32 %r8, %r3;\n"
+         "shr.u32 %r14, %r2, 16;\nsetp.lt.u32 %p2, %r4, %r14;\nand.b32 %r15, %r3, 16;\nsetp.eq.u32 %p3, %r15, 0;\n"
+         "AGAIN:\nmov.u32 %r12, 0;\nINNER:\nmad.lo.u32 %r8, %r8, 5, %r12;\nadd.u32 %r12, %r12, 1;\n"
+         "setp.lt.u32 %p4, %r12, 174;\n@%p4 bra INNER;\nadd.u32 %r10, %r10, 1;\nbar.sync 0;\n"
+         "setp.lt.u32 %p5, %r10, %r11;\n@%p5 bra AGAIN;\nmov.u32 %r13, 0;\n@%p2 bra END;\n@%p3 bra JOIN;\n"
+         "WORK:\nmad.lo.u32 %r8, %r8, 3, %r13;\nadd.u32 %r13, %r13, 1;\nsetp.lt.u32 %p6, %r13, %r1;\n@%p6 bra WORK;\n"
+         "JOIN:\nadd.u32 %r8, %r8, %r13;\nst.global.u32 [%rd5], %r8;\nEND:\nret;\n}\n";
+
 typedef struct side {
     vm_bench b;
     uint64_t x, y;
@@ -480,22 +536,38 @@ static void short_kernels(void)
     CU_ASSERT(SAME(brief, limits, 8 * 128, 1, 1, 1) >= 1);
 }
 
-/* Returns how many steps a launch takes. */
-static uint64_t count_steps(side *s, uint32_t n, uint32_t step)
+/* Returns how many of `left` steps a launch takes. The caller sets the grid, the block and the kind of the launch. */
+static uint64_t count_steps_of(side *s, vm_launch launch, uint32_t n, uint32_t step, uint64_t left)
 {
     const struct {
         uint64_t x, y;
         uint32_t n, step;
     } params = {s->x, s->y, n, step};
-    uint64_t left = (uint64_t)1 << 32;
-    const vm_launch launch = {.module = s->b.module,
-                              .kernel = vm_module_kernel(s->b.module, "k"),
-                              .grid = {8, 1, 1},
-                              .block = {128, 1, 1},
-                              .params = &params,
-                              .steps_left = &left};
+    const uint64_t all = left;
+    launch.module = s->b.module;
+    launch.kernel = vm_module_kernel(s->b.module, "k");
+    launch.params = &params;
+    launch.steps_left = &left;
     CU_ASSERT_EQUAL(vm_run(s->b.device, &launch, &s->b.counters, &s->b.fault), VM_OK);
-    return ((uint64_t)1 << 32) - left;
+    return all - left;
+}
+#define STEPS ((uint64_t)1 << 32)
+static uint64_t count_steps(side *s, uint32_t n, uint32_t step)
+{
+    return count_steps_of(s, (vm_launch){.grid = {8, 1, 1}, .block = {128, 1, 1}}, n, step, STEPS);
+}
+
+/* Runs a launch on both devices. Results, counts and steps must be the same. Returns the steps. */
+static uint64_t compare_launch(side *a, side *b, vm_launch launch, uint32_t n, uint32_t step, uint64_t left)
+{
+    memset(a->hy, 0, WORDS * 4);
+    memset(b->hy, 0, WORDS * 4);
+    const uint64_t steps = count_steps_of(a, launch, n, step, left);
+    CU_ASSERT_EQUAL(count_steps_of(b, launch, n, step, left), steps);
+    CU_ASSERT_EQUAL(b->b.counters.warp_instructions, a->b.counters.warp_instructions);
+    CU_ASSERT_EQUAL(b->b.counters.lane_instructions, a->b.counters.lane_instructions);
+    CU_ASSERT_EQUAL(memcmp(a->hy, b->hy, WORDS * 4), 0);
+    return steps;
 }
 
 /* Blocks whose warps run in a series have the results, counts and steps of the interpreter. */
@@ -534,6 +606,66 @@ static void repeat(const char *text, unsigned count, uint32_t n, const uint32_t 
     CU_ASSERT(sim_jit_regions(b.b.device) >= 1);
     vm_bench_end(&a.b);
     vm_bench_end(&b.b);
+}
+
+/* A pattern of single words is not given to pairs of words that use the same register as their address. */
+static void patterns_of_pairs(void)
+{
+    uint32_t steps[48] = {0};
+    for (uint32_t step = 1; step <= 2; step++) {
+        for (size_t k = 4; k < KILN__COUNT(steps); k++)
+            steps[k] = step;
+        repeat(pairs, KILN__COUNT(steps), 0, steps, KILN__COUNT(steps));
+    }
+}
+
+/* Series may use up the turn of a block, in which case the block's order among other blocks does not change. Lanes may
+ * also diverge in the last round of such a turn. */
+static void turns_of_series(void)
+{
+    enum { ROUND = 4 * 270, TURN = 1 << 20, NEVER = UINT32_MAX, ROUNDS = TURN / ROUND };
+    side a = side_new(long_blocks, false, ONE_THREAD), b = side_new(long_blocks, true, ONE_THREAD);
+    for (unsigned k = 0; k < 24; k++) {
+        const bool alone = k > 3;
+        const vm_launch launch = {.grid = {alone ? 1 : 2, 1, 1}, .block = {128, 1, 1}, .cooperative = alone};
+        compare_launch(&a, &b, launch, alone ? ROUNDS + 3 * k - 48 : NEVER, 2 * ROUNDS, STEPS);
+    }
+    CU_ASSERT(sim_jit_regions(b.b.device) >= 1);
+    vm_bench_end(&a.b);
+    vm_bench_end(&b.b);
+}
+
+/* Waiting lanes wait as long as in the interpreter: after a warp has run many turns as a whole, and after another block
+ * has run in series. SPARE is the number of unused steps of the budget that series need. */
+static void patience_of_warps(void)
+{
+    enum { SPARE = 1 << 21, REST = 10000, ROUNDS = 1401 };
+    const vm_launch four_warps = {.grid = {1, 1, 1}, .block = {128, 1, 1}},
+                    one_warp = {.grid = {2, 1, 1}, .block = {32, 1, 1}};
+    side a = side_new(patience, false, ONE_THREAD), b = side_new(patience, true, ONE_THREAD);
+    for (unsigned k = 0; k < 6; k++)
+        compare_launch(&a, &b, four_warps, 10, 40 + k, STEPS);
+    for (uint32_t k = 0; k < 4; k++) /* the warps have then run a little more than PATIENCE */
+        compare_launch(&a, &b, four_warps, 15000, 2848 + k, STEPS);
+    vm_bench_end(&a.b);
+    vm_bench_end(&b.b);
+    a = side_new(patience, false, ONE_THREAD), b = side_new(patience, true, ONE_THREAD);
+    for (unsigned k = 0; k < 6; k++) /* the compiler sees the whole kernel before its loop is hot */
+        compare_launch(&a, &b, (vm_launch){.grid = {30, 1, 1}, .block = {32, 1, 1}}, 10, 30 << 16 | 1, STEPS);
+    const uint64_t first = compare_launch(&a, &b, (vm_launch){.grid = {1, 1, 1}, .block = {32, 1, 1}}, 10,
+                                          1 << 16 | ROUNDS, STEPS);
+    compare_launch(&a, &b, one_warp, 300000, 1 << 16 | ROUNDS, first + SPARE - REST);
+    vm_bench_end(&a.b);
+    vm_bench_end(&b.b);
+}
+
+/* A series ends before the turn of a warp ends at another place than the turns of the earlier warps. The first launches
+ * let the compiler see all places. */
+static void places_of_series(void)
+{
+    const uint32_t steps[] = {0, 0, 0, 4, 0x400, 0x408, 8, 2, 0x800, 0x200, 1, 0x100};
+    repeat(places, 180, 0, steps, KILN__COUNT(steps));
+    repeat(places, 180, UINT32_MAX, steps, KILN__COUNT(steps));
 }
 
 /* Warps whose lanes diverge at if-statements have the results, counts, steps and faults of the interpreter. The first
@@ -761,6 +893,10 @@ static const check_case cases[] = {{"memory and barriers", memory},
                                    {"blocks that end in one region", short_kernels},
                                    {"series of warps", series},
                                    {"series between barriers", segments_of_series},
+                                   {"places at which turns in series end", places_of_series},
+                                   {"turns that series use up", turns_of_series},
+                                   {"lanes that wait long", patience_of_warps},
+                                   {"patterns of pairs", patterns_of_pairs},
                                    {"if-statements of some lanes", if_statements},
                                    {"several words of each lane", each_part},
                                    {"short turns between barriers", barriers},

@@ -1,8 +1,8 @@
 /* emit.c - writes a region as text in LLVM IR. Registers of the kernel become LLVM variables, which LLVM keeps in
  * registers of the host. A region reads the variables from the frame when it begins, and writes them back when it ends.
- * Arithmetic with a guard computes all lanes. It then selects between the new and the old values. Accesses and calls
- * are executed for all lanes or for no lane. If all lanes take the same way at a branch, the region follows them.
- * Otherwise the region ends. */
+ * Arithmetic with a guard computes all lanes. It then selects between the new and the old values. Calls are executed for
+ * all lanes or for no lane. Accesses with a guard may be executed for some lanes. If all lanes take the same way at a
+ * branch, the region follows them. Otherwise the region continues in an arm (jit_arm), or ends. */
 #include "emit.h"
 #include "vm_block.h"
 #include "vm_collective.h"
@@ -552,7 +552,7 @@ static void count_idle(jit_emitter *e)
     unsigned ran = jit_value(e, "add i64 %%v%u, %u", jit_value(e, "load i64, %s %%ncount", pointer), e->count + 1);
     unsigned to = jit_value(e, "add i64 %%w, %zu", offsetof(vm_warp, idle));
     to = jit_value(e, "inttoptr i64 %%v%u to %s", to, pointer);
-    /* the first turn of a warp sets the count, because the previous block of the series has left its count there */
+    /* before the first turn of a warp the count is 0 */
     if (e->head > 0)
         ran = jit_value(e, "add i64 %%v%u, %%v%u", ran, jit_value(e, "load i64, %s %%v%u", pointer, to));
     jit_line(e, "store i64 %%v%u, %s %%v%u", ran, pointer, to);
@@ -819,11 +819,12 @@ static bool emit_path(jit_emitter *e, const vm_code *i, const jit_insn *insn, un
     return bits != 0;
 }
 
-/* Writes an instruction of an arm. The other lanes keep the values of registers that they may read behind the arm.
- * `bits` has the same meaning as in emit_path(). */
+/* Writes an instruction of an arm. The other lanes keep the values of registers that they may read behind the arm. If
+ * the function has a shuffle, the other lanes keep all values: some may exit, and a shuffle may read a value that was
+ * computed from registers of lanes that have exited. `bits` has the same meaning as in emit_path(). */
 static void emit_of_arm(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsigned bits)
 {
-    bool kept = false;
+    bool kept = e->u->shuffles;
     for (unsigned k = 0; k < insn->use_count; k++)
         kept = kept ||
                (insn->uses[k].write && jit_live_at(e->u->live, e->arm->to, insn->uses[k].slot, insn->uses[k].width));

@@ -316,6 +316,7 @@ static jit_unit get_unit(const compiler *c, const made_function *made, const vm_
                       .seen = made->seen,
                       .moves = made->moves,
                       .live = made->live,
+                      .shuffles = made->shuffles,
                       .typed = jit_llvm_typed(c->llvm),
                       .wide = jit_llvm_wide(c->llvm),
                       .watched = runner->access ? runner->shown + function->first_tally : NULL,
@@ -450,6 +451,16 @@ static void handle_split(struct vm_jit *jit, vm_warp *w, const vm_code *i)
     pthread_mutex_unlock(&c->lock);
 }
 
+/* Returns the pattern of the access `k`, if the access `at` has the same register as its address and has the pattern that
+ * was observed. If the accesses differ in the number or the size of their elements, only one address for all lanes means
+ * the same pattern for both. */
+static jit_pattern convert_pattern(const made_function *made, const vm_function *function, uint32_t at, uint32_t k)
+{
+    const vm_code *a = &function->code[at], *b = &function->code[k];
+    const bool same = a->count == b->count && a->size == b->size;
+    return same || (made->seen[at] == JIT_ONE && b->count <= 4) ? (jit_pattern)made->seen[at] : JIT_ANY;
+}
+
 /* Gives the pattern of an access to the other accesses of [first, last] that use the same register as their address. If
  * the addresses of one access change their layout, the addresses of the others change it too. */
 static void spread_pattern(made_function *made, const vm_function *function, uint32_t at, uint32_t first, uint32_t last)
@@ -460,17 +471,19 @@ static void spread_pattern(made_function *made, const vm_function *function, uin
     for (uint32_t k = first; k <= last; k++)
         if (k != at && jit_is_access(&made->insns[k]) && jit_address(function, made->insns, k) == slot &&
             made->seen[k] != JIT_UNSEEN)
-            made->seen[k] = (uint8_t)merge_patterns(made->seen[k], made->seen[at]);
+            made->seen[k] = (uint8_t)merge_patterns(made->seen[k], convert_pattern(made, function, at, k));
 }
 
-/* Returns the pattern of an access in [first, last] that uses the register `slot` as its address, or JIT_ANY. */
-static uint8_t find_pattern(const made_function *made, const vm_function *function, uint32_t slot, uint32_t first,
+/* Returns the pattern of the access `at`, which other accesses in [first, last] show that use the same register as their
+ * address. Returns JIT_ANY if there are none. */
+static uint8_t find_pattern(const made_function *made, const vm_function *function, uint32_t at, uint32_t first,
                             uint32_t last)
 {
+    const uint32_t slot = jit_address(function, made->insns, at);
     for (uint32_t k = first; k <= last; k++)
         if (jit_is_access(&made->insns[k]) && made->seen[k] != JIT_UNSEEN &&
             jit_address(function, made->insns, k) == slot)
-            return made->seen[k];
+            return (uint8_t)convert_pattern(made, function, k, at);
     return JIT_ANY;
 }
 
@@ -482,7 +495,7 @@ static void widen(made_function *made, const vm_function *function, uint32_t fir
         if (made->insns[k].kind == JIT_BRANCH)
             made->seen[k] = JIT_TAKEN | JIT_PASSED | (function->code[k].target > function->code + k ? JIT_MIXED : 0);
         else if (jit_is_access(&made->insns[k]) && made->seen[k] == JIT_UNSEEN)
-            made->seen[k] = find_pattern(made, function, jit_address(function, made->insns, k), first, last);
+            made->seen[k] = find_pattern(made, function, k, first, last);
 }
 
 /* Implements vm_jit.missed: observes the instruction at which the region has ended. If the observation is new, compiles

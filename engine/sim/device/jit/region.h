@@ -137,6 +137,7 @@ typedef struct jit_unit {
     const jit_moves *moves;
     const jit_live *live;
     bool typed, wide;
+    bool shuffles; /* the function has a shuffle */
     /* If these are not NULL, the launch has an observer. `watched`, indexed by vm_code.insn, selects the instructions
      * that the observer sees. The region calls `access` before a selected access. */
     const uint8_t *watched;

@@ -1,8 +1,8 @@
 /* series.c - runs blocks of kernels whose code between barriers is compiled. Starting and ending such a block, and the
  * turns of its warps, would take most of the time. So one compiled function runs all warps of a block up to the next
  * barrier or to the kernel's end. This function is called a series (vm_native.series). If all turns of a block ran in
- * series, everything except registers is as vm_block_start() has made it. So the next block only needs its own
- * number. */
+ * series, memory of the block, paths, barriers and counts of live threads are as vm_block_start() has made them, and
+ * renew_block() resets the rest. */
 #include <string.h>
 
 #include "vm_block.h"
@@ -50,12 +50,17 @@ static bool may_run_series(const vm_runner *runner)
  * other, so a runner adds many warps at once. */
 static void count_entered(vm_runner *runner, vm_native *region, const vm_code *from, unsigned warps, unsigned most)
 {
-    unsigned *entered = &runner->series_entered[(from - runner->run->kernel->code) % VM_SERIES];
-    *entered += warps;
-    if (*entered < most)
+    vm_entered *entered = &runner->series_entered[(from - runner->run->kernel->code) % VM_SERIES];
+    if (entered->region != region) {
+        if (entered->region)
+            atomic_fetch_add_explicit(&entered->region->entered, entered->warps, memory_order_relaxed);
+        *entered = (vm_entered){.region = region};
+    }
+    entered->warps += warps;
+    if (entered->warps < most)
         return;
-    atomic_fetch_add_explicit(&region->entered, *entered, memory_order_relaxed);
-    *entered = 0;
+    atomic_fetch_add_explicit(&region->entered, entered->warps, memory_order_relaxed);
+    entered->warps = 0;
 }
 
 /* Returns the steps of all turns that have ended. The first turn of a warp also counts the cost of its frame. */
@@ -114,6 +119,8 @@ static void leave_series(progress *p, vm_warp *last, uint64_t ran, uint64_t adde
                                                                                      : code + runner->series_place;
     uint64_t more = 0;
     set_paths(p);
+    if (ran)
+        vm_warp_save(last);
     block->barred = !first || place;
     for (vm_warp *w = block->warps; w < last; w++)
         end_turn(w, place);
@@ -139,7 +146,6 @@ static void leave_series(progress *p, vm_warp *last, uint64_t ran, uint64_t adde
     block->next_warp = last->index;
     block->begun = ran;
     block->begun_issued = ran - added;
-    block->moved = true;
 }
 
 /* Tests the limits of the launch between two turns of all warps. Returns false if the block must leave its series. */
@@ -212,6 +218,8 @@ static void renew_block(vm_block *block, uint64_t number, uint64_t steps)
         set_paths(&(progress){.block = block, .from = run->kernel->code});
         block->ahead = 0;
     }
+    for (uint32_t k = 0; k < block->warp_count; k++)
+        block->warps[k].idle = block->warps[k].yields = block->warps[k].vain_yields = 0;
     block->warps[0].pc = run->kernel->code;
     vm_charge_steps(block, &block->warps[0], steps + vm_block_fill(block));
 }

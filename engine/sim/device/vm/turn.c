@@ -63,9 +63,11 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
     /* blocked: number of consecutive warps that cannot continue; still: number of consecutive warps that cannot
      * continue or have waited in vain */
     uint32_t blocked = 0, still = 0;
-    block->moved = block->fresh = false;
+    block->fresh = false;
+    block->moved = block->ahead > 0; /* the steps that the block has run in series */
     block->ahead = 0;
-    while (block->live && spent < quantum && still < block->warp_count) {
+    /* a series may have used up the quantum, and may have ended within the turn of a warp, which must be completed */
+    while (block->live && (block->begun || spent < quantum) && still < block->warp_count) {
         const uint64_t earlier = spent;
         uint64_t before = 0, begun = run_whole_warps(block, quantum, &spent, &before);
         vm_warp *w = &block->warps[block->next_warp];

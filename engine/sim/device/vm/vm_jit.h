@@ -43,7 +43,8 @@ typedef struct vm_native {
      * In the second case vm_runner.series_last is the warp at which the series has ended. The return value and *added
      * count the operations of this warp alone. In both cases *lanes counts the lanes of all warps. All earlier warps
      * have ended their turns at vm_runner.series_place, with vm_runner.series_issued instructions together. A series
-     * changes only registers, w->pc and w->idle of its warps. If the argument `regs` is 0, the series runs no more than
+     * changes only registers, w->pc and the counters of idle operations and yields of its warps. If the series ends
+     * within an arm, it also changes the paths of the warp at which it ends. If the argument `regs` is 0, the series runs no more than
      * one warp, and ends before the end of the turn. */
     bool series;
     vm_handler own; /* the interpreter's own handler of the head */

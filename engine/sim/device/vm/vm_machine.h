@@ -371,6 +371,11 @@ typedef struct vm_run_state {
 } vm_run_state;
 
 enum { VM_SERIES = 16 }; /* number of counters of series */
+/* The warps that a runner has run in a series. */
+typedef struct vm_entered {
+    struct vm_native *region;
+    unsigned warps;
+} vm_entered;
 enum { VM_STREAMS = 4 }; /* number of arrays that the compiled code of a loop prefetches, each with its own counter */
 /* One host thread of a grid, with the clusters that it has started. */
 struct vm_runner {
@@ -417,8 +422,8 @@ struct vm_runner {
     kiln_counters *sites; /* the runner's counts for each access and each branch */
     const uint32_t *site_of;
     const bool *joined; /* indexed by site */
-    /* warps that ran in series and that vm_native.entered does not count yet, by the first instruction of the series */
-    unsigned series_entered[VM_SERIES];
+    /* warps that ran in series and that vm_native.entered does not count yet, indexed by the first instruction of the series modulo VM_SERIES */
+    vm_entered series_entered[VM_SERIES];
     char apart[128]; /* keeps the next runner two cache lines away, because another host thread writes it */
 };
 

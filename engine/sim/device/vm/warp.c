@@ -226,8 +226,12 @@ bool vm_warp_run_whole(vm_warp *w, uint64_t quantum, uint64_t *begun)
         return true;
     if (*begun < quantum && !w->event)
         *begun += run_path(w, quantum - *begun);
-    return w->event == VM_EVENT_SWITCH &&
-           (w->path_count == 0 || (w->path_count == 1 && w->paths[0].state == VM_PATH_BARRIER));
+    const bool waits = w->path_count == 1 && w->paths[0].state == VM_PATH_BARRIER;
+    if (w->event != VM_EVENT_SWITCH || (w->path_count && !waits))
+        return false;
+    if (waits && w->idle > PATIENCE) /* as in vm_warp_run() */
+        vm_warp_release_waiting(w);
+    return true;
 }
 
 /* Runs the paths of a warp in turn, for about `quantum` instructions. Ends sooner if all paths wait, or if the warp

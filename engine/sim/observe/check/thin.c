@@ -35,6 +35,7 @@ static uint32_t add_record(vm_check *check, const vm_mark *mark)
             !kiln__grow(check->mem, &check->records, &check->record_room, room, sizeof *check->records))
             return 0;
         check->cell_bytes += (check->record_room - before) * sizeof *mark;
+        check->records[0] = (vm_mark){0}; /* get_own_record() compares with the record 0, which is no record */
     }
     if (mark->stamp <= check->record_limit)
         check->record_after = 0;
