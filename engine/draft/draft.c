@@ -287,7 +287,7 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
         uint64_t left = most;
         engine->driver.simulator->steps(&left);
         if (written)
-            status = !traced ? trace(engine, draft, spec, &left, !before.final, &why)
+            status = !traced ? trace(engine, draft, spec, &left, !before.final && last < MOST_ROUNDS, &why)
                              : run(engine, draft, spec, &repaired, &why);
         engine->driver.simulator->steps(NULL);
         kiln_spec_free(spec);
@@ -524,7 +524,7 @@ static kiln_status take_odd_sizes(kiln_engine *engine, kiln__draft *draft, trial
         while (!why && status == KILN_OK && (value = kiln__next_value(draft, &at)) != NULL) {
             if (strcmp(value, tunable->chosen) != 0 && tried++ < MOST_VALUES)
                 status = try_odd(engine, draft, kept, tunable->name, value, &why);
-            if (why && tunable->own) { /* the value is only a guess, so it is removed, and the odd sizes stay */
+            if (why && tunable->own && status == KILN_OK) { /* the value is only a guess: the odd sizes stay */
                 kiln__leave_out(draft, tunable, value, why);
                 why = NULL;
             }

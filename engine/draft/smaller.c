@@ -39,22 +39,40 @@ static int64_t count(const kiln__draft *draft, const char *text)
     return value;
 }
 
+/* Returns true if the program may choose the value of the size in the set `tiny`. */
+static bool is_free(const kiln__size *size) { return !size->fixed && !size->bake; }
+
+/* Lets sizes grow by LEAST_SIZE until no free size equals another size. Equal sizes would hide which size an extent is. */
+static void separate_sizes(kiln__draft *draft)
+{
+    for (bool equal = true; equal;) {
+        equal = false;
+        for (size_t i = 0; i < draft->size_count; i++)
+            for (size_t k = 0; k < draft->size_count; k++) {
+                kiln__size *size = &draft->sizes[i];
+                const kiln__size *other = &draft->sizes[k];
+                if (i == k || size->tiny != other->tiny || !is_free(size) || (is_free(other) && i < k))
+                    continue;
+                size->tiny += LEAST_SIZE;
+                equal = true;
+            }
+    }
+}
+
 /* Sizes that the source fixes keep their values, and so do sizes that are macros, odd sizes, and sizes below twice
- * LEAST_SIZE. All other sizes become half as large. If a size then equals another one, it grows by LEAST_SIZE. */
+ * LEAST_SIZE. All other sizes become half as large. */
 bool kiln__shrink_sizes(kiln__draft *draft)
 {
     bool shrunk = false;
     for (size_t i = 0; i < draft->size_count; i++) {
         kiln__size *size = &draft->sizes[i];
-        if (size->fixed || size->bake || size->tiny % 2 != 0 || size->tiny / 2 < LEAST_SIZE)
+        if (!is_free(size) || size->tiny % 2 != 0 || size->tiny / 2 < LEAST_SIZE)
             continue;
         size->tiny /= 2;
         shrunk = true;
     }
-    for (size_t i = 0; i < draft->size_count && shrunk; i++)
-        for (size_t k = 0; k < i; k++)
-            if (draft->sizes[i].tiny == draft->sizes[k].tiny && !draft->sizes[i].fixed && !draft->sizes[i].bake)
-                draft->sizes[i].tiny += LEAST_SIZE;
+    if (shrunk)
+        separate_sizes(draft);
     for (int axis = 0; axis < 3 && shrunk; axis++)
         if (draft->axes[axis].used) {
             draft->axes[axis].blocks = count(draft, draft->axes[axis].grid);

@@ -763,10 +763,29 @@ static void test_compiles(void)
     rmdir(folder);
 }
 
+/* A size that becomes half as large may equal a fixed size, grow, and then equal another fixed size. */
+static void test_smaller(void)
+{
+    kiln__arena arena = {0};
+    kiln__draft draft = {.arena = &arena};
+    const kiln__size sizes[] = {{.name = "a", .tiny = 64},
+                                {.name = "b", .tiny = 48, .fixed = 48},
+                                {.name = "c", .tiny = 32, .fixed = 32},
+                                {.name = "d", .tiny = 256}};
+    static const int64_t want[] = {64, 48, 32, 128};
+    for (size_t i = 0; i < KILN__COUNT(sizes); i++)
+        draft.sizes[draft.size_count++] = sizes[i];
+    CHECK(kiln__shrink_sizes(&draft));
+    for (size_t i = 0; i < KILN__COUNT(want); i++)
+        CHECK(draft.sizes[i].tiny == want[i]);
+    kiln__arena_free(&arena);
+}
+
 static const check_case tests[] = {{"kernels and macros", test_kernels},
                                    {"functions as parameters of a template", test_functions},
                                    {"types of parameters", test_types},
                                    {"grid and block", test_launch},
+                                   {"smaller sizes", test_smaller},
                                    {"the launch of the host", test_host},
                                    {"threads of the host's launch", test_host_threads},
                                    {"several launches", test_launches},
