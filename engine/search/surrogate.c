@@ -588,8 +588,8 @@ static const uint32_t *choose_beside_best(const kiln__search *s, surrogate *f)
     return NULL;
 }
 
-/* Finds the fastest configuration that differs from the best configuration in one axis at least, the given one. Returns
- * KILN__NO_ENTRY if no such configuration has run. */
+/* Finds the fastest configuration of the same part whose value on the axis is not the value of the best configuration.
+ * Returns KILN__NO_ENTRY if no such configuration has run. */
 static size_t find_beyond(const kiln__search *s, size_t axis)
 {
     const uint32_t *best = kiln__search_point(s, s->best);
@@ -617,12 +617,13 @@ static kiln_status choose_beyond_switch(kiln__search *s, surrogate *f, const uin
 {
     const uint32_t *best = kiln__search_point(s, s->best);
     const kiln__part *part = &s->points->parts[best[0]];
-    size_t axis = 0, tries = 0;
+    size_t axis = 0, around = KILN__NO_ENTRY;
     *chosen = NULL;
-    do
+    for (size_t tries = 0; tries < part->axis_count && around == KILN__NO_ENTRY; tries++) {
         axis = f->next_switch++ % part->axis_count;
-    while (part->axes[axis].values != 2 && ++tries < part->axis_count);
-    size_t around = part->axes[axis].values == 2 ? find_beyond(s, axis) : KILN__NO_ENTRY;
+        if (part->axes[axis].values == 2)
+            around = find_beyond(s, axis);
+    }
     if (around == KILN__NO_ENTRY || measure_goal(s->entries[around].value, s->entries[s->best].value) < near_goal)
         return KILN_OK;
     kiln__batch *b = &f->beyond;

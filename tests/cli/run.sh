@@ -35,7 +35,8 @@ unset KILN_INCLUDE XDG_CACHE_HOME XDG_DATA_HOME KILN_STORE KILN_VEGA NO_COLOR
 
 # A loaded machine may announce that a sweep takes more than a minute.
 normal() {
-    sed -E -e '/; --max-seconds 60 searches for the best in less time$/d' -e '/compile workers are not confined/d' -e '/kernels run (without a sandbox|in a sandbox that)/d' -e "s|$work|\$WORK|g" -e "s|$SPECS|\$SPECS|g" \
+    sed -E -e '/; --max-seconds 60 searches for the best in less time$/d' \
+        -e '/compile workers are not confined/d' -e '/kernels run (without a sandbox|in a sandbox that)/d' -e "s|$work|\$WORK|g" -e "s|$SPECS|\$SPECS|g" \
         -e 's/[0-9]+(\.[0-9]+)? (ns|us|ms|s)([^a-z]|$)/TIME\3/g' -e 's/[0-9]+ min TIME/TIME/g' \
         -e 's/simulated (ns|us|ms|s)( |$)/simulated UNIT\2/' -e 's/^( +[0-9]* *)[0-9]+\.[0-9]{3}  /\1NUMBER  /' \
         -e 's/0x[0-9a-f]+/ADDRESS/g; s/PTX line [0-9]+/PTX line N/' \

@@ -612,53 +612,7 @@ static void test_powers(void)
     CHECK(2 * with < without);
 }
 
-enum { SIDE = 12, SWITCH_POINTS = 2 * SIDE * SIDE * SIDE };
-
-static kiln_status switch_at(void *user, uint64_t number, uint32_t *point, kiln_error **error)
-{
-    (void)user, (void)error;
-    point[0] = 0;
-    point[1] = (uint32_t)(number % 2);
-    number /= 2;
-    for (size_t a = 2; a <= 4; a++, number /= SIDE)
-        point[a] = (uint32_t)(number % SIDE);
-    return KILN_OK;
-}
-
-/* The values behind the first side of the switch form a bowl. Behind the other side, only the points with the right
- * value on at least two of the three axes are as fast as the bowl's best, and the optimum is one of them. */
-static double switch_value(const uint32_t *point)
-{
-    if (point[1] == 0)
-        return 1.5 * (1 + 0.1 * (fabs(point[2] - 3.0) + fabs(point[3] - 3.0) + fabs(point[4] - 4.0)));
-    return (point[2] == 9 ? 1 : 2.5) * (point[3] == 10 ? 1 : 2) * (point[4] == 8 ? 1 : 1.8);
-}
-
-/* A search that never proposes a point beyond a switch on purpose needs over 1,000 tries in the mean, and this search fewer than 100. */
-static void test_switch(void)
-{
-    enum { SEEDS = 10, MOST = 300 };
-    const kiln__part_axis axes[] = {{2, true, NULL}, {SIDE, true, NULL}, {SIDE, true, NULL}, {SIDE, true, NULL}};
-    const kiln__part part = {4, axes};
-    const kiln__points points = {
-        .count = SWITCH_POINTS, .part_count = 1, .width = 5, .parts = &part, .at = switch_at, .holds = grid_holds};
-    size_t tried = 0;
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        kiln__search *search = NULL;
-        uint32_t point[5];
-        bool found = true;
-        CHECK(kiln__search_open(&points, kiln__strategy_find("surrogate"), seed, &search, NULL) == KILN_OK);
-        for (double value = 0; value != 1 && found; tried++) {
-            CHECK(kiln__search_ask(search, point, &found, NULL) == KILN_OK && found);
-            value = switch_value(point);
-            CHECK(kiln__search_tell(search, point, value, 0, NULL) == KILN_OK);
-        }
-        kiln__search_free(search);
-    }
-    if (tried >= MOST * SEEDS)
-        fprintf(stderr, "beyond a switch: tried %zu in the mean\n", tried / SEEDS);
-    CHECK(tried < MOST * SEEDS);
-}
+/* ---- the first points ---- */
 
 enum { WIDTHS = 16, TILES = 4, FEW_AXES = 7, FEW_POINTS = WIDTHS << 2 * (FEW_AXES - 1) };
 
@@ -1188,7 +1142,6 @@ static const check_case cases[] = {{"two variants as one set of points", test_un
                                    {"hints that are exact", test_right_hints},
                                    {"which values are powers of two", test_which_are_powers},
                                    {"powers of two", test_powers},
-                                   {"beyond a switch", test_switch},
                                    {"the first ten", test_first_ten},
                                    {"points that wait together are apart", test_together},
                                    {"a late answer does not end a kick", test_late_neighbour},
