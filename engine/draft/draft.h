@@ -337,7 +337,10 @@ void kiln__guess_sizes(kiln__draft *draft);
 const char *kiln__guess_another_size(kiln__draft *draft, const char *name);
 /* Guesses grid and block from the use of blockIdx, blockDim and threadIdx in the kernel. */
 void kiln__guess_launch(kiln__draft *draft);
-void kiln__guess_shapes(kiln__draft *draft);
+void kiln__guess_shapes(kiln__draft *draft); /* shapes.c */
+/* Returns true if the kernel compares something with a name, as loops and guards do with extents. A member such as
+ * `p.name` also counts. */
+bool kiln__is_limit(const kiln__draft *draft, const char *name);
 /* Finds a tuning parameter by its name in the source. Returns NULL if no tuning parameter has this name. */
 const kiln__tunable *kiln__tunable_find(const kiln__draft *draft, const char *source);
 /* Returns a name for the tuning parameter that stands for a template parameter. The name differs from the template
